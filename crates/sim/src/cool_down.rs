@@ -1,4 +1,4 @@
-//! After the measured window: the run goes on until what counts is decided.
+//! The time after the measurement: the run continues until the counted messages are decided.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -9,22 +9,22 @@ use crate::outcome::Message;
 use crate::run::{Run, WaitFor};
 use crate::traffic::Request;
 
-/// What a run still waits for when its window has closed.
+/// The messages that a run waits for after its measurement.
 ///
-/// A message is decided when it has arrived or was given up. The run waits for those that started in the window and
-/// those that answer a query which did, except flows without end. With [`WaitFor::Deadlines`] it waits for a message
-/// only until its deadline has passed.
+/// A message is decided when it has arrived or was aborted. The run waits for messages that started in the measured
+/// time, and for answers to queries that did, except flows without end. With [`WaitFor::Deadlines`] it waits for a
+/// message only until its deadline has passed.
 pub struct CoolDown {
     run: Run,
-    /// By class, the queries that started in the window.
+    /// The queries of each class that started in the measured time.
     queries: Table<ClassId, Option<RangeInclusive<u64>>>,
-    /// When the awaited messages are decided at the latest, and how many are at each of these times.
+    /// Latest times at which the awaited messages are decided, and the number of messages of each.
     due: BTreeMap<Instant, u32>,
 }
 
 impl CoolDown {
-    /// The window closes now, with these `queries` by class; the `undecided` have started and have neither arrived nor been
-    /// given up, `waiting` have been announced and have not started.
+    /// Starts at the end of the measurement, with its `queries` by class. The `undecided` messages have started, and
+    /// have neither arrived nor been aborted; the `waiting` ones have been announced and have not started.
     pub fn new<'a>(
         run: &Run,
         queries: Table<ClassId, Option<RangeInclusive<u64>>>,
@@ -37,25 +37,25 @@ impl CoolDown {
         cool_down
     }
 
-    /// When the run ends, as things are.
+    /// Returns the end of the run, as currently known.
     pub fn until(&self, now: Instant) -> Instant {
         let last = self.due.last_key_value().map_or(now, |(due, _)| *due);
         last.min(self.run.latest()).max(now)
     }
 
-    /// A message was announced.
+    /// Adds a message that was announced.
     pub fn expect(&mut self, class: ClassId, request: &Request) {
         let &Request { start, bytes, deadline, query, .. } = request;
         self.add(self.due(class, query, start, bytes, deadline));
     }
 
-    /// A message that was announced is not sent after all.
+    /// Removes an announced message that is not sent after all.
     pub fn forget(&mut self, class: ClassId, request: &Request) {
         let &Request { start, bytes, deadline, query, .. } = request;
         self.remove(self.due(class, query, start, bytes, deadline));
     }
 
-    /// A message is decided.
+    /// Removes a message that is decided.
     pub fn decided(&mut self, message: &Message) {
         let &Message { class, query, start, bytes, deadline, .. } = message;
         self.remove(self.due(class, query, start, bytes, deadline));
@@ -82,7 +82,7 @@ impl CoolDown {
         }
     }
 
-    /// When a message is decided at the latest; none if it is not waited for.
+    /// Returns the latest time at which a message is decided; `None` if the run does not wait for it.
     fn due(
         &self,
         class: ClassId,

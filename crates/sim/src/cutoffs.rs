@@ -7,11 +7,11 @@ use units::Instant;
 use crate::class::{Class, Transport};
 use crate::traffic::Demand;
 
-/// Number of sizes that represent a distribution: its quantiles in the middle of as many equal parts.
+/// Number of sizes that represent a distribution: its quantiles at the midpoints of as many equal parts.
 const QUANTILES: u32 = 1000;
 
-/// Sets the priorities' cut-offs of each transport that takes them from the traffic. All classes whose transports have such
-/// priorities share the switches, so each counts, by the messages that it is expected to send until `until`.
+/// Sets the priorities' cut-offs of each transport that derives them from the traffic. All classes whose transports
+/// have such priorities share the switches. So each counts, by the messages that it is expected to send until `until`.
 ///
 /// Returns the cut-offs by the transport's index.
 pub fn settle(transports: &mut [Transport], classes: &[Class], until: Instant) -> Vec<(usize, Vec<u64>)> {
@@ -41,8 +41,8 @@ pub fn settle(transports: &mut [Transport], classes: &[Class], until: Instant) -
     settled
 }
 
-/// Adds a class's sizes with their expected numbers. Where it draws from no single distribution, each pair of hosts counts
-/// by its mean.
+/// Adds a class's sizes with their expected numbers. If it does not draw from a single distribution, each pair of hosts
+/// counts by its mean.
 fn sizes(class: &Class, until: Instant, messages: &mut Vec<(u64, f64)>) {
     let drawn = class.generator.sizes().filter(|_| !class.generator.waits());
     let mut expected = 0.0;

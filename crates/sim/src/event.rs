@@ -1,28 +1,30 @@
-//! What can happen, and in which order.
+//! Events, and their order.
 //!
-//! Every event has a [`Source`], and events are ordered by (time, rank, source), the rank being a
-//! function of time and of who causes the event, never of when something was inserted: links go by the
-//! node they lead to, traffic classes by their place in the scenario, timers by the identity of their
-//! flow ([`Flow`](crate::flow::Flow)); the number of a connection, which is used again, is only where to
-//! find it. A source has at most one event per point in time that means anything. So no accident of
-//! insertion, no other class, and no thread schedule of a later parallel engine, can change a result.
+//! Every event has a [`Source`], and events are ordered by (time, rank, source). The rank is a function of the time and
+//! the source, never of the time of insertion. Links are identified by the node at their end, traffic classes by their
+//! position in the scenario, timers by the identity of their flow ([`Flow`](crate::flow::Flow)). The id of a
+//! connection, which is reused, only serves to find it. A source has at most one valid event per point in time. So
+//! neither the order of insertion, nor another class, nor the schedule of threads can change a result.
 //!
-//! Packets that arrive at the very same instant come in an order that changes from instant to
-//! instant. On links of equal rate such ties are common, and if the lower number always won, its
-//! packets would always find the shorter queue.
+//! Packets that arrive at the same instant are in an order that changes from instant to instant. On links of equal rate
+//! such ties are common; if the lower id always won, its packets would always find the shorter queue.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use units::{ClassId, ConnectionId, HostId, Instant, LinkId, Span, Table, mix64};
 
-/// Who causes an event: a kind and a number within it. Notices come first, links before timers, those of connections
-/// before those of hosts, timers before new messages, and all of these before samples, the end of the warm-up and
-/// departures.
+/// The source of an event: a kind and a number within it. The order of kinds at one instant:
+///
+/// - control messages and faults;
+/// - arrivals at links;
+/// - timers of connections, then of hosts;
+/// - new messages;
+/// - the end of the warm-up, samples and departures; then delayed packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Source(u64);
 
-/// A [`Source`], taken apart.
+/// An event: the kind and the number of a [`Source`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The packet at the head of this link reaches the link's end.
@@ -31,33 +33,33 @@ pub enum Event {
     SenderTimer(ConnectionId),
     /// The timer of this connection's receiving end.
     ReceiverTimer(ConnectionId),
-    /// The generator of this class has its next batch of messages.
+    /// The generator of this class creates its next batch of messages.
     Generate(ClassId),
-    /// The waiting messages of this class that start now do.
+    /// The pending messages of this class with this start time are started.
     Start(ClassId),
-    /// The warm-up ends.
+    /// The end of the warm-up.
     WarmedUp,
-    /// Signals are sampled.
+    /// The time to sample signals.
     Sample,
-    /// A transmission ends on this link, whose port's discipline then decides what is next. Whatever else
-    /// comes to the port at that time lets it do so first, so that the place of this event does not matter.
+    /// A transmission ends on this link, whose port's discipline then chooses the next packet. Any other event of that
+    /// time at the port lets it do so first, so the order of this event does not matter.
     Departure(LinkId),
-    /// The state of this host is to be woken.
+    /// A timer of this host's state fires.
     HostTimer(HostId),
-    /// The queue of this host's port has room for the next that waits for its turn.
+    /// This host's port has room for the next sender that waits for its turn.
     HostTurn(HostId),
-    /// What a sending host tells the receiving one of a connection arrives there. A packet that was
-    /// sent after it may take as little time, if it has no bytes, and comes after it.
+    /// A control message from the sending host of a connection arrives at the receiving one. A packet without payload
+    /// that was sent after it may take as little time; it arrives after it.
     Notice(ConnectionId),
-    /// A fault begins or ends, or routing learns of it: the change of this number. It comes before everything but
-    /// notices of the same instant.
+    /// A fault begins or ends, or routing learns of it: the change of this number. It precedes everything but control
+    /// messages of the same instant.
     Fault(u32),
-    /// A packet that a fault has held back at the end of this link, or its copy, goes on.
+    /// A packet that a fault has delayed at the end of this link, or its copy, is forwarded.
     Held(LinkId),
 }
 
 impl Event {
-    /// The source that stands for this event.
+    /// Returns the source of this event.
     pub fn source(self) -> Source {
         let (kind, number) = match self {
             Event::Arrival(link) => (0, link.0),
@@ -79,11 +81,11 @@ impl Event {
 }
 
 impl Source {
-    /// The order of events at the same time.
+    /// Returns the rank among events at the same time.
     #[inline]
     fn rank(self, at: u64) -> u64 {
         match self.0 >> 32 {
-            // Of any two links each comes first at half of the instants; neighbours mostly stay together.
+            // Of any two links each is first at half of the instants; neighbours mostly stay together.
             0 => 1 + (self.0 ^ (mix64(at) >> 32)),
             NOTICE | FAULT => 0,
             // After the timers of connections.
@@ -113,44 +115,45 @@ impl Source {
     }
 }
 
-/// Where a rank tells the kind of its event; timers have their order below it.
+/// The bit of a rank from which on it has the kind of its event; the bits below order timers.
 const KIND: u32 = 60;
-/// The kind of notices, which come before everything else of the same instant.
+/// The kind of control messages, which precede everything else of the same instant.
 const NOTICE: u64 = 8;
-/// The kind of changes by faults, which come next.
+/// The kind of changes by faults, which follow them.
 const FAULT: u64 = 9;
-/// The kind of packets that were held back, which come after everything else.
+/// The kind of delayed packets, which follow everything else.
 const HELD: u64 = 10;
 /// The kind of hosts' timers.
 const HOST_TIMER: u64 = 11;
-/// The kind of turns at hosts' ports, which follow them.
+/// The kind of turns at hosts' ports, which follow hosts' timers.
 const HOST_TURN: u64 = 12;
 
-/// Pending events. Arrivals within the horizon, nearly all of them, wait in a wheel of buckets;
-/// everything else in a heap.
+/// Pending events. Arrivals within the horizon, nearly all of them, are in a timing wheel; all other events are in a
+/// heap.
 pub struct EventQueue {
     wheel: Wheel,
     far: BinaryHeap<Reverse<Moment>>,
-    /// Arrivals in the heap that were cancelled. None of them is its first event: [`look_far`](EventQueue::look_far) removes it.
+    /// Cancelled arrivals that are still in the heap. None is its first event: [`look_far`](EventQueue::look_far)
+    /// removes it.
     cancelled: BinaryHeap<Reverse<Moment>>,
-    /// When the first event of the heap comes; never where there is none.
+    /// The time of the heap's first event; `u64::MAX` if there is none.
     far_at: u64,
-    /// What was [taken ahead](EventQueue::take_ahead) is the next event if it comes before this: what was scheduled since,
-    /// the first event of the heap, and the time up to which events are asked for come no sooner.
+    /// An arrival that was [prefetched](EventQueue::take_ahead) is the next event if its time is before this. No event
+    /// scheduled since, no event of the heap, and no limit on the time is earlier.
     clear_until: u64,
     /// The rank of the event that was last taken from the heap.
     rank: u64,
-    /// Arrivals that are to come earlier than they are scheduled for: from when, to when, where.
+    /// Arrivals to be rescheduled earlier: the old time, the new time, and the link.
     hastened: Vec<(Instant, Instant, LinkId)>,
 }
 
-/// When an event comes: its time, its rank among those of the same time, its source.
+/// The key of an event: its time, its rank among events of that time, its source.
 pub type Moment = (u64, u64, Source);
 
-/// After everything.
+/// The last key of all.
 pub const LAST: Moment = (u64::MAX, u64::MAX, Source(u64::MAX));
 
-/// The moment at which something arrives at a link's end.
+/// Returns the key of an arrival at a link's end.
 pub fn arrival(at: Instant, link: LinkId) -> Moment {
     moment(at.0, Event::Arrival(link).source())
 }
@@ -160,8 +163,8 @@ fn moment(at: u64, source: Source) -> Moment {
 }
 
 impl EventQueue {
-    /// For `links` links on which a packet takes at most about `longest_hop` from being first in
-    /// line to arriving.
+    /// Returns an empty queue for `links` links. On each, a packet takes at most about `longest_hop` from being first
+    /// in the in-flight FIFO to its arrival.
     pub fn new(links: usize, longest_hop: Span) -> EventQueue {
         EventQueue {
             wheel: Wheel::new(links, longest_hop),
@@ -174,7 +177,7 @@ impl EventQueue {
         }
     }
 
-    /// Before anything is scheduled: arrivals are known twice as long before.
+    /// Doubles the horizon of arrivals, before anything is scheduled.
     pub fn reach_twice_as_far(&mut self) {
         self.wheel.shift += 1;
     }
@@ -187,8 +190,8 @@ impl EventQueue {
         }
     }
 
-    /// As [`push_arrival`](EventQueue::push_arrival), where the turn of the wheel that began with the current bucket does
-    /// not go.
+    /// As [`push_arrival`](EventQueue::push_arrival), for a time outside the turn of the wheel that began with the
+    /// current bucket.
     #[cold]
     #[inline(never)]
     fn push_outside(&mut self, now: Instant, at: Instant, link: LinkId) {
@@ -199,14 +202,15 @@ impl EventQueue {
         }
     }
 
-    /// Takes the next arrival of the wheel out before its time, beside so many that were taken out before and have neither
-    /// [come](EventQueue::comes) nor been [put back](EventQueue::put_back). They are pending still.
+    /// Prefetches the next arrival of the wheel, in addition to `held` arrivals prefetched before. They stay pending
+    /// until they [are executed](EventQueue::comes) or [put back](EventQueue::put_back).
     #[inline(always)]
     pub fn take_ahead(&mut self, held: usize) -> Option<(Instant, LinkId)> {
         self.wheel.pop(held).map(|next| (Instant(next.at), next.link))
     }
 
-    /// Whether the first arrival that was taken ahead, for `at`, is clearly the next event. If so it is no longer pending.
+    /// Returns whether the first prefetched arrival, for `at`, is certainly the next event. If so it is no longer
+    /// pending.
     #[inline(always)]
     pub fn comes(&mut self, at: Instant) -> bool {
         let comes = at.0 < self.clear_until;
@@ -214,22 +218,23 @@ impl EventQueue {
         comes
     }
 
-    /// What was taken ahead is in the wheel again.
+    /// Returns a prefetched arrival to the wheel.
     pub fn put_back(&mut self, at: Instant, link: LinkId) {
         self.wheel.insert(Arrival { at: at.0, link });
     }
 
-    /// What was taken ahead [comes](EventQueue::comes) by `until`, and nothing in the wheel comes before any of it.
+    /// Sets the limit before which prefetched arrivals [are executed](EventQueue::comes) to `until` or the heap's first
+    /// event. No arrival in the wheel may precede them.
     pub fn look_until(&mut self, until: Instant) {
         self.clear_until = self.far_at.min(until.0.saturating_add(1));
     }
 
-    /// What was taken ahead does not [come](EventQueue::comes) later than `until`.
+    /// Lowers the limit before which prefetched arrivals [are executed](EventQueue::comes) to `until`.
     pub fn look_no_further(&mut self, until: Instant) {
         self.clear_until = self.clear_until.min(until.0.saturating_add(1));
     }
 
-    /// The next event by `until`, where this is the first arrival that was taken ahead, and nothing in the wheel comes before.
+    /// Returns the next event by `until`, given the first prefetched arrival. No arrival in the wheel may precede that.
     pub fn pop_beside(&mut self, at: Instant, link: LinkId, until: Instant) -> Option<(Instant, Event)> {
         let near = Arrival { at: at.0, link }.moment();
         if self.far.peek().is_some_and(|Reverse(far)| *far < near) {
@@ -242,24 +247,24 @@ impl EventQueue {
         Some((at, Event::Arrival(link)))
     }
 
-    /// So many arrivals are pending in the wheel.
+    /// Returns the number of arrivals pending in the wheel.
     pub fn arrivals(&self) -> usize {
         self.wheel.pending
     }
 
-    /// Whether one arrival comes after another.
+    /// Returns whether one arrival is after another.
     pub fn is_after(&self, one: (Instant, LinkId), other: (Instant, LinkId)) -> bool {
         let arrival = |(at, link): (Instant, LinkId)| Arrival { at: at.0, link };
         arrival(one).is_after(arrival(other))
     }
 
-    /// The first arrival in the wheel's current bucket, or among what was scheduled before that.
+    /// Returns the first arrival in the wheel's current bucket or scheduled before it.
     pub fn first_due(&self) -> Option<(Instant, LinkId)> {
         self.wheel.current.last().map(|first| (Instant(first.at), first.link))
     }
 
-    /// Takes back the arrival at `link` that is scheduled for `at`: what would have arrived is lost. In the heap it is only
-    /// marked, so that the cost does not grow with the number of timers there.
+    /// Cancels the arrival at `link` scheduled for `at`: its packet is lost. In the heap it is only marked, so that the
+    /// cost does not grow with the number of timers there.
     pub fn cancel_arrival(&mut self, at: Instant, link: LinkId) {
         if !self.wheel.cancel(Arrival { at: at.0, link }) {
             self.cancelled.push(Reverse(arrival(at, link)));
@@ -267,7 +272,7 @@ impl EventQueue {
         }
     }
 
-    /// The arrival at `link` that is scheduled for `from` comes at `to`, which is earlier.
+    /// Reschedules the arrival at `link` from `from` to the earlier time `to`.
     #[inline(never)]
     pub fn hasten(&mut self, now: Instant, from: Instant, to: Instant, link: LinkId) {
         if self.wheel.unlink(Arrival { at: from.0, link }) {
@@ -279,12 +284,13 @@ impl EventQueue {
         }
     }
 
-    /// Whether an arrival is to be [hastened](EventQueue::hasten) that may have been taken ahead: nothing of it is to be then.
+    /// Returns whether an arrival that may have been prefetched is to be [rescheduled](EventQueue::hasten). Then no
+    /// arrival may stay prefetched.
     pub fn has_hastened(&self) -> bool {
         !self.hastened.is_empty()
     }
 
-    /// Nothing is taken ahead: what was [hastened](EventQueue::hasten) is scheduled for when it comes.
+    /// Applies the pending calls of [`hasten`](EventQueue::hasten). Nothing may be prefetched.
     pub fn hasten_all(&mut self, now: Instant) {
         for (from, to, link) in std::mem::take(&mut self.hastened) {
             self.cancel_arrival(from, link);
@@ -297,20 +303,20 @@ impl EventQueue {
         self.push_far(moment(at.0, event.source()));
     }
 
-    /// Takes back an event that is no arrival.
+    /// Cancels an event that is no arrival.
     pub fn cancel(&mut self, event: Event) {
         self.far.retain(|Reverse(moment)| moment.2 != event.source());
         self.look_far();
     }
 
-    /// Schedules a timer, which has this place (60 bits) among the timers of its kind at the same time.
+    /// Schedules a timer with an order (60 bits) among the timers of its kind at the same time.
     pub fn push_timer(&mut self, at: Instant, timer: Event, order: u64) {
         let source = timer.source();
         self.push_far((at.0, source.rank(at.0) | order, source));
     }
 
-    /// Whether the timer that has just come at that time is the one that was scheduled with this place, not one of a flow that
-    /// had the number before.
+    /// Returns whether the timer that has just fired was scheduled with this order, and not by a flow that had the id
+    /// before.
     pub fn was_timer(&self, at: Instant, timer: Event, order: u64) -> bool {
         self.rank == timer.source().rank(at.0) | order
     }
@@ -342,20 +348,20 @@ impl EventQueue {
         }
     }
 
-    /// Whether there is an event by then other than arrivals.
+    /// Returns whether there is an event by `at` other than arrivals.
     #[inline]
     pub fn has_more_by(&self, at: Instant) -> bool {
         self.far_at <= at.0
     }
 
-    /// When the next event comes.
+    /// Returns the time of the next event.
     pub fn next_at(&self) -> Option<Instant> {
         let near = self.wheel.first_at();
         let far = self.far.peek().map(|Reverse(far)| far.0);
         near.into_iter().chain(far).min().map(Instant)
     }
 
-    /// The next event, if it comes at `until` or before.
+    /// Removes and returns the next event, if its time is at most `until`.
     pub fn pop(&mut self, until: Instant) -> Option<(Instant, Event)> {
         let Some(near) = self.wheel.pop(0) else { return self.pop_far(until) };
         if self.far_at <= near.at && self.far.peek().is_some_and(|Reverse(far)| *far < near.moment()) {
@@ -370,7 +376,8 @@ impl EventQueue {
         Some((Instant(near.at), Event::Arrival(near.link)))
     }
 
-    /// The first event of the heap, if it comes at `until` or before. A function of its own: few events are there.
+    /// Removes and returns the first event of the heap, if its time is at most `until`. Not inlined: few events are
+    /// there.
     #[inline(never)]
     fn pop_far(&mut self, until: Instant) -> Option<(Instant, Event)> {
         let &Reverse((at, rank, source)) = self.far.peek()?;
@@ -384,7 +391,7 @@ impl EventQueue {
     }
 }
 
-/// An arrival in the wheel. Its rank is worked out only where another comes at the same instant.
+/// An arrival in the wheel. Its rank is computed only if another one has the same time.
 #[derive(Clone, Copy)]
 struct Arrival {
     at: u64,
@@ -405,16 +412,16 @@ impl Arrival {
 const BUCKETS: u64 = 1024;
 const NONE: LinkId = LinkId(u32::MAX);
 
-/// A timing wheel over links, each of which has at most one pending arrival: a bucket is a list
-/// threaded through the links, sorted only when its turn comes. O(1) per event.
+/// A timing wheel over links, each of which has at most one pending arrival. A bucket is a list threaded through the
+/// links, sorted only when the wheel reaches it. O(1) per event.
 struct Wheel {
-    /// What is left of the bucket of `cursor` and has come into it since, latest first.
+    /// The remaining arrivals of the bucket of `cursor`, including later additions, latest first.
     current: Vec<Arrival>,
     /// The bucket that is being emptied, counted from time zero.
     cursor: u64,
     /// A bucket spans 2^shift ps.
     shift: u32,
-    /// Arrivals in all buckets, with what is left of the current one and what was taken out to be looked at.
+    /// Number of pending arrivals: in all buckets, in `current`, and prefetched ones.
     pending: usize,
     /// One bit per bucket that is not empty.
     occupied: [u64; (BUCKETS / 64) as usize],
@@ -439,7 +446,7 @@ impl Wheel {
         }
     }
 
-    /// False when `at` lies beyond the wheel.
+    /// Adds an arrival; returns false if `at` is outside the wheel.
     #[inline(always)]
     fn push(&mut self, at: u64, link: LinkId) -> bool {
         let bucket = at >> self.shift;
@@ -455,11 +462,11 @@ impl Wheel {
         true
     }
 
-    /// As [`push`](Wheel::push), where the turn of the wheel that began with the current bucket does not go.
+    /// As [`push`](Wheel::push), for a time outside the turn of the wheel that began with the current bucket.
     fn push_outside(&mut self, now: u64, at: u64, link: LinkId) -> bool {
         let bucket = at >> self.shift;
         if self.pending == 0 {
-            // It has stood still since its last arrival.
+            // The wheel has not turned since its last arrival.
             self.cursor = now >> self.shift;
             if bucket != self.cursor && bucket - self.cursor < BUCKETS {
                 return self.push(at, link);
@@ -483,7 +490,7 @@ impl Wheel {
         }
     }
 
-    /// Takes an arrival out; false when it is not here.
+    /// Removes an arrival; returns false if it is not in the wheel.
     fn cancel(&mut self, arrival: Arrival) -> bool {
         let is_it = |entry: &Arrival| (entry.at, entry.link) == (arrival.at, arrival.link);
         let place = self.current.partition_point(|entry| entry.is_after(arrival));
@@ -495,7 +502,7 @@ impl Wheel {
         self.unlink(arrival)
     }
 
-    /// Takes an arrival out of the bucket that it waits in; false when it is not there.
+    /// Removes an arrival from its bucket; returns false if it is not there.
     fn unlink(&mut self, arrival: Arrival) -> bool {
         let slot = (arrival.at >> self.shift) % BUCKETS;
         let (mut before, mut link) = (NONE, self.heads[slot as usize]);
@@ -517,7 +524,7 @@ impl Wheel {
         false
     }
 
-    /// Takes the next arrival out, which counts as pending still.
+    /// Removes and returns the next arrival, which still counts as pending.
     #[inline(always)]
     fn pop(&mut self, held: usize) -> Option<Arrival> {
         match self.current.pop() {
@@ -527,12 +534,12 @@ impl Wheel {
         }
     }
 
-    /// The arrival that was taken out last does not come yet.
+    /// Returns the last removed arrival to the current bucket.
     fn put_back(&mut self, next: Arrival) {
         self.current.push(next);
     }
 
-    /// Moves on to the next bucket that holds something, mostly one arrival, and takes its first out. There must be one.
+    /// Advances to the next bucket that is not empty, mostly of one arrival, and removes its first. There must be one.
     #[inline(always)]
     fn turn(&mut self) -> Arrival {
         let start = self.cursor + 1;
@@ -551,7 +558,8 @@ impl Wheel {
         if next == NONE { arrival } else { self.first_of(arrival, next) }
     }
 
-    /// Sorts the current bucket, which holds an arrival, that of a link, and those behind it; takes its first out.
+    /// Sorts the current bucket, which has the given arrival, the one of `link` and its successors. Removes and returns
+    /// the first.
     #[inline(never)]
     fn first_of(&mut self, arrival: Arrival, mut link: LinkId) -> Arrival {
         let (at, behind) = self.entries[link];
@@ -574,7 +582,7 @@ impl Wheel {
 }
 
 impl Wheel {
-    /// When the first arrival comes, without moving on to it.
+    /// Returns the time of the first arrival, without advancing to it.
     fn first_at(&self) -> Option<u64> {
         if let Some(first) = self.current.last() {
             return Some(first.at);
@@ -605,7 +613,7 @@ mod tests {
     use super::*;
     use units::Stream;
 
-    /// Random arrivals and timers come out in the order of (time, rank, source), whatever the wheel's width.
+    /// Random arrivals and timers are returned in the order of (time, rank, source), whatever the wheel's width.
     #[test]
     fn events_come_in_order() {
         for longest_hop in [Span(1), Span::from_micros(1), Span::from_micros(100), Span::from_millis(10)] {
@@ -642,7 +650,7 @@ mod tests {
         }
     }
 
-    /// Whatever bucket they are in, those that are taken back do not come, and all others do.
+    /// Cancelled arrivals are not returned, whatever bucket they are in, and all others are.
     #[test]
     fn arrivals_that_are_taken_back_do_not_come() {
         for longest_hop in [Span(1), Span::from_micros(1), Span::from_micros(100), Span::from_millis(10)] {
@@ -676,8 +684,8 @@ mod tests {
         }
     }
 
-    /// Among 100 000 timers, an arrival in the heap is cancelled and scheduled again 20 000 times, in part for the same time.
-    /// A search of the heap for each would take minutes.
+    /// Among 100 000 timers, an arrival in the heap is cancelled and scheduled again 20 000 times, in part for the same
+    /// time. A search of the heap for each would take minutes.
     #[test]
     fn cancelled_arrivals_in_the_heap_do_not_come() {
         let mut queue = EventQueue::new(2, Span(1));
@@ -699,7 +707,8 @@ mod tests {
         assert_eq!(arrivals.collect::<Vec<_>>(), [(at, Event::Arrival(LinkId(1)))]);
     }
 
-    /// Whatever bucket they are in, and beyond all, those that are hastened come when they are to, and others as before.
+    /// Rescheduled arrivals are returned at their new times, whatever bucket they are in and beyond the wheel; all
+    /// others are unchanged.
     #[test]
     fn arrivals_that_are_hastened_come_earlier() {
         for longest_hop in [Span(1), Span::from_micros(1), Span::from_micros(100), Span::from_millis(10)] {
@@ -734,8 +743,8 @@ mod tests {
         }
     }
 
-    /// A number is used again while the timer of the flow that had it is still pending. Both are due at one instant, and each
-    /// comes in its flow's place there, which does not depend on who had the number.
+    /// An id is reused while the timer of the flow that had it is still pending. Both fire at one instant, in the order
+    /// of their flows, which does not depend on the id.
     #[test]
     fn of_two_flows_that_have_had_a_number_each_has_its_timer() {
         let mut queue = EventQueue::new(1, Span::from_micros(20));
@@ -746,7 +755,7 @@ mod tests {
             assert_eq!(queue.pop(Instant::MAX), Some((at, timer)));
             assert!(queue.was_timer(at, timer, order) && !queue.was_timer(at, timer, other));
         }
-        // Hosts' timers have one place.
+        // Hosts' timers have a fixed order.
         queue.push_timer(at, Event::HostTimer(HostId(2)), 2);
         assert_eq!(queue.pop(Instant::MAX), Some((at, Event::HostTimer(HostId(2)))));
         assert!(queue.was_timer(at, Event::HostTimer(HostId(2)), 2));

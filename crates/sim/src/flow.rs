@@ -1,42 +1,42 @@
-//! Who a flow is: what its path and the order of its timers follow from.
+//! The identity of a flow, which determines its route and the order of its timers.
 
 use units::{HostId, hash_of, mix64, pair};
 
-/// A flow's identity: 64 well-mixed bits that depend neither on when its connection was opened, nor on what
-/// others were open then, nor on the transport. So two transports of one comparison send every message the same
-/// way, and a class that is added somewhere changes nothing for the others.
+/// A flow's identity: 64 well-mixed bits. They depend neither on the time when its connection was opened, nor on other
+/// connections, nor on the transport. So two transports of one comparison send every message by the same route, and a
+/// class that is added changes nothing for the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flow(u64);
 
 impl Flow {
-    /// The flow of one message with a connection of its own: its class, by name, and its ordinal there.
+    /// Returns the flow of one message with a connection of its own, from the name of its class and its ordinal there.
     pub fn of_message(class: &str, ordinal: u64) -> Flow {
         Flow(mix64(hash_of(class).wrapping_add(mix64(ordinal))))
     }
 
-    /// The flow of the connections that stay open between two hosts. Classes share these, and whether two classes
-    /// have the same transport can change from one run of a comparison to the next; so all take the same path.
+    /// Returns the flow of the connections that stay open between two hosts. Classes share these, and whether two
+    /// classes have the same transport can change from one run of a comparison to the next. So all use the same route.
     pub fn of_pair(from: HostId, to: HostId) -> Flow {
         Flow(mix64(hash_of("pair of hosts") ^ mix64(pair(from.0, to.0))))
     }
 
-    /// Its choice among `choices` ways at a node, where `salt` is drawn from the seed.
+    /// Returns its choice among `choices` links at a node, where `salt` is drawn from the seed.
     pub fn choice(self, salt: u64, node: u32, choices: u64) -> u64 {
         mix64(self.0 ^ mix64(salt ^ u64::from(node))) % choices
     }
 
-    /// Itself as a number, for what its sending end draws.
+    /// Returns its value as a number, for draws of its sending end.
     pub fn number(self) -> u64 {
         self.0
     }
 
-    /// The flow that is this [number](Flow::number).
+    /// Returns the flow with this [number](Flow::number).
     pub fn of_number(number: u64) -> Flow {
         Flow(number)
     }
 
-    /// Its place among the timers of the same instant: 60 bits. The transport, by number, tells apart what stays
-    /// open between the same hosts.
+    /// Returns its order among the timers of the same instant: 60 bits. The index of the transport distinguishes
+    /// connections that stay open between the same hosts.
     pub fn order(self, transport: u32) -> u64 {
         (self.0 << 8 | u64::from(transport & 0xff)) & ((1 << 60) - 1)
     }

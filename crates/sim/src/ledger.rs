@@ -1,4 +1,4 @@
-//! What is written down of messages and classes while a run goes on.
+//! The message log: records messages and classes during a run.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU64;
@@ -15,53 +15,53 @@ use crate::pairs::Pairs;
 use crate::rows::{BLOCK, Rows};
 use crate::topology::Partition;
 
-/// Rows of messages, and sums by class.
+/// The log of all messages, and sums by class.
 ///
-/// A message has two halves, each written by the host that knows it; they are joined when it leaves the ledger: with
-/// its block when that is over, or when the run is.
+/// A message has two halves, each recorded by the host that knows it. They are joined when the message is taken from
+/// the log: with its block when that is complete, or at the end of the run.
 pub struct Ledger {
-    /// What sending hosts know: one row per message, in order of their starts, without end and marks.
+    /// The senders' halves: one row per message, in order of their starts, without end and marks.
     sent: Rows<Message>,
-    /// For each of them, where its path begins.
+    /// The position of each message's route.
     paths: Rows<u32>,
-    /// In one part of several, which has rows only of what its own hosts send: by message, which row is its own, or
+    /// In one partition of several, which has rows only of messages of its own hosts: the row of each message, or
     /// [`ELSEWHERE`].
     places: Option<Rows<u32>>,
-    /// What receiving hosts know, as far as they have been told of messages.
+    /// The receivers' halves, as far as these hosts know of messages.
     received: Rows<Received>,
-    /// How many blocks had been full when it was last looked for those that are over.
+    /// Number of full blocks when complete blocks were last looked for.
     looked_at: usize,
     /// One row per query, in order of their starts.
     queries: Vec<Query>,
-    /// By class, the queries that count.
+    /// The counted queries of each class.
     counted_queries: Table<ClassId, Option<RangeInclusive<u64>>>,
     /// Retransmission timeouts and packets sent again, of all messages.
     repairs: (u64, u64),
-    /// Whether payload counts now: the warm-up is over, and the window has not closed.
+    /// Payload is counted now: the warm-up is over, and the measurement has not ended.
     counts: bool,
-    /// Payload that has arrived while it counted, by class.
+    /// Payload that has arrived while it was counted, by class.
     delivered: Table<ClassId, Bytes>,
-    /// What arrived, by class: of the receiving hosts.
+    /// Arrivals at the receiving hosts, by class.
     flows: Table<ClassId, Pairs>,
 }
 
-/// What a receiving host knows of a message.
+/// The receiving host's half of a message.
 #[derive(Clone, Copy, Default)]
 struct Received {
-    /// When its last byte arrived, which is after the start of the run.
+    /// Arrival time of its last byte, which is after the start of the run.
     end: Option<NonZeroU64>,
-    /// Payload that arrived while it counted.
+    /// Payload that arrived while it was counted.
     delivered: Bytes,
     /// Data packets that arrived with a mark.
     marks: u32,
     of: Of,
 }
 
-/// No row: a host of another part sends the message.
+/// No row: a host of another partition sends the message.
 const ELSEWHERE: u32 = u32::MAX;
 
 impl Ledger {
-    /// Empty, for so many classes. Payload `counts` from the start if there is no warm-up.
+    /// Returns an empty log for the classes. Payload `counts` from the start if there is no warm-up.
     pub fn new(classes: usize, counts: bool) -> Ledger {
         Ledger {
             counts,
@@ -78,17 +78,17 @@ impl Ledger {
         }
     }
 
-    /// From now on, before anything has started, a block has so many rows: a power of two.
+    /// Sets the number of rows of a block, a power of two, before any message has started.
     pub fn blocks_of(&mut self, rows: usize) {
         (self.sent, self.received, self.paths) = (Rows::new(rows), Rows::new(rows), Rows::new(rows));
     }
 
-    /// Before anything has started: this is that of one part of several.
+    /// Makes this the log of one partition of several, before any message has started.
     pub fn is_one_of_several(&mut self) {
         self.places = Some(Rows::new(BLOCK));
     }
 
-    /// A query is asked; it may count.
+    /// Records a query; it may count.
     pub fn ask(&mut self, query: Query, counts: bool) {
         if counts {
             let range = &mut self.counted_queries[query.class];
@@ -98,12 +98,12 @@ impl Ledger {
         self.queries.push(query);
     }
 
-    /// By class, the queries that count of those that were asked until now.
+    /// Returns the counted queries until now, by class.
     pub fn counted_queries(&self) -> &Table<ClassId, Option<RangeInclusive<u64>>> {
         &self.counted_queries
     }
 
-    /// A message starts on a path.
+    /// Records a message that starts on a route.
     pub fn start(&mut self, path: u32, message: Message) -> MessageId {
         self.paths.push(path);
         let row = self.sent.push(message);
@@ -113,12 +113,12 @@ impl Ledger {
         }
     }
 
-    /// A message starts in another part.
+    /// Records a message that starts in another partition.
     pub fn starts_elsewhere(&mut self) {
         self.places.as_mut().expect("there are other parts").push(ELSEWHERE);
     }
 
-    /// The row of a message, if it is sent here.
+    /// Returns the row of a message, if it is sent here.
     #[inline]
     fn row(&self, message: MessageId) -> Option<MessageId> {
         match &self.places {
@@ -127,13 +127,13 @@ impl Ledger {
         }
     }
 
-    /// What is known of a message where it is sent, if that is here.
+    /// Returns the sender's half of a message, if that is here.
     #[inline]
     pub fn find(&self, message: MessageId) -> Option<&Message> {
         self.sent.find(self.row(message)?)
     }
 
-    /// What is known of a message that is sent here.
+    /// Returns the sender's half of a message that is sent here.
     pub fn sent(&self, message: MessageId) -> &Message {
         self.find(message).expect(SENT)
     }
@@ -143,44 +143,44 @@ impl Ledger {
         self.sent.at(row)
     }
 
-    /// A receiving host is told of a message.
+    /// Records that a receiving host knows of a message.
     pub fn expect(&mut self, message: MessageId, of: Of) {
         self.received(message).of = of;
     }
 
-    /// What a message is counted with, of which its receiving host has been told.
+    /// Returns the class and hosts of a message that its receiving host knows of.
     pub fn of(&self, message: MessageId) -> Of {
         self.received.find(message).expect("its host has been told of what arrives").of
     }
 
-    /// A message has arrived completely.
+    /// Records that a message has arrived completely.
     pub fn complete(&mut self, message: MessageId, now: Instant) {
         self.received(message).end = NonZeroU64::new(now.0);
     }
 
-    /// A message was given up.
+    /// Records that a message was aborted.
     pub fn give_up(&mut self, message: MessageId) {
         self.sent_mut(message).aborted = true;
     }
 
-    /// Whether a message has arrived or was given up, as far as that is known here.
+    /// Returns whether a message has arrived or was aborted, as far as this partition knows.
     pub fn is_decided(&self, message: MessageId) -> bool {
         let arrived = self.received.find(message).is_some_and(|received| received.end.is_some());
         arrived || self.find(message).is_some_and(|sent| sent.aborted)
     }
 
-    /// All messages that have started, here or elsewhere.
+    /// Returns all messages that have started, here or in other partitions.
     pub fn started(&self) -> impl ExactSizeIterator<Item = MessageId> + use<> {
         let number = self.places.as_ref().map_or(self.sent.written(), Rows::written);
         (0..number).map(MessageId::from_index)
     }
 
-    /// All messages that are sent here.
+    /// Returns all messages that are sent here.
     pub fn messages(&self) -> impl Iterator<Item = (MessageId, &Message)> {
         self.started().filter_map(|message| Some((message, self.find(message)?)))
     }
 
-    /// Takes over the sums of classes and flows of another part of the run.
+    /// Adds the sums of classes and flows of another partition of the run.
     pub fn take_sums(&mut self, other: &mut Ledger) {
         for (own, theirs) in self.delivered.iter_mut().zip(other.delivered.iter_mut()) {
             *own += std::mem::take(theirs);
@@ -190,12 +190,12 @@ impl Ledger {
         }
     }
 
-    /// Retransmission timeouts and packets sent again, of all messages.
+    /// Returns the retransmission timeouts and the packets sent again, of all messages.
     pub fn repairs(&self) -> (u64, u64) {
         self.repairs
     }
 
-    /// Notes that payload of a message has arrived, in order or not.
+    /// Counts payload of a message that has arrived, in order or not.
     pub fn deliver(&mut self, message: MessageId, bytes: Bytes) {
         if self.counts {
             let class = self.of(message).class;
@@ -204,7 +204,7 @@ impl Ledger {
         }
     }
 
-    /// Books what a sending end has done on a message.
+    /// Records the counts of a sending end for a message.
     pub fn book_sent(&mut self, sent: Sent) {
         if (sent.timeouts, sent.retransmits) == (0, 0) {
             return;
@@ -216,7 +216,7 @@ impl Ledger {
         message.timeouts += sent.timeouts;
     }
 
-    /// Books what has arrived at a receiving end on a message and its flow.
+    /// Records the arrivals at a receiving end for a message and its flow.
     pub fn book_arrivals(&mut self, message: MessageId, arrivals: &mut Arrivals, dropped_bytes: Bytes) {
         let arrivals = std::mem::take(arrivals);
         let received = self.received(message);
@@ -230,7 +230,7 @@ impl Ledger {
         }
     }
 
-    /// Books wire bytes that wait at the receiver's port when the run ends, or that were dropped there.
+    /// Records wire bytes that are queued at the receiver's port at the end of the run, or that were dropped there.
     pub fn book_at_port(&mut self, of: Of, bytes: Bytes) {
         self.flow(of).bytes += bytes;
     }
@@ -243,18 +243,18 @@ impl Ledger {
         self.received.reach(message)
     }
 
-    /// Starts the window: from the end of the warm-up on, payload counts.
+    /// Starts the measurement: payload counts from the end of the warm-up on.
     pub fn warmed_up(&mut self) {
         self.counts = true;
         self.flows.iter_mut().for_each(Pairs::clear);
     }
 
-    /// Closes the window: payload that arrives later does not count.
+    /// Ends the measurement: payload that arrives later does not count.
     pub fn close(&mut self) {
         self.counts = false;
     }
 
-    /// The sums of one class.
+    /// Returns the sums of one class.
     pub fn class(&self, number: ClassId, class: &Class, transport: &'static str, framing: Framing) -> ClassOutcome {
         let flows = self.flows[number].in_order();
         let with_packets = flows.iter().filter(|flow| flow.packets > 0);
@@ -273,22 +273,22 @@ impl Ledger {
         }
     }
 
-    /// How many rows of messages are held here.
+    /// Returns the number of rows of messages in memory.
     pub fn rows_held(&self) -> usize {
         self.sent.held()
     }
 
-    /// Whether another block has become full since [`take_over`](Ledger::take_over) was called.
+    /// Returns whether another block has become full since the last call of [`take_over`](Ledger::take_over).
     pub fn has_filled(&self) -> bool {
         self.sent.full() > self.looked_at
     }
 
-    /// Takes the queries that were asked since this was last called.
+    /// Takes the queries recorded since the last call.
     pub fn take_queries(&mut self) -> Vec<Query> {
         std::mem::take(&mut self.queries)
     }
 
-    /// Takes the blocks in which every message is decided and none is `in_use`: nothing will change them any more.
+    /// Takes the blocks in which every message is decided and none is `in_use`: they are final.
     pub fn take_over(&mut self, in_use: impl Iterator<Item = MessageId>) -> Vec<Block> {
         self.looked_at = self.sent.full();
         let mut stay: BTreeSet<usize> = in_use.map(|message| self.sent.block_of(message)).collect();
@@ -299,7 +299,7 @@ impl Ledger {
         over.into_iter().map(|block| self.take(block)).collect()
     }
 
-    /// Takes a block, both halves of each row joined.
+    /// Takes a block, with both halves of each row joined.
     fn take(&mut self, block: usize) -> Block {
         let (first, mut messages) = (self.sent.first(block), self.sent.take(block));
         messages.iter_mut().zip(first.0..).for_each(|(row, number)| self.join(MessageId(number), row));
@@ -307,28 +307,27 @@ impl Ledger {
         Block { first, messages, paths: self.paths.take(block) }
     }
 
-    /// Joins what its receiving host knows of a message with what the sending host does.
+    /// Adds the receiver's half of a message to the sender's.
     fn join(&self, message: MessageId, row: &mut Message) {
         let Received { end, marks, delivered, .. } = self.received.find(message).copied().unwrap_or_default();
         row.end = end.map(|end| Instant(end.get()));
         row.marks = marks;
         row.delivered = delivered;
-        // It may have arrived before its receiver learnt that it was given up.
+        // It may have arrived before its receiver learnt of the abort.
         row.aborted &= end.is_none();
     }
 }
 
-/// What is left of the messages of a run that is over, block by block: so there is one of them at a time whose rows are here
-/// and there.
+/// The remaining messages of a finished run, block by block: so the rows of only one block are in memory twice.
 pub struct Left {
     ledgers: Vec<Ledger>,
-    /// Of which part each of them is, if there are several.
+    /// The assignment of hosts to the logs, if there are several.
     partition: Option<Arc<Partition>>,
     blocks: Range<usize>,
 }
 
 impl Left {
-    /// In the ledgers of all parts of a run, or in the only one.
+    /// Returns the messages in the logs of all partitions of a run, or in the only one.
     pub fn of(ledgers: Vec<Ledger>, partition: Option<Arc<Partition>>) -> Left {
         let blocks = match &partition {
             None => ledgers[0].sent.blocks().map(|(block, _)| block + 1).max().unwrap_or_default(),
@@ -337,12 +336,12 @@ impl Left {
         Left { ledgers, partition, blocks: 0..blocks }
     }
 
-    /// How many rows there are, before the first block is taken from here.
+    /// Returns the number of rows, before the first block is taken.
     pub fn rows(&self) -> usize {
         self.ledgers.iter().map(Ledger::rows_held).sum()
     }
 
-    /// What is known of a message stands in the ledgers of its hosts.
+    /// Joins the halves of each message from the logs of its hosts.
     fn joined(&self, partition: &Partition, block: usize) -> Block {
         let (started, each) = (self.ledgers[0].started().len(), self.ledgers[0].sent.each());
         let numbers = block * each..started.min((block + 1) * each);
@@ -371,7 +370,7 @@ impl Iterator for Left {
                 Some(partition) => self.joined(partition, number),
                 None => self.ledgers[0].take(number),
             };
-            // Some were taken while the run went on.
+            // Some were taken during the run.
             if !block.messages.is_empty() {
                 return Some(block);
             }

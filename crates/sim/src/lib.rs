@@ -1,7 +1,7 @@
 //! The simulator: a deterministic, packet-level discrete-event engine.
 //!
-//! [`Scenario`] says what to simulate and can only be valid; [`Outcome`] is what comes of it.
-//! Nothing here prints, reads a file, a clock or the environment.
+//! [`Scenario`] describes a simulation and can only be valid; [`Outcome`] has its results. Nothing here prints, reads a
+//! file, a clock or the environment.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! The `[network]` section: what all topologies share.
+//! The section `[network]`: the keys that all topologies share.
 
 use transport::Surroundings;
 use units::{Alias, Amount, Bytes, Default, Key, Kind, Marks, Problem, Range, Rate, Span, Values};
@@ -9,13 +9,13 @@ use crate::port::queue::{self, DISCIPLINES};
 use crate::priorities::Priorities;
 use crate::topology::Graph;
 
-/// Every key of `[network]` beside those of the topology: the disciplines' and the markers' come last.
+/// Returns every key of `[network]` beside the topology's: the keys of disciplines and markers are last.
 pub fn keys() -> impl Iterator<Item = &'static Key> {
     let disciplines = DISCIPLINES.iter().flat_map(|discipline| discipline.keys);
     KEYS.iter().chain(disciplines).chain(MARKERS.iter().flat_map(|marker| marker.keys))
 }
 
-/// Words that people write for keys of `[network]`.
+/// Other words for keys of `[network]`.
 pub const ALIASES: &[Alias] = &[
     ("alpha", "dynamic_alpha"),
     ("bandwidth", "rate"),
@@ -34,7 +34,7 @@ pub const ALIASES: &[Alias] = &[
     ("threshold", "mark"),
 ];
 
-/// Keys of `[network]` beside those of the topology, of the disciplines and of the markers.
+/// Keys of `[network]` except the topology's, the disciplines' and the markers'.
 const KEYS: &[Key] = &[
     Key {
         name: "rate",
@@ -136,38 +136,38 @@ const KEYS: &[Key] = &[
     },
 ];
 
-/// Nodes, links and what switches do with packets.
+/// Nodes, links and the configuration of switches.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Network {
-    /// Nodes and links.
+    /// Nodes and links of the network.
     pub graph: Graph,
     /// Buffers and marking of every switch.
     pub switch: Switch,
-    /// What each packet costs on the wire beside its headers.
+    /// Bytes of each packet on the wire beside its headers.
     pub frame_overhead: Bytes,
-    /// The longest that a data packet is late at its host's switch; none: as long as its transmission takes.
+    /// Maximum delay of a data packet on its way to its host's switch; `None`: the time of its transmission.
     pub host_jitter: Option<Span>,
-    /// How data is queued at hosts' ports.
+    /// The queue of data at hosts' ports.
     pub host_queue: HostQueue,
     /// All checked values of the section, for the discipline and the marker.
     pub settings: Values,
 }
 
-/// How data is queued at a host's port.
+/// The queue of data at a host's port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostQueue {
-    /// So much at the port, and one packet of each sender by turns.
+    /// A limited queue, with one packet of each sender in turn.
     Fair(Amount),
-    /// So much at the port, which each sender fills in its turn.
+    /// A limited queue, which each sender fills in its turn.
     Fifo(Amount),
-    /// All that is sent.
+    /// An unlimited queue for all data.
     Unlimited,
 }
 
 impl HostQueue {
-    /// BQL: one packet in transmission and one that waits.
+    /// As BQL: one packet in transmission and one queued.
     const FAIR: Amount = Amount::Packets(2);
-    /// Linux: `DEFAULT_TX_QUEUE_LEN`.
+    /// As Linux: its `DEFAULT_TX_QUEUE_LEN`.
     const FIFO: Amount = Amount::Packets(1000);
 
     fn from_values(values: &Values) -> Result<HostQueue, Problem> {
@@ -187,29 +187,29 @@ impl HostQueue {
 /// Buffers and marking of every switch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Switch {
-    /// The whole switch, or each port.
+    /// Size for the whole switch, or for each port.
     pub buffer: Amount,
-    /// How the buffer is divided.
+    /// Division of the buffer among ports.
     pub sharing: Sharing,
-    /// Marking thresholds; none: no marking.
+    /// Marking thresholds; `None` means no marking.
     pub marks: Marks,
-    /// Packets that are not ECN-capable are dropped above the threshold.
+    /// Drops packets above the threshold that are not ECN-capable.
     pub drop_non_ect: bool,
 }
 
 /// How a switch divides its buffer over its ports.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Sharing {
-    /// A shared pool; a port may hold up to this factor times the free part.
+    /// A shared buffer; a port may hold up to this factor times the free part.
     Dynamic(f64),
     /// An equal part for each port.
     Static,
-    /// `buffer` for each port.
+    /// The whole `buffer` for each port.
     PerPort,
 }
 
 impl Network {
-    /// From the checked values of `[network]`.
+    /// Returns the network of the checked values of `[network]`.
     ///
     /// # Errors
     /// `host_buffer` limits a queue that is unlimited.
@@ -233,7 +233,8 @@ impl Network {
         })
     }
 
-    /// How ports send and mark: as the scenario says, else as the run's transports and priorities ask.
+    /// Returns the disciplines and the marker of ports: as the scenario sets them, else as the run's transports and
+    /// priorities require.
     pub fn service(&self, transports: &[Transport], priorities: &Priorities) -> Service {
         let needs = || transports.iter().map(Transport::needs);
         let by_class = || priorities.are_asked_for().then_some("priority");
@@ -249,7 +250,7 @@ impl Network {
         Service { switches, hosts, marking, priorities: priorities.levels() }
     }
 
-    /// What transports may know of it.
+    /// Returns the properties of the network that transports may use.
     pub fn surroundings(&self) -> Surroundings {
         let line_rate = self.graph.host_rates().first().copied().unwrap_or(Rate(1));
         Surroundings { line_rate, base_rtt: self.graph.longest_round_trip(Surroundings::ROUND_TRIP) }
@@ -258,15 +259,15 @@ impl Network {
 
 const FIFO: &str = "fifo";
 
-/// How ports send what waits, and mark it.
+/// The disciplines and the marker of ports.
 #[derive(Clone, Copy)]
 pub struct Service {
     /// The discipline of the switches' ports.
     pub switches: &'static queue::Descriptor,
     /// The discipline of the hosts' ports.
     pub hosts: &'static queue::Descriptor,
-    /// What decides at the switches' ports which packets to mark.
+    /// The marker of the switches' ports.
     pub marking: &'static mark::Descriptor,
-    /// In so many priorities the run's packets are divided, if a discipline has any use for them.
+    /// The number of priorities of the run's packets, for disciplines that use them.
     pub priorities: u8,
 }

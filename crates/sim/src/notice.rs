@@ -1,4 +1,4 @@
-//! What the hosts of a connection tell each other beside its packets.
+//! Control messages between the hosts of a connection, beside its packets.
 
 use std::collections::VecDeque;
 
@@ -8,58 +8,58 @@ use crate::event::{Event, EventQueue};
 use crate::flow::Flow;
 use crate::net::ring::Words;
 
-/// What a sending host tells the receiving one of a connection. It stands for what a handshake and the application's
-/// own framing say: it takes no room on the wire, but it takes the time that light does, so that it is there before any
-/// packet that was sent after it.
+/// A control message from the sending host of a connection to the receiving one. It represents a handshake and the
+/// application's own framing. It takes no bytes on the wire, but the propagation delay of the route, so that it arrives
+/// before any packet sent after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notice {
-    /// A message follows those before; it ends at this position of the stream.
+    /// A message follows the previous ones in the stream.
     Starts {
-        /// Which.
+        /// Id of the message.
         message: MessageId,
-        /// Of which class it is, and between which hosts.
+        /// Its class and its hosts.
         of: Of,
         /// The position of its end.
         end: u64,
         /// The connection, if this is its first message.
         opening: Option<Opening>,
     },
-    /// A message was given up; so many of its bytes will never be sent.
+    /// A message was aborted; some of its bytes will never be sent.
     GivenUp {
-        /// Which.
+        /// Id of the message.
         message: MessageId,
-        /// Those after it end that much earlier.
+        /// Number of these bytes; later messages end that much earlier.
         unsent: Bytes,
     },
-    /// The sending end is closed: everything was acknowledged or given up.
+    /// The sending end is closed: everything was acknowledged or aborted.
     Closes,
 }
 
-/// What a message is counted with.
+/// The class and the hosts of a message, for its counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Of {
-    /// Its class.
+    /// Class of the message.
     pub class: ClassId,
-    /// The sending host.
+    /// Sending host of the message.
     pub from: HostId,
-    /// The receiving host.
+    /// Receiving host of the message.
     pub to: HostId,
 }
 
-/// What a receiving host must know of a connection.
+/// The parameters of a connection for its receiving host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opening {
     /// Index of its transport's configuration.
     pub config: u32,
-    /// Who it is.
+    /// Identity of its flow.
     pub flow: Flow,
-    /// Which of the connections that used its number it is.
+    /// Generation of the connection among those with its id.
     pub generation: u16,
 }
 
 impl Notice {
-    /// It as words, as threads can leave for each other: as packets are, with something beside the number of the connection
-    /// where packets have nothing beside that of the link.
+    /// Encodes it as words, which threads exchange. The format is that of packets, with a value next to the id of the
+    /// connection that packets do not have next to their link.
     pub fn to_words(self, at: Instant, id: ConnectionId) -> Words {
         let (kind, third, end, of, opening) = match self {
             Notice::Starts { message, of, end, opening: None } => (STARTS, message.0.into(), end, of, None),
@@ -74,13 +74,13 @@ impl Notice {
         [at.0, second, third, end, flow, pair(of.from.0, of.to.0), of.class.0.into()]
     }
 
-    /// Whether words are a notice.
+    /// Returns whether words encode a control message.
     #[inline(always)]
     pub fn is_in(words: &Words) -> bool {
         words[1] >> 32 != 0
     }
 
-    /// What [`to_words`](Notice::to_words) has made words of.
+    /// Decodes the words of [`to_words`](Notice::to_words).
     pub fn from_words([at, second, third, end, flow, hosts, class]: Words) -> (Instant, ConnectionId, Notice) {
         let ((kind, id), (config, message), (from, to)) = (halves(second), halves(third), halves(hosts));
         let message = MessageId(message);
@@ -98,13 +98,13 @@ impl Notice {
     }
 }
 
-/// Kinds of notices, as words.
+/// Kinds of control messages, as words.
 const STARTS: u32 = 1;
 const OPENS: u32 = 2;
 const GIVEN_UP: u32 = 3;
 const CLOSES: u32 = 4;
 
-/// The notices on their way: those of a connection arrive in the order in which they were sent.
+/// The control messages in flight, which arrive in the order of sending for each connection.
 #[derive(Default)]
 pub struct Notices {
     travelling: Table<ConnectionId, VecDeque<(Instant, Notice)>>,
@@ -112,13 +112,13 @@ pub struct Notices {
 }
 
 impl Notices {
-    /// A notice leaves the sending host and will arrive at `at`.
+    /// Sends a control message that will arrive at `at`.
     pub fn send(&mut self, events: &mut EventQueue, at: Instant, id: ConnectionId, notice: Notice) {
         self.travelling.reach(id).push_back((at, notice));
         events.push(at, Event::Notice(id));
     }
 
-    /// The notice that arrives at a receiving host now.
+    /// Takes the control message that arrives at a receiving host now.
     pub fn take(&mut self, now: Instant, id: ConnectionId) -> Notice {
         let (at, notice) = self.travelling[id].pop_front().expect("each event has its notice");
         debug_assert_eq!(at, now, "a notice arrives when it was to");
@@ -126,7 +126,7 @@ impl Notices {
         notice
     }
 
-    /// The messages that they speak of.
+    /// Returns the messages to which they refer.
     pub fn in_use(&self) -> impl Iterator<Item = MessageId> {
         self.travelling.iter().flatten().filter_map(|(_, notice)| match *notice {
             Notice::Starts { message, .. } | Notice::GivenUp { message, .. } => Some(message),
@@ -134,7 +134,7 @@ impl Notices {
         })
     }
 
-    /// How many have arrived so far.
+    /// Returns the number of arrivals so far.
     pub fn arrived(&self) -> u64 {
         self.arrived
     }

@@ -1,4 +1,4 @@
-//! What comes of a run.
+//! The results of a run.
 
 use transport::Expired;
 pub use transport::agent::Allocation;
@@ -11,33 +11,33 @@ use crate::traffic::{Place, Request};
 /// Everything that one run measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// The scenario's title.
+    /// Title of the scenario.
     pub title: String,
-    /// Its seed.
+    /// Seed of the run.
     pub seed: u64,
     /// The name of `[transport]`.
     pub transport: String,
-    /// The end of what is measured: the duration, unless the run was stopped before.
+    /// End of the measurement: the duration, unless the run was stopped before.
     pub simulated: Instant,
-    /// When the run ended: later than `simulated` where counted messages were not decided by then.
+    /// End of the run: later than `simulated` if counted messages were not decided by then.
     pub ended: Instant,
     /// Every counted message whose deadline is not later than this has been decided.
     pub decided_until: Instant,
     /// Messages that started before this are not counted.
     pub warm_up: Instant,
-    /// Totals up to the end of what is measured.
+    /// Totals up to the end of the measurement.
     pub counters: Counters,
-    /// Of these, what was counted before the warm-up ended.
+    /// The part of these totals from before the end of the warm-up.
     pub before_warm_up: Counters,
     /// Requests for rates, when a transport makes them.
     pub requests: Option<Requests>,
-    /// What faults did after the warm-up, when the scenario has any.
+    /// Counts of the faults after the warm-up, when the scenario has any.
     pub faults: Option<FaultCounts>,
     /// One entry per traffic class.
     pub classes: Vec<ClassOutcome>,
     /// One row per message, in order of their start.
     pub messages: Vec<Message>,
-    /// Which way each of them took.
+    /// The routes of these messages.
     pub paths: Paths,
     /// One row per query of `fan-in` classes, in order of their start.
     pub queries: Vec<Query>,
@@ -50,18 +50,18 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Whether what started at this time enters the summaries.
+    /// Returns whether messages that start at this time are counted in the summaries.
     pub fn counts(&self, start: Instant) -> bool {
         (self.warm_up..self.simulated).contains(&start)
     }
-    /// The links that the data of the message in this row took, as indices into `links`.
+    /// Returns the links that the data of the message in this row took, as indices into `links`.
     pub fn path(&self, row: usize) -> &[LinkId] {
         let links = &self.paths.links[self.paths.of_messages[row] as usize..];
         let last = links.iter().position(|&link| self.graph.links[link.index()].to == self.messages[row].to.0);
         &links[..=last.expect("a path ends at its receiver")]
     }
 
-    /// With the rows that it lacks.
+    /// Returns the outcome with the rows that it lacks.
     pub(crate) fn with(mut self, rest: Rest) -> Outcome {
         self.messages.reserve_exact(rest.blocks.rows());
         for Taken { blocks, queries, samples } in rest {
@@ -76,16 +76,16 @@ impl Outcome {
     }
 }
 
-/// The paths of a run, each different one once.
+/// The routes of a run, each different one once.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Paths {
     /// For each message, the position of its first link in `links`.
     pub of_messages: Vec<u32>,
-    /// All paths, one after the other.
+    /// All routes, one after the other.
     pub links: Vec<LinkId>,
 }
 
-/// Totals up to the end of what is measured.
+/// Totals up to the end of the measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Packets that hosts put into their NIC queues, ACKs included.
@@ -104,15 +104,15 @@ pub struct Counters {
     pub drops: u64,
     /// Packets marked at switches.
     pub marks: u64,
-    /// Retransmission timeouts.
+    /// Number of retransmission timeouts.
     pub timeouts: u64,
-    /// The timers behind them.
+    /// The timers that caused these timeouts.
     pub timers: Timers,
     /// Data packets sent again.
     pub retransmits: u64,
 }
 
-/// How often each timer expired. All but the probes together are the timeouts.
+/// Expirations of each timer. All but the probes together are the timeouts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timers {
     /// The RTO before the first sample of the round-trip time (`rto_initial`).
@@ -130,7 +130,7 @@ pub struct Timers {
 }
 
 impl Timers {
-    /// Counts one timeout.
+    /// Counts one timeout of `timer`.
     pub(crate) fn count(&mut self, timer: Expired) {
         *match timer {
             Expired::Initial => &mut self.initial,
@@ -153,7 +153,7 @@ impl Timers {
         }
     }
 
-    /// Returns what was counted since then.
+    /// Returns the counts since `before`.
     pub fn since(self, before: Timers) -> Timers {
         self.join(before, |now, before| now - before)
     }
@@ -164,21 +164,21 @@ impl Timers {
     }
 }
 
-/// What faults did.
+/// Counts of the effects of faults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FaultCounts {
     /// Packets that were lost on links, or at the ports of links that were down.
     pub drops: u64,
     /// Packets that arrived a second time.
     pub duplicates: u64,
-    /// Packets that were held back.
+    /// Packets that were delayed.
     pub held_back: u64,
-    /// How often an end of a connection began to send another way.
+    /// Times that an end of a connection was rerouted.
     pub rerouted: u64,
 }
 
 impl FaultCounts {
-    /// What was counted since then.
+    /// Returns the counts since `before`.
     pub fn since(self, before: FaultCounts) -> FaultCounts {
         FaultCounts {
             drops: self.drops - before.drops,
@@ -189,19 +189,19 @@ impl FaultCounts {
     }
 }
 
-/// What can be taken out of a run while it goes on: nothing will change it any more.
+/// Final results that can be taken from a run in progress.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Taken {
-    /// Messages, in blocks of consecutive rows. A block leaves when all of its messages are over, which may be
-    /// later than blocks behind it.
+    /// Messages, in blocks of consecutive rows. A block is complete when all of its messages are, which may be later
+    /// than blocks behind it.
     pub blocks: Vec<Block>,
-    /// Queries, in order of their start. Each comes before any message that answers it.
+    /// Queries, in order of their start. Each precedes any message that answers it.
     pub queries: Vec<Query>,
     /// Samples, in order of time.
     pub samples: Vec<Sample>,
 }
 
-/// What is left of a run that is over: all queries and samples with the first of its blocks, then one block at a time.
+/// The rest of the results of a finished run: all queries and samples with the first block, then one block at a time.
 pub struct Rest {
     first: Option<Taken>,
     blocks: Left,
@@ -235,10 +235,10 @@ pub struct Block {
     pub(crate) paths: Vec<u32>,
 }
 
-/// What one traffic class saw as a whole.
+/// Results of one traffic class.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClassOutcome {
-    /// Its name.
+    /// Name of the class.
     pub name: String,
     /// The group of classes that it is summed up with too.
     pub set: Option<String>,
@@ -246,24 +246,24 @@ pub struct ClassOutcome {
     pub pattern: &'static str,
     /// The name of its transport.
     pub transport: &'static str,
-    /// Payload bytes that reached receivers within the measured time, in order or not, each counted once; those of
-    /// endless flows included.
+    /// Payload bytes that reached receivers within the measured time, in order or not, each counted once. Includes the
+    /// bytes of endless flows.
     pub delivered_bytes: Bytes,
     /// Mean over its flows (pairs of hosts) of the mean wait of their packets in the queue of the
     /// receiver's port, in us. None without packets.
     pub bottleneck_delay_us: Option<f64>,
     /// Wire bytes of its data packets that arrived at the receivers' ports.
     pub bottleneck_bytes: Bytes,
-    /// How its messages become packets.
+    /// The division of its messages into packets.
     pub framing: Framing,
-    /// Messages of its list (`trace`, `flows`) that start when nothing is counted any more.
+    /// Messages of its list (`trace`, `flows`) that start after the end of the measurement.
     pub too_late: u64,
 }
 
-/// How the messages of a class become packets.
+/// The division of a class's messages into packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Framing {
-    /// Most payload bytes of a packet.
+    /// Maximum payload bytes of a packet.
     pub mss: u32,
     /// Wire bytes of a packet beside its payload: headers and the frame's.
     pub overhead: u32,
@@ -271,32 +271,32 @@ pub struct Framing {
     pub shared: bool,
 }
 
-/// One message.
+/// One message of the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Message {
-    /// Index into [`Outcome::classes`].
+    /// Index into [`Outcome::classes`], by class.
     pub class: ClassId,
-    /// Sending host.
+    /// The host that sends it.
     pub from: HostId,
-    /// Receiving host.
+    /// The host that receives it.
     pub to: HostId,
-    /// Which query of its class it answers (`fan-in`).
+    /// The query of its class that it answers (`fan-in`).
     pub query: Option<u64>,
-    /// Its place, in a tree of several levels.
+    /// Its position in a tree of several levels.
     pub place: Option<Place>,
     /// Its size; none for a flow without end.
     pub bytes: Option<Bytes>,
-    /// When it was handed to the transport.
+    /// Time at which it was handed to the transport.
     pub start: Instant,
-    /// When its last byte reached the receiver.
+    /// Time at which its last byte reached the receiver.
     pub end: Option<Instant>,
-    /// How long it takes on an empty network, without handshake or window limits.
+    /// Its duration on an empty network, without handshake or window limits.
     pub ideal: Option<Span>,
-    /// The allowed time from its start.
+    /// Its allowed duration, from its start.
     pub deadline: Option<Span>,
-    /// The transport gave it up (`expired = "abort"`).
+    /// The transport aborted it (`expired = "abort"`).
     pub aborted: bool,
-    /// Retransmission timeouts.
+    /// Number of retransmission timeouts.
     pub timeouts: u32,
     /// Data packets sent again.
     pub retransmits: u32,
@@ -307,7 +307,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// One that has just been asked for, before anything is known of its path.
+    /// Returns a message that has just been requested, before its route is known.
     pub(crate) fn new(class: ClassId, request: &Request) -> Message {
         let &Request { start, from, to, bytes, deadline, query, place } = request;
         Message {
@@ -333,30 +333,30 @@ impl Message {
 /// One query: a parent asks, its leaves answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Query {
-    /// Index into [`Outcome::classes`].
+    /// Index into [`Outcome::classes`], by class.
     pub class: ClassId,
     /// Its number in its class.
     pub number: u64,
     /// The host that asks.
     pub parent: HostId,
-    /// When it asks.
+    /// Time of the query.
     pub start: Instant,
     /// The time from the start in which the last answer is due at the parent, if any has a deadline.
     pub deadline: Option<Span>,
-    /// How many leaves are to answer.
+    /// Number of leaves that answer.
     pub answers: u32,
-    /// How many answers the parent that asks waits for; fewer than that in trees of several levels.
+    /// Number of answers that the asking parent waits for; fewer than `answers` in trees of several levels.
     pub children: u32,
 }
 
-/// One direction of a link, with the port that feeds it.
+/// One direction of a link, with its port.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Link {
-    /// Where it starts: "host 3", "switch 0", "leaf 2".
+    /// Name of the node at its start: "host 3", "switch 0", "leaf 2".
     pub from: String,
-    /// Where it ends.
+    /// Name of the node at its end.
     pub to: String,
-    /// In bit/s.
+    /// Rate of the link in bit/s.
     pub rate_bps: u64,
     /// Packets put on the wire.
     pub packets: u64,
@@ -370,29 +370,29 @@ pub struct Link {
     pub marks: u64,
     /// Share of the time (after the warm-up) in which it sent, 0 to 1.
     pub utilisation: f64,
-    /// Waiting packets (without the one in transmission), over time after the warm-up.
+    /// Queued packets (without the one in transmission), over time after the warm-up.
     pub queue: Queue,
     /// Requests for rates at this port, when a transport makes them.
     pub rates: Option<LinkRates>,
 }
 
-/// Requests for rates, and how many of them lost out to one with a later deadline. Counted are
-/// requests for a rate above zero by flows with a deadline, over the whole run; the run's totals count
-/// each request once, and what happened to it at the ports of switches.
+/// Requests for rates, and how many of them lost out to one with a later deadline. Only requests for a rate above zero
+/// by flows with a deadline count, over the whole run. The run's totals count each request once, with its result at the
+/// ports of switches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Requests {
-    /// Requests.
+    /// Number of requests for rates.
     pub requests: u64,
     /// Of these, granted less than they asked for.
     pub denied: u64,
     /// Of these, while a flow with a later deadline held at the same port all that it had asked for.
     pub inverted: u64,
-    /// Of these, where such a flow had come to the port before: first come, first served.
+    /// Of these, where such a flow had reached the port before: requests are served in order of arrival.
     pub overtaken: u64,
     /// Denied ones that lacked no more than flows with later deadlines or none held together at the port.
     pub displaceable: u64,
-    /// Requests that what was left of the port's capacity did not cover. The base rate, which every flow gets
-    /// all the same, may be as much as they ask for: then they are not denied.
+    /// Requests that the remaining capacity of the port did not cover. The base rate, which every flow gets all the
+    /// same, may cover them: then they are not denied.
     pub refused: u64,
     /// Of these, while a flow with a later deadline held at the same port a grant that had been covered.
     pub passed_over: u64,
@@ -402,55 +402,55 @@ pub struct Requests {
     pub inverted_flows: u64,
 }
 
-/// What a port that grants rates saw.
+/// Requests and allocations at a port that grants rates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkRates {
     /// Requests of flows with deadlines.
     pub requests: Requests,
-    /// What the router still counts when the run ends.
+    /// The router's counts at the end of the run.
     pub counters: Allocation,
 }
 
 /// The distribution over time of a queue's length in packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Queue {
-    /// Mean over time.
+    /// Mean over time, in packets.
     pub mean: f64,
     /// 5th percentile over time.
     pub p5: u64,
-    /// Median over time.
+    /// Median over time, in packets.
     pub p50: u64,
     /// 99th percentile over time.
     pub p99: u64,
-    /// Largest.
+    /// Maximum over time, in packets.
     pub max: u64,
 }
 
 /// One sample of one signal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
-    /// When.
+    /// Time of the sample.
     pub at: Instant,
-    /// Which signal: the name of one of [`SIGNALS`](crate::run::SIGNALS).
+    /// Signal: the name of one of [`SIGNALS`](crate::run::SIGNALS).
     pub what: &'static str,
-    /// The connection or link that it was taken of.
+    /// The sampled connection or link.
     pub subject: Subject,
-    /// In the signal's unit.
+    /// Value in the signal's unit.
     pub value: f64,
 }
 
-/// What a sample was taken of.
+/// The object of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// A connection, by its current message.
     Message {
         /// The message's row: an index into [`Outcome::messages`].
         row: MessageId,
-        /// The message's class.
+        /// Class of the message.
         class: ClassId,
-        /// Its sending host.
+        /// Sending host of the message.
         from: HostId,
-        /// Its receiving host.
+        /// Receiving host of the message.
         to: HostId,
     },
     /// A link, an index into [`Outcome::links`].

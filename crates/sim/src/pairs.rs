@@ -1,39 +1,39 @@
-//! What has arrived, by pair of hosts.
+//! Arrivals by pair of hosts.
 
 use hashbrown::HashTable;
 use units::{HostId, mix64, pair};
 
 use crate::hosts::Arrivals;
 
-/// What has arrived of one class.
+/// The arrivals of one class.
 #[derive(Default)]
 pub struct Pairs(HashTable<(Pair, Arrivals)>);
 
-/// Sender and receiver.
+/// A sender and a receiver.
 type Pair = (HostId, HostId);
 
 impl Pairs {
-    /// What has arrived at a host from another.
+    /// Returns the arrivals at a host from another.
     pub fn of(&mut self, pair: Pair) -> &mut Arrivals {
         let entry = self.0.entry(hash(pair), |(known, _)| *known == pair, |(known, _)| hash(*known));
         &mut entry.or_insert_with(|| (pair, Arrivals::default())).into_mut().1
     }
 
-    /// Takes over what has arrived at other hosts.
+    /// Takes over the arrivals at other hosts.
     pub fn append(&mut self, others: &mut Pairs) {
         for (pair, arrivals) in others.0.drain() {
             *self.of(pair) = arrivals;
         }
     }
 
-    /// What has arrived, by sender and receiver.
+    /// Returns the arrivals, ordered by sender and receiver.
     pub fn in_order(&self) -> Vec<&Arrivals> {
         let mut all: Vec<_> = self.0.iter().collect();
         all.sort_unstable_by_key(|(pair, _)| *pair);
         all.into_iter().map(|(_, arrivals)| arrivals).collect()
     }
 
-    /// Forgets everything.
+    /// Removes all recorded arrivals.
     pub fn clear(&mut self) {
         self.0.clear();
     }
@@ -47,7 +47,7 @@ fn hash((from, to): Pair) -> u64 {
 mod tests {
     use super::*;
 
-    /// However many there are and in whichever order they come: means are sums of fractions, which depend on the order.
+    /// Checks many pairs in any order: means are sums of fractions, which depend on the order.
     #[test]
     fn all_pairs_are_told_apart_and_come_in_order() {
         let (mut own, mut others) = (Pairs::default(), Pairs::default());

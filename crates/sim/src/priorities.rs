@@ -1,4 +1,4 @@
-//! Which rank a message has where switches have priorities: by its class, or by its deadline where its transport asks for that.
+//! Ranks of messages at switches with priorities: by class, or by deadline if the transport requires that.
 
 use transport::Packet;
 use units::Span;
@@ -8,13 +8,13 @@ use crate::class::{Class, Transport};
 /// The priorities of a run's messages.
 pub struct Priorities {
     levels: u8,
-    /// For each transport, the longest deadline of each of its classes but the last.
+    /// For each transport, the longest deadline of each of its priorities but the last.
     limits: Vec<Option<Vec<Span>>>,
     asked_for: bool,
 }
 
 impl Priorities {
-    /// As the transports and the traffic classes of a run ask for them.
+    /// Returns the priorities that the transports and the traffic classes of a run require.
     pub fn of(transports: &[Transport], classes: &[Class]) -> Priorities {
         let limits: Vec<Option<Vec<Span>>> =
             (0..transports.len()).map(|transport| limits(transport, transports, classes)).collect();
@@ -22,26 +22,26 @@ impl Priorities {
         let named = classes.iter().filter_map(|class| class.priority).map(|priority| priority + 1);
         let ranked = transports.iter().filter_map(|transport| transport.config.levels());
         let most = parted.chain(named).chain(ranked).max();
-        // One more, the lowest, for what has neither deadline nor priority.
+        // One more, the lowest, for messages with neither deadline nor priority.
         Priorities { levels: most.unwrap_or(0) + 1, limits, asked_for: most.is_some() }
     }
 
-    /// Whether any class or transport asks for priorities.
+    /// Returns whether any class or transport requires priorities.
     pub fn are_asked_for(&self) -> bool {
         self.asked_for
     }
 
-    /// How many there are; the last is for what asks for none.
+    /// Returns the number of priorities; the last is for messages without one.
     pub fn levels(&self) -> u8 {
         self.levels
     }
 
-    /// The longest deadline of each class but the last, of a transport that divides its messages.
+    /// Returns the longest deadline of each priority but the last, for a transport that divides its messages.
     pub fn limits(&self, transport: usize) -> Option<&[Span]> {
         self.limits[transport].as_deref()
     }
 
-    /// The rank of a message's packets: its priority, 0 first, or [`Packet::UNTAGGED`].
+    /// Returns the rank of a message's packets: its priority, 0 first, or [`Packet::UNTAGGED`].
     pub fn of_message(&self, class: &Class, deadline: Option<Span>) -> u32 {
         match (class.priority, &self.limits[class.transport], deadline) {
             (Some(priority), ..) => u32::from(priority),

@@ -1,31 +1,31 @@
-//! Rows of messages, in blocks that leave as a whole.
+//! Rows of messages, in blocks that are removed as a whole.
 
 use units::MessageId;
 
-/// How many rows a block has unless a run is told otherwise: 10 MB of them, and few blocks for a table of 10^8 rows.
+/// Default number of rows of a block: 10 MB of them, and few blocks for a table of 10^8 rows.
 pub const BLOCK: usize = 1 << 16;
 
-/// One row for each message, by its number; a block holds those of consecutive numbers.
+/// One row for each message, by its id; a block has the rows of consecutive ids.
 pub struct Rows<T> {
-    /// In each block; a power of two.
+    /// Number of rows in each block; a power of two.
     each: usize,
-    /// Those that were taken are empty.
+    /// Blocks that were taken are empty.
     blocks: Vec<Vec<T>>,
 }
 
 impl<T> Rows<T> {
-    /// None yet, and so many in a block, a power of two.
+    /// Returns an empty table with `each` rows in a block, a power of two.
     pub fn new(each: usize) -> Rows<T> {
         assert!(each.is_power_of_two(), "a row is found by a shift");
         Rows { each, blocks: Vec::new() }
     }
 
-    /// The block of a row.
+    /// Returns the block of a row.
     pub fn block_of(&self, row: MessageId) -> usize {
         row.index() >> self.each.trailing_zeros()
     }
 
-    /// Adds a row; gives its number.
+    /// Adds a row; returns its id.
     pub fn push(&mut self, row: T) -> MessageId {
         if self.blocks.last().is_none_or(|last| last.len() == self.each) {
             self.blocks.push(Vec::new());
@@ -36,62 +36,62 @@ impl<T> Rows<T> {
         MessageId::from_index(number * self.each + last.len() - 1)
     }
 
-    /// A row, if it was written and is still here.
+    /// Returns a row, if it was written and is still here.
     pub fn find(&self, row: MessageId) -> Option<&T> {
         self.blocks.get(self.block_of(row))?.get(row.index() & (self.each - 1))
     }
 
-    /// A row that is here.
+    /// Returns a row that must be here.
     pub fn at(&mut self, row: MessageId) -> &mut T {
         let block = self.block_of(row);
         &mut self.blocks[block][row.index() & (self.each - 1)]
     }
 
-    /// All blocks that are here, with their numbers.
+    /// Returns all blocks that are here, with their indices.
     pub fn blocks(&self) -> impl Iterator<Item = (usize, &[T])> {
         self.blocks.iter().enumerate().filter(|(_, rows)| !rows.is_empty()).map(|(block, rows)| (block, &rows[..]))
     }
 
-    /// All rows that are here, with their numbers.
+    /// Returns all rows that are here, with their ids.
     pub fn entries(&self) -> impl Iterator<Item = (MessageId, &T)> {
         self.blocks().flat_map(move |(block, rows)| {
             rows.iter().zip(block * self.each..).map(|(row, number)| (MessageId::from_index(number), row))
         })
     }
 
-    /// How many rows were written.
+    /// Returns the number of rows written.
     pub fn written(&self) -> usize {
         self.blocks.last().map_or(0, |last| (self.blocks.len() - 1) * self.each + last.len())
     }
 
-    /// How many rows a block has.
+    /// Returns the number of rows of a block.
     pub fn each(&self) -> usize {
         self.each
     }
 
-    /// How many rows are here.
+    /// Returns the number of rows in memory.
     pub fn held(&self) -> usize {
         self.blocks.iter().map(Vec::len).sum()
     }
 
-    /// How many blocks are or were full.
+    /// Returns the number of blocks that are or were full.
     pub fn full(&self) -> usize {
         self.blocks.len().saturating_sub(1)
     }
 
-    /// The number of a block's first row.
+    /// Returns the id of a block's first row.
     pub fn first(&self, block: usize) -> MessageId {
         MessageId::from_index(block * self.each)
     }
 
-    /// Takes a block's rows; they are gone from here.
+    /// Removes and returns a block's rows.
     pub fn take(&mut self, block: usize) -> Vec<T> {
         self.blocks.get_mut(block).map(std::mem::take).unwrap_or_default()
     }
 }
 
 impl<T: Clone + Default> Rows<T> {
-    /// A row, which is written with what is the default where there is none.
+    /// Returns a row, and writes the default up to it if there is none.
     pub fn reach(&mut self, row: MessageId) -> &mut T {
         let (block, place) = (self.block_of(row), row.index() & (self.each - 1));
         if self.blocks.len() <= block {

@@ -1,9 +1,9 @@
-//! The `[run]` section.
+//! The section `[run]` of scenarios.
 
 use transport::{Catalog, Signal, registry};
 use units::{Alias, Default, Instant, Key, Kind, Range, Span, Values};
 
-/// Words that people write for keys of `[run]`.
+/// Other words for keys of `[run]`.
 pub const ALIASES: &[Alias] =
     &[("length", "duration"), ("stop", "duration"), ("time", "duration"), ("warmup", "warm_up")];
 
@@ -81,10 +81,10 @@ pub const KEYS: &[Key] = &[
     },
 ];
 
-/// More threads than any run can keep busy.
+/// Maximum number of threads, more than any run can keep busy.
 const MOST_THREADS: f64 = 256.0;
 
-/// Keys of `run.trace`.
+/// Keys of the table `run.trace`.
 pub const TRACE_KEYS: &[Key] = &[
     Key {
         name: "every",
@@ -104,47 +104,47 @@ pub const TRACE_KEYS: &[Key] = &[
     },
 ];
 
-/// How long, from which seed, and what to watch.
+/// Duration, seed and signals of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
-    /// The measured time, warm-up included: what starts later is not counted.
+    /// The measured time, warm-up included: messages that start later are not counted.
     pub duration: Span,
     /// Messages that start before this are not counted.
     pub warm_up: Span,
-    /// How long the run may go on until every counted message is decided; none: see [`Run::latest`].
+    /// Maximum time that the run continues until every counted message is decided; `None`: see [`Run::latest`].
     pub cool_down: Option<Span>,
-    /// Which counted messages the run waits for.
+    /// The counted messages that the run waits for.
     pub wait_for: WaitFor,
-    /// Everything random is drawn from this.
+    /// The seed of everything random.
     pub seed: u64,
-    /// What every deadline was multiplied by; those of the classes have it in them.
+    /// Factor of every deadline; the deadlines of classes include it already.
     pub deadline_factor: f64,
-    /// How many threads may simulate it together; none: whatever is faster.
+    /// Maximum number of threads that simulate it together; `None`: whatever is faster.
     pub threads: Option<u32>,
-    /// What to sample over time.
+    /// The signals to sample over time.
     pub trace: Option<Trace>,
 }
 
-/// Which counted messages a run waits for after its duration.
+/// The counted messages that a run waits for after its duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitFor {
-    /// All, until they have arrived or were given up.
+    /// All, until they have arrived or were aborted.
     Messages,
-    /// Those with a deadline, until it has passed; the others only where a cool-down is given.
+    /// Messages with a deadline, until it has passed; others only with a cool-down.
     Deadlines,
 }
 
-/// What to sample over time.
+/// The signals to sample over time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace {
     /// Time between two samples.
     pub every: Span,
-    /// What is sampled.
+    /// The signals to sample.
     pub what: Vec<&'static Signal>,
 }
 
 impl Run {
-    /// From the checked values of `[run]` and `run.trace`.
+    /// Returns the run of the checked values of `[run]` and `run.trace`.
     pub fn from_values(run: &Values, trace: Option<&Values>) -> Run {
         Run {
             duration: run.time("duration"),
@@ -164,20 +164,21 @@ impl Run {
         }
     }
 
-    /// Whether what starts at this time is counted.
+    /// Returns whether messages that start at this time are counted.
     pub fn counts(&self, start: Instant) -> bool {
         (self.warm_up..self.duration).contains(&start.since_start())
     }
 
-    /// Returns when the run ends at the latest, decided or not.
+    /// Returns the latest end of the run, decided or not.
     pub fn latest(&self) -> Instant {
         let default = self.duration.max(AT_LEAST_FOR_DEADLINES);
         self.duration.saturating_add(self.cool_down.unwrap_or(default)).after_start()
     }
 
-    /// Returns until when the run waits at the latest for a message without a deadline, or behind it.
+    /// Returns the latest time until which the run waits for a message without a deadline, or for one whose deadline
+    /// has passed.
     ///
-    /// A multiple of the duration bounds what an overload costs: its messages never all arrive.
+    /// A multiple of the duration bounds the cost of an overload: its messages never all arrive.
     pub fn latest_arrival(&self) -> Instant {
         let times = Span(self.duration.0.saturating_mul(TIMES_DURATION));
         let default = times.min(AT_LEAST_FOR_DEADLINES).max(self.duration);
@@ -185,20 +186,19 @@ impl Run {
     }
 }
 
-/// A run of default cool-down waits at least this long for deadlines, and for arrivals at most this long unless its
-/// duration is longer.
+/// Default cool-down: minimum wait for deadlines, and maximum wait for arrivals unless the duration is longer.
 const AT_LEAST_FOR_DEADLINES: Span = Span::from_millis(1000);
-/// A run of default cool-down waits for arrivals so many times its duration at most.
+/// Default cool-down: maximum wait for arrivals, as a multiple of the duration.
 const TIMES_DURATION: u64 = 10;
 
-/// Everything that can be sampled over time: what the sending ends of transports show, and what the network sees.
+/// All signals that can be sampled over time: of the transports' sending ends, and of the network.
 pub const SIGNALS: &Catalog = &Catalog::of(&[THROUGHPUT]).with_all(registry::SIGNALS).with(&[QUEUE]);
 
-/// What reaches a receiver.
+/// Payload received since the last sample.
 pub const THROUGHPUT: Signal = Signal {
     name: "throughput",
     help: "payload that reached the receiver since the last sample, in order or not, each byte once",
     unit: "Mbit/s",
 };
-/// What waits at a switch port.
+/// Queue length at a switch's port.
 pub const QUEUE: Signal = Signal { name: "queue", help: "what waits at a switch port", unit: "packets" };

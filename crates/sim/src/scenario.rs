@@ -1,4 +1,4 @@
-//! A scenario as the simulator takes it: read, checked, and only valid ones can be made.
+//! A scenario in the simulator's form: read, checked, and always valid.
 
 use crate::class::{Class, Transport};
 use crate::faults::Fault;
@@ -7,13 +7,13 @@ use crate::run::Run;
 
 /// Everything that one run needs.
 pub struct Scenario {
-    /// For reports.
+    /// Title of the scenario, for reports.
     pub title: String,
-    /// How long, from which seed, and what to watch.
+    /// Duration, seed and signals of the run.
     pub run: Run,
-    /// Nodes, links, switches.
+    /// Nodes, links and switches.
     pub network: Network,
-    /// What goes wrong in it, one entry per `[[fault]]`.
+    /// The faults, one entry per `[[fault]]`.
     pub faults: Vec<Fault>,
     /// The name of `[transport]`, for reports.
     pub transport: String,

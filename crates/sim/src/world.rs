@@ -37,7 +37,7 @@ pub struct World {
     priorities: Priorities,
     net: Net,
     hosts: Hosts,
-    /// The transports' configurations.
+    /// Transport configurations of all classes.
     configs: Vec<Config>,
     names: Vec<&'static str>,
     sources: Table<ClassId, TrafficSource>,
@@ -46,46 +46,46 @@ pub struct World {
     /// Watches requests for rates, when a transport makes them.
     rates: Option<RateWatch>,
     before_warm_up: Counters,
-    /// When the run ends, as things are.
+    /// End of the run, as currently known.
     until: Instant,
-    /// What was measured, once the window has closed, and what the run goes on for.
+    /// The measurement, once it has ended, and the messages for which the run continues.
     measured: Option<Box<(Measured, CoolDown)>>,
 }
 
-/// A traffic class with what it has in store.
+/// A traffic class and its pending messages.
 struct TrafficSource {
     class: Class,
     framing: Framing,
     /// The batch for which a [`Event::Generate`] is pending.
     batch: Option<Batch>,
-    /// Messages of earlier batches that wait for their start.
+    /// Messages of earlier batches, before their start.
     waiting: Agenda<Waiting>,
     /// An [`Event::Start`] is pending for this instant.
     announced: Option<Instant>,
     numbered: u64,
-    /// Messages of its list that start too late to be counted.
+    /// Messages of its list that start after the end of the measurement.
     too_late: u64,
 }
 
 impl TrafficSource {
-    /// Whether a message waits for this time.
+    /// Returns whether a message starts at this time.
     fn has_one_at(&self, at: Instant) -> bool {
         self.waiting.first().is_some_and(|next| next.request.start == at)
     }
 
-    /// The next message that starts at a time, if there is one.
+    /// Removes and returns the next message that starts at this time, if there is one.
     fn starts(&mut self, at: Instant) -> Option<Waiting> {
         if self.has_one_at(at) { self.waiting.pop() } else { None }
     }
 }
 
-/// A message that waits for its start; ordered by start and ordinal.
+/// A message before its start; ordered by start and ordinal.
 struct Waiting {
     request: Request,
-    /// Its number in its class, in the order in which the class made its messages; for an answer in a tree of
-    /// several levels, which may be made when others have arrived, its query and its place there.
+    /// Its number in its class, in the order of generation. For an answer in a tree of several levels, which may follow
+    /// from arrivals, its query and its node.
     ordinal: u64,
-    /// Its place, from 1, among the answers of its query; 0 in a tree of several levels, and without a query.
+    /// Its number, from 1, among the answers of its query; 0 in a tree of several levels, and without a query.
     asked: u32,
 }
 
@@ -112,7 +112,7 @@ impl Ord for Waiting {
 }
 
 impl World {
-    /// Everything in place, nothing sent yet.
+    /// Returns a run in which nothing has been sent yet.
     pub fn new(scenario: Scenario) -> World {
         let priorities = Priorities::of(&scenario.transports, &scenario.classes);
         let service = scenario.network.service(&scenario.transports, &priorities);
@@ -181,7 +181,7 @@ impl World {
         world
     }
 
-    /// Processes up to `events` events; false when the run is over.
+    /// Processes up to `events` events; returns false when the run is over.
     pub fn advance(&mut self, events: u64) -> bool {
         match self.net.feeds() {
             true => self.process::<false, true>(events),
@@ -189,8 +189,8 @@ impl World {
         }
     }
 
-    /// As [`advance`](World::advance), writing down what becomes of packets until `log_packets` has what it asked for.
-    // Compiled where it is called, so that a program that logs nothing holds one event loop.
+    /// As [`advance`](World::advance), logging the events of packets until the log of `log_packets` is complete.
+    // Inlined where it is called, so that a program that logs nothing has one event loop.
     #[inline]
     pub fn advance_logging(&mut self, events: u64) -> bool {
         match self.net.log.as_deref().is_some_and(|log| log.wants_more(self.net.now)) {
@@ -199,20 +199,21 @@ impl World {
         }
     }
 
-    /// Before anything is sent: from now on [`advance_logging`](World::advance_logging) writes down what becomes of packets.
+    /// Makes [`advance_logging`](World::advance_logging) log packets from now on. Must be called before anything is
+    /// sent.
     pub fn log_packets(&mut self, log: PacketLog) {
         self.net.feed_nothing();
         self.net.log = Some(Box::new(log));
     }
 
-    /// What was written down of packets until now.
+    /// Takes the log of packets until now.
     pub fn take_packet_log(&mut self) -> Option<PacketLog> {
         self.net.log.take().map(|log| *log)
     }
 
-    /// The loop itself, where ports are fed and where none is.
+    /// Runs the event loop, with or without deferred enqueue.
     fn process<const LOGS: bool, const FED: bool>(&mut self, events: u64) -> bool {
-        // Where packets that arrive are put: one place for all of them.
+        // One buffer for all arriving packets.
         let mut packet = Packet::BLANK;
         let mut ahead = Ahead::EMPTY;
         self.net.look_until(self.until);
@@ -256,7 +257,7 @@ impl World {
         true
     }
 
-    /// Any event but an arrival in a network without faults. Apart, so that the loop is small.
+    /// Handles any event but an arrival in a network without faults. Not inlined, so that the loop is small.
     #[inline(never)]
     fn other<const LOGS: bool>(&mut self, at: Instant, event: Event) {
         debug_assert!(at >= self.net.now, "time runs back");
@@ -300,10 +301,10 @@ impl World {
         }
     }
 
-    /// Nothing more happens until `until`: closes the window if that was its end. False when the run is over.
+    /// Ends the measurement if `until` was its end, after all events until then. Returns false when the run is over.
     #[cold]
     fn goes_on(&mut self) -> bool {
-        // One part of several goes on when all have come so far.
+        // One partition of several continues when all have advanced this far.
         if self.measured.is_some() || self.net.part.is_some() {
             return false;
         }
@@ -314,38 +315,38 @@ impl World {
         self.until > self.net.now
     }
 
-    /// When messages that count start: after the warm-up, before the end of what is measured.
+    /// Returns the interval in which counted messages start: after the warm-up, before the end of the measurement.
     pub fn counted(&self) -> Range<Instant> {
         self.run.warm_up.after_start()..self.run.duration.after_start()
     }
 
-    /// The names of the classes, in the scenario's order.
+    /// Returns the names of the classes, in the scenario's order.
     pub fn class_names(&self) -> impl Iterator<Item = String> {
         self.sources.iter().map(|source| source.class.name.clone())
     }
 
-    /// The names of the links, in the order of [`Outcome::links`].
+    /// Returns the names of the links, in the order of [`Outcome::links`].
     pub fn link_names(&self) -> impl Iterator<Item = String> {
         let graph = &self.net.graph;
         graph.links.iter().map(|link| format!("{} -> {}", graph.name(link.from), graph.name(link.to)))
     }
 
-    /// The simulated time reached.
+    /// Returns the simulated time reached.
     pub fn now(&self) -> Instant {
         self.net.now
     }
 
-    /// When what is measured ends; the run may go on until that is decided.
+    /// Returns the end of the measurement; the run may continue until its messages are decided.
     pub fn duration(&self) -> Span {
         self.run.duration
     }
 
-    /// Data packets that have reached receivers so far, of those that count.
+    /// Returns the number of counted data packets that have reached receivers so far.
     pub fn packets_delivered(&self) -> u64 {
         self.measured.as_deref().map_or(&self.net.counters, |(measured, _)| &measured.counters).packets_delivered
     }
 
-    /// A packet has reached the end of a link: a switch sends it on, a host hands it to its connection.
+    /// Handles a packet at the end of a link: a switch forwards it, a host passes it to its connection.
     #[inline(always)]
     fn arrival(&mut self, arrival: Upcoming, packet: &mut Packet) {
         match arrival.to() {
@@ -358,7 +359,7 @@ impl World {
         }
     }
 
-    /// As [`arrival`](World::arrival), where the packet may meet faults.
+    /// As [`arrival`](World::arrival), in a network with faults.
     fn arrival_through_faults(&mut self, link: LinkId) {
         if let Some(packet) = self.net.arrive_through_faults(link) {
             self.deliver(&packet);
@@ -373,7 +374,7 @@ impl World {
         }
     }
 
-    /// A fault begins or ends, or routing learns of it.
+    /// Applies the start or end of a fault, or its detection by routing.
     #[cold]
     fn change(&mut self, number: u32) {
         if self.net.change(number) {
@@ -396,7 +397,7 @@ impl World {
         self.next_batch(class);
     }
 
-    /// A message is to start at its time.
+    /// Schedules the start of a message.
     fn announce(&mut self, class: ClassId, request: Request, asked: u32) {
         if let Some((_, cool_down)) = self.measured.as_deref_mut() {
             cool_down.expect(class, &request);
@@ -424,18 +425,18 @@ impl World {
         }
     }
 
-    /// The messages of a class that start now do, as if each had an event of its own.
+    /// Starts the messages of a class that are due now, as if each had an event of its own.
     fn start_all(&mut self, class: ClassId) {
         let now = self.net.now;
         let source = &mut self.sources[class];
         source.announced.take_if(|announced| *announced == now);
-        // They may all have started with others.
+        // They may all have been started with others.
         let Some(mut waiting) = source.starts(now) else { return self.net.nothing_happened() };
         loop {
             self.start(class, waiting);
             let source = &mut self.sources[class];
             if self.net.events.has_more_by(now) {
-                // What this has brought about may come before the next.
+                // Events caused by this message may precede the next.
                 if source.has_one_at(now) {
                     source.announced = Some(now);
                     self.net.events.push(now, Event::Start(class));
@@ -454,7 +455,7 @@ impl World {
         }
     }
 
-    /// A message is handed to its connection.
+    /// Passes a message to its connection.
     fn start(&mut self, class: ClassId, Waiting { mut request, ordinal, asked }: Waiting) {
         if request.place.is_some() && !self.sources[class].class.generator.departs(&mut request) {
             if let Some((_, cool_down)) = self.measured.as_deref_mut() {
@@ -508,7 +509,7 @@ impl World {
         self.hosts.hand_over(&mut self.net, &self.configs, id, message);
     }
 
-    /// Writes a row for a message that starts on a path.
+    /// Adds a message that starts on a route to the log.
     fn enter(&mut self, class: ClassId, path: u32, request: &Request) -> MessageId {
         let connection = &self.configs[self.sources[class].class.transport].connection;
         let ideal =
@@ -516,7 +517,7 @@ impl World {
         self.ledger.start(path, Message { ideal, ..Message::new(class, request) })
     }
 
-    /// The way that a message's packets take from switch to switch.
+    /// Returns the flow of a message, which determines its route.
     fn flow_of(&self, class: ClassId, request: &Request, ordinal: u64) -> Flow {
         let source = &self.sources[class].class;
         match source.persistent {
@@ -525,8 +526,8 @@ impl World {
         }
     }
 
-    /// All messages up to the end of what is measured, each with its path, and none of them sent. The name of a
-    /// class is the error where it only follows from a run what it sends.
+    /// Returns all messages up to the end of the measurement, with their routes, without sending any. The error is the
+    /// name of a class whose messages depend on the run.
     pub fn foreseen(mut self) -> Result<Outcome, String> {
         while let Some((at, event)) = self.net.events.pop(self.until) {
             self.net.now = at;
@@ -543,14 +544,14 @@ impl World {
                         self.enter(class, path, &request);
                     }
                 }
-                // Nothing is under way that could be looked at.
+                // Nothing is in flight that could be sampled.
                 _ => {}
             }
         }
         Ok(self.finish())
     }
 
-    /// Shows the watch what agents have decided.
+    /// Passes the decisions of agents to the watch.
     #[cold]
     fn watch_rates(&mut self) {
         let watch = self.rates.as_mut().expect("where agents decide on requests there is a watch");
@@ -558,7 +559,7 @@ impl World {
         self.net.agents.decided.drain(..).for_each(|(link, decision)| watch.decided(now, link, &decision));
     }
 
-    /// Writes down what a packet or timer has brought about.
+    /// Records the results of a packet or timer.
     #[cold]
     fn follow_up(&mut self, id: ConnectionId, progress: Progress) {
         match progress {
@@ -570,7 +571,7 @@ impl World {
         self.see_until();
     }
 
-    /// A receiving host learns something of a connection.
+    /// Handles a control message at the receiving host of a connection.
     #[cold]
     fn noticed(&mut self, id: ConnectionId) {
         match self.hosts.notices.take(self.net.now, id) {
@@ -584,7 +585,7 @@ impl World {
             }
             Notice::GivenUp { message, unsent } => {
                 self.hosts.receivers.at(id).given_up(message, unsent);
-                // What was sent of it may have arrived already.
+                // Its bytes may have arrived already.
                 self.arrived(id);
             }
             Notice::Closes => self.close_receiver(id),
@@ -592,16 +593,16 @@ impl World {
         self.see_until();
     }
 
-    /// The run may end earlier or later now.
+    /// Updates the end of the run.
     fn see_until(&mut self) {
         if let Some((_, cool_down)) = self.measured.as_deref() {
             self.until = cool_down.until(self.net.now);
-            // What is in hand may come later than that.
+            // Prefetched arrivals may be later than that.
             self.net.look_no_further(self.until);
         }
     }
 
-    /// One message or more is over at its receiving host.
+    /// Records messages that are complete at their receiving host.
     fn arrived(&mut self, id: ConnectionId) {
         self.book_until_now(id);
         while let Some(over) = self.hosts.receivers.at(id).take_over() {
@@ -624,7 +625,7 @@ impl World {
         }
     }
 
-    /// The sender has given its current message up: the stream is shorter by what it never sent.
+    /// Records that the sender has aborted its current message: the stream is shorter by the unsent bytes.
     fn gave_up(&mut self, id: ConnectionId) {
         let sending = self.hosts.senders.at(id);
         let Some((message, unsent)) = sending.journal().take_given_up() else { return };
@@ -637,7 +638,7 @@ impl World {
         }
     }
 
-    /// A message is about to arrive or to be given up; it may have been the other already.
+    /// Decides a message that is about to arrive or to be aborted; the opposite may have happened to it already.
     fn decide(&mut self, message: MessageId) {
         if let Some(decided) = self.net.part.as_mut().and_then(|part| part.decided.as_mut()) {
             decided.push(message);
@@ -649,26 +650,26 @@ impl World {
         }
     }
 
-    /// Books what a sending end has done since this was last called, on the messages that it did it for.
+    /// Records the counts of a sending end since the last call, for the messages that caused them.
     fn book_sent(&mut self, id: ConnectionId) {
         self.hosts.senders.at(id).journal().book(|sent| self.ledger.book_sent(sent));
     }
 
-    /// Books what has arrived at a receiving end since this was last called, on the message that is arriving.
+    /// Records the counts of a receiving end since the last call, for the message that is arriving.
     fn book_arrivals(&mut self, id: ConnectionId) {
         let receiving = self.hosts.receivers.at(id);
         let dropped = self.net.take_dropped_at_receiver((id, receiving.generation()));
         self.ledger.book_arrivals(receiving.message(), &mut receiving.arrivals, dropped);
     }
 
-    /// As [`book_arrivals`](World::book_arrivals), when a packet or a notice has just come to that end.
+    /// As [`book_arrivals`](World::book_arrivals), after the arrival of a packet or a control message at that end.
     fn book_until_now(&mut self, id: ConnectionId) {
         let receiving = self.hosts.receivers.at(id);
         self.net.know_drops(receiving.host(), (id, receiving.generation()), receiving.message());
         self.book_arrivals(id);
     }
 
-    /// What has come to ports by now is let in everywhere, and what was dropped there is booked.
+    /// Enqueues all pending arrivals up to now, and records their drops.
     fn let_all_in(&mut self) {
         self.net.let_all_in();
         for (message, bytes) in self.net.take_known_late() {
@@ -676,13 +677,13 @@ impl World {
         }
     }
 
-    /// Counts the payload that has arrived of messages that are not complete.
+    /// Counts the payload received of messages that are not complete.
     fn count_arrived(&mut self, id: ConnectionId) {
         let ledger = &mut self.ledger;
         self.hosts.receivers.at(id).take_arrived(Figure::Goodput, |message, bytes| ledger.deliver(message, bytes));
     }
 
-    /// Closes a sending end; its receiving host will learn it.
+    /// Closes a sending end, and notifies its receiving host.
     fn close(&mut self, id: ConnectionId) {
         self.book_sent(id);
         self.hosts.notify(&mut self.net, id, Notice::Closes);
@@ -699,14 +700,14 @@ impl World {
         self.hosts.close_receiver(&mut self.net, &self.configs, id);
     }
 
-    /// Books what all sending ends have done.
+    /// Records the counts of all sending ends.
     fn book_senders(&mut self) {
         for id in self.hosts.senders.open_ones() {
             self.book_sent(id);
         }
     }
 
-    /// Books and counts what has arrived everywhere.
+    /// Records and counts all arrivals everywhere.
     fn book_receivers(&mut self) {
         for id in self.hosts.receivers.open_ones() {
             self.book_arrivals(id);
@@ -725,7 +726,7 @@ impl World {
         self.net.warmed_up();
     }
 
-    /// Books everything up to now, so that it can be looked at.
+    /// Records everything up to now, so that it can be examined.
     fn catch_up(&mut self) {
         self.hosts.stage.watched();
         self.let_all_in();
@@ -734,20 +735,21 @@ impl World {
         self.net.settle();
     }
 
-    /// Ends the run here.
+    /// Ends the run at the present time.
     pub fn finish(self) -> Outcome {
         let (outcome, rest) = self.finish_taken();
         outcome.with(rest)
     }
 
-    /// Ends the run here: what it measured, and the rows that were not taken until now, which the outcome lacks.
+    /// Ends the run at the present time; returns the results, and the rows not taken until now, which the outcome
+    /// lacks.
     pub fn finish_taken(self) -> (Outcome, Rest) {
         let (measured, now, until) = (self.measured, self.net.now, self.until);
         let measured = measured.map(|both| both.0);
         stock::finish(vec![World { measured: None, ..self }], measured, (now, until))
     }
 
-    /// What has been counted until now. What the connections have done must have been booked.
+    /// Returns the totals until now. The counts of the connections must have been recorded.
     fn totals(&self) -> Counters {
         let mut counters = self.net.counted();
         counters.packets_in_flight = self.net.packets_in_flight();
@@ -766,19 +768,19 @@ impl World {
         }
     }
 
-    /// From now on, before anything has happened, [`take`](World::take) gives messages in blocks of so many rows: a
-    /// power of two.
+    /// Makes [`take`](World::take) return messages in blocks of `rows` rows, a power of two. Must be called before any
+    /// event.
     pub fn blocks_of(&mut self, rows: usize) {
         self.ledger.blocks_of(rows);
     }
 
-    /// How many rows of messages are held here.
+    /// Returns the number of rows of messages in memory.
     pub fn rows_held(&self) -> usize {
         self.ledger.rows_held()
     }
 
-    /// Takes what nothing will change any more: it is gone from here, and from the outcome. Called now and then, it
-    /// keeps the memory that a run takes from growing with the run's length.
+    /// Takes all final results: they are removed from here, and from the outcome. Called now and then, it keeps the
+    /// memory of a run from growing with the run's length.
     pub fn take(&mut self) -> Taken {
         let samples = match (&mut self.sampler, &mut self.measured) {
             (Some(sampler), _) => sampler.take_samples(),

@@ -1,4 +1,4 @@
-//! A run goes on after its measured time until every message that counts is decided, and no longer.
+//! A run continues after its measured time until every counted message is decided, and no longer.
 
 mod common;
 
@@ -17,7 +17,7 @@ fn run(section: &str, traffic: &str) -> Outcome {
     world.finish()
 }
 
-/// 1 MB at 5 ms: with its headers 8.22 ms on the link and a slow start before.
+/// Returns 1 MB at 5 ms: with its headers 8.22 ms on the link and a slow start before.
 fn one(deadline: &str) -> String {
     format!(
         "[[traffic]]\nname = 'a'\npattern = 'flows'\n\
@@ -35,7 +35,7 @@ fn it_ends_with_the_last_decision() {
     let end = met.messages[0].end.expect("it arrives");
     assert_eq!((met.simulated, met.ended), (Instant::from_millis(6), end));
     assert!(end > Instant::from_millis(13) && end < Instant::from_millis(15), "{end}");
-    // One that is late is waited for too, unless only deadlines are.
+    // Late messages are waited for too, unless the run waits for deadlines only.
     let late = run("duration = '6 ms'", &one("deadline = '8 ms'"));
     assert_eq!((late.ended, late.messages[0].end), (end, Some(end)));
     let missed = run("duration = '6 ms'\nwait_for = 'deadlines'", &one("deadline = '8 ms'"));
@@ -48,7 +48,7 @@ fn it_is_bounded() {
     assert_eq!((cut.ended, cut.messages[0].end), (Instant::from_millis(8), None));
     let off = run("duration = '6 ms'\ncool_down = '0 s'", &one("deadline = '20 ms'"));
     assert_eq!((off.ended, off.messages[0].end), (Instant::from_millis(6), None));
-    // By default 1 s, where the duration is shorter: another message holds the link for hours.
+    // By default 1 s, if the duration is shorter: another message occupies the link for hours.
     let flows = "flows = [ { from = 0, to = 3, size = '1 TB', deadline = '1000 s' } ]\n";
     let slow = run("duration = '1 ms'", &format!("[[traffic]]\nname = 'a'\npattern = 'flows'\n{flows}"));
     assert_eq!(slow.ended, Instant::from_millis(1001));
@@ -109,7 +109,7 @@ fn what_is_measured_is_that_of_the_duration() {
 
 #[test]
 fn answers_of_a_query_that_counts_are_waited_for() {
-    // Asked at 5.9 ms; parents give up at 60 % of the deadline and answer then, after the end.
+    // Asked at 5.9 ms; parents stop waiting at 60 % of the deadline and answer then, after the end.
     let tree = "[[traffic]]\nname = 'q'\npattern = 'fan-in'\nlevels = 2\nbranches = 1\nleaves = 1\ncount = 1\n\
                 start = '4.9 ms'\nevery = '1 ms'\nsize = '1 MB'\ndeadline = { base = '10 ms' }\n";
     let outcome = run("duration = '6 ms'", tree);

@@ -2,8 +2,8 @@
 
 use sim::World;
 
-/// A message of 5 KB and one of 8 KB, both wholly unscheduled, meet at a receiver's port. The mean round trip of the short
-/// one shows whether it is in a higher priority.
+/// Returns the completion time of a message of 5 KB that meets one of 8 KB at a receiver's port, both wholly
+/// unscheduled. It shows whether the short one has a higher priority.
 fn short_in_us(transport: &str, others: &str) -> f64 {
     let text = format!(
         "profile = 'datacenter'\n[run]\nduration = '5 ms'\n[network]\ntopology = 'star'\nhosts = 4\nrate = '1 Gbps'\n\
@@ -21,8 +21,8 @@ fn short_in_us(transport: &str, others: &str) -> f64 {
     (short.end.expect("it arrived") - short.start).as_micros_f64()
 }
 
-/// With cut-offs at 1, 4 and 16 KB both sizes have the third priority. Of 21 KB, 5 KB have less than a quarter, so that the
-/// first priority ends at 8 KB. With 5 KB thrice as often, the first two priorities end at 5 KB.
+/// With cut-offs at 1, 4 and 16 KB both sizes have the third priority. Of 21 KB, 5 KB have less than a quarter, so that
+/// the first priority ends at 8 KB. With 5 KB thrice as often, the first two priorities end at 5 KB.
 #[test]
 fn cutoffs_follow_the_sizes_of_the_messages() {
     let often =

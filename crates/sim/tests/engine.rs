@@ -1,4 +1,4 @@
-//! What must hold in every run, whatever the scenario.
+//! Invariants of every run, whatever the scenario.
 
 mod common;
 
@@ -17,7 +17,7 @@ fn run(text: &str) -> Outcome {
     world.finish()
 }
 
-/// Nothing comes from nowhere, nothing is lost unseen, nobody is faster than the wire.
+/// Checks that every packet is accounted for, and that no message is faster than the wire.
 fn check(outcome: &Outcome, text: &str) {
     let counters = &outcome.counters;
     let accounted = counters.packets_received + counters.drops + counters.packets_in_flight;
@@ -74,7 +74,7 @@ fn check_goodput(outcome: &Outcome, text: &str) {
     let seconds = outcome.simulated.saturating_sub(outcome.warm_up).as_secs_f64();
     for (host, bytes) in into_host.into_iter().enumerate() {
         let rates = outcome.graph.links.iter().filter(|link| link.to == host as u32).map(|link| link.rate.0);
-        // A packet that was on the wire when the window began counts whole.
+        // A packet that was on the wire when the measurement began counts as a whole.
         let most = rates.sum::<u64>() as f64 * seconds / 8.0 + 9000.0;
         assert!(bytes.as_f64() <= most, "{bytes} of {most} B reached host {host}\n{text}");
     }
@@ -104,7 +104,7 @@ fn the_examples_keep_every_packet_and_repeat_themselves() {
     assert!(examples >= 9);
 }
 
-/// Draws for scenarios.
+/// Random draws for scenarios.
 struct Dice(u64);
 
 impl Dice {
@@ -117,7 +117,7 @@ impl Dice {
     }
 }
 
-/// A small valid scenario.
+/// Returns a small valid scenario.
 fn any_scenario(seed: u64) -> String {
     let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let topology = dice.one(&[
@@ -171,7 +171,7 @@ fn any_scenario(seed: u64) -> String {
         };
         format!("{pattern}\n{deadline}\n{}", dice.one(&["", "connections = 'persistent'"]))
     };
-    // Where a port has room for a packet only, messages do not all arrive: that costs ten times as much.
+    // If a port has room for one packet only, messages do not all arrive: to wait for them costs ten times as much.
     let run = dice.one(&[
         "wait_for = 'deadlines'",
         "warm_up = '4 ms'\ncool_down = '1 ms'",
@@ -190,7 +190,7 @@ fn any_scenario(seed: u64) -> String {
 
 #[test]
 fn any_scenario_keeps_every_packet_and_repeats_itself() {
-    // In the last one two messages in turn are given up while nothing of them is on its way.
+    // In the last one two consecutive messages are aborted while none of their packets is in flight.
     for seed in (0..150).chain([419]) {
         let text = any_scenario(seed);
         let outcome = run(&text);
@@ -201,7 +201,7 @@ fn any_scenario_keeps_every_packet_and_repeats_itself() {
     }
 }
 
-/// The same with rates that the network grants.
+/// Returns the same with rates that the network grants.
 fn with_granted_rates(seed: u64) -> String {
     let mut dice = Dice(seed.wrapping_mul(0xd1b5_4a32_d192_ed03));
     let other = ["ecn", "expired", "margin", "cut_at", "t_c", "name = 'tcp'", "name = 'cubic'"];
@@ -244,7 +244,7 @@ fn any_scenario_with_granted_rates_keeps_every_packet_and_repeats_itself() {
     }
 }
 
-/// Bursts into small ports, with and without deadlines, beside other messages; all start in the first 20 ms.
+/// Returns bursts into small ports, with and without deadlines, beside other messages; all start in the first 20 ms.
 fn small_ports(topology: &str, transport: &str, connections: &str) -> String {
     format!(
         "[run]\nduration = '3 s'\n[network]\n{topology}\nrate = '1 Gbps'\ndelay = '5 us'\n\
@@ -284,8 +284,8 @@ fn every_transport_ends_every_message_on_every_topology() {
     }
 }
 
-/// What the samples of the throughput come to is the goodput of each class, to the byte: of all transports, also where
-/// payload is lost, arrives out of order or twice, and where messages share connections.
+/// The samples of the throughput add up to the goodput of each class, to the byte. This holds for all transports, also
+/// if payload is lost, arrives out of order or twice, and if messages share connections.
 #[test]
 fn samples_of_the_throughput_add_up_to_the_goodput() {
     for transport in transport::registry::TRANSPORTS {
@@ -308,7 +308,7 @@ fn samples_of_the_throughput_add_up_to_the_goodput() {
     }
 }
 
-/// A burst that Homa's receiver grants a message at a time: what has arrived of all counts, in order or not.
+/// A burst that Homa's receiver grants a message at a time: all payload that has arrived counts, in order or not.
 #[test]
 fn payload_counts_when_it_arrives_and_not_when_it_is_in_order() {
     let text = "profile = 'classic'\n[run]\nduration = '1 ms'\ntrace = { every = '1 ms', what = ['throughput'] }\n\
@@ -317,18 +317,18 @@ fn payload_counts_when_it_arrives_and_not_when_it_is_in_order() {
                 [[traffic]]\nname = 'burst'\npattern = 'periodic'\nfrom = '0..4'\nto = 4\nevery = '1 s'\nsize = '2 MB'\n";
     let outcome = run(text);
     let link = outcome.links.iter().find(|link| link.to == "host 4").unwrap();
-    // The link is never idle after the first round trip, and what it has sent has arrived but for a microsecond.
+    // The link is never idle after the first round trip, and all that it has sent but for a microsecond has arrived.
     let payload = link.bytes.as_f64() * 1460.0 / 1500.0;
     let delivered = outcome.classes[0].delivered_bytes.as_f64();
     assert!((delivered / payload - 1.0).abs() < 0.005 && link.utilisation > 0.98, "{delivered} of {payload}");
 }
 
-/// Let one flow send at a time where they have to choose, or few, and an endless one for good: what Homa and SIRD grant
-/// goes to the messages with the least left, and among equal ones to the same.
+/// Transports that let one flow send at a time, or few, if they have to choose, and an endless one forever. Homa and
+/// SIRD grant to the messages with the least left, and among equal ones always to the same.
 const ONE_AT_A_TIME: [&str; 4] = ["pfabric", "pdq", "homa", "sird"];
 
-/// Eight senders, one link of 1 Gbit/s: endless flows all have an eighth of their share at least, and of eight messages
-/// that need 26 ms together none is in the way of another for long.
+/// Eight senders, one link of 1 Gbit/s. Endless flows all have at least an eighth of their share. Of eight messages
+/// that need 26 ms together none blocks another for long.
 #[test]
 fn under_every_transport_nobody_starves_on_one_link() {
     for transport in transport::registry::TRANSPORTS.iter().map(|transport| transport.name) {
@@ -431,7 +431,7 @@ fn a_shared_buffer_never_holds_more_than_it_has() {
 
 #[test]
 fn forty_windows_on_the_floor_fill_the_queue_that_the_link_does_not() {
-    // W1: 40 x 2 segments, less what is on the way: RTT 80 us + two transmissions and the ACK's.
+    // W1: 40 x 2 segments, less the ones in flight: RTT 80 us + two transmissions and the ACK's.
     let outcome = run(
         "[run]\nduration = '1 s'\nwarm_up = '200 ms'\n[network]\ntopology = 'star'\nhosts = 41\nrate = '1 Gbps'\n\
          delay = '20 us'\nbuffer = '1000 packets'\nsharing = 'per-port'\nmark = '20 packets'\n[transport]\nname = 'dctcp'\n\
@@ -548,7 +548,7 @@ fn every_message_arrives_in_the_end() {
 
 #[test]
 fn what_is_given_up_on_a_connection_that_stays_open_is_that_message_alone() {
-    // The first of each pair of messages cannot be in time, and the port loses packets; the second can.
+    // The first of each pair of messages cannot be in time, and the port drops packets; the second can.
     let outcome =
         run("[run]\nduration = '3 s'\n[network]\ntopology = 'star'\nhosts = 9\nrate = '1 Gbps'\ndelay = '20 us'\n\
          sharing = 'per-port'\nbuffer = '20 packets'\n[transport]\nname = 'd2tcp'\nexpired = 'abort'\n\
@@ -560,7 +560,7 @@ fn what_is_given_up_on_a_connection_that_stays_open_is_that_message_alone() {
     assert!(of(0).all(|message| message.aborted != message.end.is_some()));
     assert!(of(0).filter(|message| message.aborted).count() > 40);
     assert!(of(1).all(|message| message.end.is_some() && !message.aborted));
-    // Messages that wait behind one another until it is too late are given up one after the other.
+    // Messages queued behind one another until it is too late are aborted one after the other.
     let outcome =
         run("[run]\nduration = '1 s'\n[network]\ntopology = 'star'\nhosts = 2\nrate = '1 Gbps'\ndelay = '20 us'\n\
          [transport]\nname = 'd2tcp'\nexpired = 'abort'\nwindow_limit = '20 packets'\n\
@@ -597,13 +597,13 @@ fn the_deadline_factor_scales_every_deadline_and_nothing_else() {
     }
 }
 
-/// What a run measured, without what only tells how the engine came to it.
+/// Returns the results of a run, without counts that only depend on the engine.
 fn physics(mut outcome: Outcome) -> Outcome {
     outcome.counters.events = 0;
     outcome.before_warm_up.events = 0;
     for link in &mut outcome.links {
-        // FIFO ports count packets that wait as sent already, and take them off again by the time they need,
-        // which is known to a ps for each.
+        // FIFO ports count queued packets as sent already, and subtract them by their transmission times, which are
+        // known to a ps for each.
         (link.packets, link.bytes) = (0, Bytes::ZERO);
         link.utilisation = (link.utilisation * 1e3).round();
     }
@@ -661,12 +661,12 @@ fn missed(outcome: &Outcome, class: u32) -> usize {
 
 #[test]
 fn tight_messages_pass_lax_ones_when_switches_have_priorities() {
-    // 20 messages of 20 KB take 3.3 ms at 1 Gbps, 40 take 6.6 ms: those with 5 ms make it if they come first.
+    // 20 messages of 20 KB take 3.3 ms at 1 Gbps, 40 take 6.6 ms: messages with 5 ms make it if they are sent first.
     let fifo = burst("buffer = '1000 packets'", "name = 'tcp'");
     let priority = burst("buffer = '1000 packets'", "name = 'tcppr'");
     assert!(missed(&fifo, 0) > 10, "{}", missed(&fifo, 0));
     assert_eq!((missed(&priority, 0), missed(&priority, 1)), (0, 0));
-    // Nothing is gained in all: the last byte arrives when it did.
+    // The total time is unchanged: the last byte arrives when it did before.
     let last = |outcome: &Outcome| outcome.messages.iter().filter_map(|message| message.end).max().unwrap();
     assert_eq!(last(&fifo), last(&priority));
     let explicit = burst("buffer = '1000 packets'\ndiscipline = 'fifo'", "name = 'tcppr'");
@@ -677,7 +677,7 @@ fn tight_messages_pass_lax_ones_when_switches_have_priorities() {
 fn the_classes_are_equal_shares_of_the_deadlines_or_those_of_the_limits() {
     let (equal, given) = ("name = 'tcppr'", "name = 'tcppr'\nlimits = ['27.5 ms']");
     assert_eq!(burst("", equal).messages, burst("", given).messages);
-    // 50 ms and 5 ms in one class: as without priorities.
+    // 50 ms and 5 ms in one priority: as without priorities.
     let one = burst("buffer = '1000 packets'", "name = 'tcppr'\nlimits = ['50 ms']");
     assert_eq!(missed(&one, 0), missed(&burst("buffer = '1000 packets'", "name = 'tcp'"), 0));
 }
@@ -756,7 +756,7 @@ fn oversubscription_is_the_hosts_rate_over_that_of_the_uplinks() {
     let core = "topology = 'fat-tree'\nk = 4\nuplink = '20 Gbps'\ncore = '40 Gbps'";
     assert_eq!(
         [uplink(core, "edge 0"), uplink(core, "aggregation 0"), uplink(core, "core 0")],
-        // The first link of an aggregation switch leads down, to an edge.
+        // The first link of an aggregation switch is down, to an edge switch.
         [20_000, 20_000, 40_000]
     );
 }
@@ -766,8 +766,8 @@ fn every_signal_that_a_transport_declares_appears_in_its_trace() {
     for transport in transport::registry::TRANSPORTS {
         let mut wanted: Vec<&str> = transport.signals().map(|signal| signal.name).collect();
         wanted.extend(["throughput", "queue"]);
-        // Three to one, with a queue too short for their first windows: losses set what has no value before. Answers
-        // with deadlines beside them show what only deadlines give.
+        // Three to one, with a queue too short for their first windows: losses set values that are absent before.
+        // Answers with deadlines beside them set the values that only deadlines cause.
         let text = format!(
             "title = 'Signals'\n[run]\nduration = '60 ms'\ntrace = {{ every = '1 ms', what = {wanted:?} }}\n\
              [network]\ntopology = 'star'\nhosts = 4\nrate = '1 Gbps'\ndelay = '10 us'\nbuffer = '15 packets'\n\
@@ -833,7 +833,8 @@ fn trees_of_several_levels_answer_from_the_leaves_up() {
                 && level(2).all(|message| message.bytes == Some(Bytes(10_000)))
         );
     }
-    // 10 KB from each of four leaves takes 0.33 ms: with 0.2 ms for their level parents do not wait for all.
+    // 10 KB from each of four leaves takes 0.33 ms: with 0.2 ms for their level, parents answer before all have
+    // arrived.
     let hurried = run(&text("deadline = '10 ms'\nsplit = ['2%', '49%', '49%']"));
     check(&hurried, "a tight lowest level");
     for message in &hurried.messages {
@@ -850,8 +851,8 @@ fn trees_of_several_levels_answer_from_the_leaves_up() {
     }
 }
 
-/// Far along and far apart: an hour at 400 Gbps, and a terabyte. A picosecond is still a picosecond there, as time is an
-/// integer; sums of bytes and times stay within 64 bits.
+/// Late times and large sizes: an hour at 400 Gbps, and a terabyte. A picosecond is still a picosecond there, as time
+/// is an integer; sums of bytes and times stay within 64 bits.
 #[test]
 fn an_hour_at_400_gbps_is_as_exact_as_its_first_microsecond() {
     let outcome = run("run = { duration = '3601 s' }\ntransport = { name = 'tcp', initial_window = 3 }\n\
@@ -860,7 +861,7 @@ fn an_hour_at_400_gbps_is_as_exact_as_its_first_microsecond() {
          { from = 0, to = 1, size = '1460 B' }, { from = 0, to = 1, size = '1460 B', start = '3600 s' },\
          { from = 1, to = 0, size = '4380 B', start = '3600.5 s' }]");
     check(&outcome, "an hour");
-    // 1500 B take 30 ns on each of two links, and light a microsecond.
+    // 1500 B take 30 ns on each of two links, and propagation takes a microsecond.
     let fct: Vec<Span> = outcome.messages.iter().map(|m| m.end.expect("it has arrived") - m.start).collect();
     assert_eq!(fct, [2_060, 2_060, 2_120].map(Span::from_nanos));
     let busy: f64 = outcome.links.iter().map(|link| link.utilisation).sum();
@@ -869,7 +870,7 @@ fn an_hour_at_400_gbps_is_as_exact_as_its_first_microsecond() {
     assert!((busy / sent - 1.0).abs() < 1e-9, "{busy} for {sent}");
 }
 
-/// A message of 10^12 bytes at 400 Gbps: 684 931 507 segments, of which a few are sent here.
+/// A message of 10^12 bytes at 400 Gbps: 684 931 507 segments, of which a few are sent in this run.
 #[test]
 fn a_terabyte_has_its_ideal_time_and_no_more_is_sent_than_the_window_allows() {
     for (bytes, size) in [(1_000_000_000_000_u64, "1e12 B"), (1_000_000_000_000_000, "1e15 B")] {
@@ -882,8 +883,8 @@ fn a_terabyte_has_its_ideal_time_and_no_more_is_sent_than_the_window_allows() {
         check(&outcome, size);
         let message = outcome.messages[0];
         assert_eq!((message.bytes, message.end), (Some(Bytes(bytes)), None));
-        // Every segment at the pace of a link (30 ns, the last one's size by the byte at 20 ps), once more over the
-        // second, and light.
+        // Every segment at the rate of a link (30 ns, the last one's size by the byte at 20 ps), once more over the
+        // second link, and the propagation.
         let (segments, last) = (bytes.div_ceil(1460), (bytes - 1) % 1460 + 1 + 40);
         let paced = segments * 30_000 + last * 20 + 20_000_000;
         assert_eq!(message.ideal, Some(Span(paced)), "{size}");

@@ -11,7 +11,8 @@ fn run(text: &str) -> Outcome {
     check(&common::run(text), text)
 }
 
-/// Every packet is somewhere: arrived, dropped, lost to a fault or under way; and links count what the run does.
+/// Checks that every packet is accounted for: arrived, dropped, lost to a fault or in flight; and that links have the
+/// counts of the run.
 fn check(outcome: &Outcome, text: &str) -> Outcome {
     let counters = &outcome.counters;
     let faults = outcome.faults.unwrap_or_default();
@@ -23,9 +24,9 @@ fn check(outcome: &Outcome, text: &str) -> Outcome {
     outcome.clone()
 }
 
-/// Two hosts at a switch: 1 Gbps, where a full packet takes 12 us, and 20 us per link. One segment leaves host 0 at
-/// time zero: at the switch at 32 us, on the wire to host 1 until 44 us, there at 64 us. A lost one is sent again after
-/// 20 ms.
+/// Two hosts at a switch: 1 Gbps, where a full packet takes 12 us, and 20 us per link. Host 0 sends one segment at time
+/// zero: it is at the switch at 32 us, on the wire to host 1 until 44 us, there at 64 us. A lost one is sent again
+/// after 20 ms.
 fn one_segment(faults: &str) -> Outcome {
     run(&format!(
         "run = {{ duration = '100 ms' }}\nfault = [{faults}]\ntransport = 'tcp'\n\
@@ -43,19 +44,19 @@ fn a_packet_is_lost_while_its_link_is_down_and_at_no_other_time() {
     let in_time = Instant::from_micros(64);
     let again = Instant::from_micros(20_064);
     for (link, at, until, expected) in [
-        // Before anything came, and until it comes.
+        // Before any arrival, and until the packet arrives.
         ("host 1 - switch", "1 us", "32 us", in_time),
         ("switch -> host 1", "1 us", "32 us", in_time),
-        // Down when it comes, when it is on the wire, when it would arrive.
+        // Down when it arrives, when it is on the wire, when it would arrive at the host.
         ("host 1 - switch", "1 us", "32.001 us", again),
         ("host 1 - switch", "40 us", "41 us", again),
         ("host 1 - switch", "64 us", "65 us", again),
         ("host 1 - switch", "64.001 us", "65 us", in_time),
-        // At its host: in transmission, and travelling.
+        // At its host: in transmission, and in flight.
         ("host 0 - switch", "5 us", "6 us", again),
         ("host 0", "31.999 us", "32 us", again),
         ("host 0", "33 us", "60 us", in_time),
-        // In the other direction travels its ACK, which is at the switch at 64 + 0.32 + 20 us: nobody waits for it.
+        // The other direction carries its ACK, which is at the switch at 64 + 0.32 + 20 us: no message waits for it.
         ("host 1 -> switch", "64 us", "80 us", in_time),
         // Down for several timeouts, at 20, 60 and 140 ms.
         ("host 0", "0 s", "59 ms", Instant::from_micros(60_064)),
@@ -68,7 +69,7 @@ fn a_packet_is_lost_while_its_link_is_down_and_at_no_other_time() {
     }
 }
 
-/// What a port has in its queue is lost, the switch's buffer is free again, and the port sends at once when it is up.
+/// The packets queued at a port are lost, the switch's buffer is free again, and the port sends at once when it is up.
 #[test]
 fn a_queue_is_lost_with_its_link_whatever_keeps_it() {
     for network in ["sharing = 'dynamic'", "sharing = 'per-port'", "discipline = 'priority'"] {
@@ -85,9 +86,9 @@ fn a_queue_is_lost_with_its_link_whatever_keeps_it() {
         let fault = "fault = [{ kind = 'down', link = 'switch -> host 3', at = '150 us', until = '151 us' }]";
         let outcome = run(&text(fault));
         let FaultCounts { drops, .. } = outcome.faults.expect("there is one");
-        // Those that had arrived by then: (150 - 64) / 12 and one.
+        // Arrived by then: (150 - 64) / 12 and one.
         assert_eq!(drops, 20 - 8, "{network}");
-        // The third host's packet is at the switch at 192 us and finds nothing there.
+        // The third host's packet is at the switch at 192 us and finds the queue empty.
         assert_eq!(outcome.messages[2].end, Some(Instant::from_micros(160 + 64)), "{network}");
         assert!(outcome.messages.iter().all(|message| message.end.is_some()), "{network}");
         let to_host = outcome.links.iter().find(|link| link.to == "host 3").expect("it is there");
@@ -95,8 +96,8 @@ fn a_queue_is_lost_with_its_link_whatever_keeps_it() {
     }
 }
 
-/// Two leaves with a host each, two spines; a segment takes 4 x 32 us. Whichever spine it takes, it is lost there, and
-/// the retransmission after 20 ms takes the other one if routing knows by then; else the second does, after 60 ms.
+/// Two leaves with a host each, two spines; a segment takes 4 x 32 us. It is lost on its way over either spine. The
+/// retransmission after 20 ms takes the other spine if routing knows by then; else the second one does, after 60 ms.
 #[test]
 fn flows_go_round_a_link_when_routing_knows() {
     let ends = |reroute: &str, until: &str| {
@@ -114,12 +115,12 @@ fn flows_go_round_a_link_when_routing_knows() {
         if a > b {
             std::mem::swap(&mut a, &mut b);
         }
-        // The other spine may be on the way of its ACK.
+        // The other spine may be on the route of its ACK.
         assert_eq!(a.0, Instant::from_micros(128));
         b
     };
     let struck = |micros: u64| Instant::from_micros(micros + 128);
-    // Both ends look for another way; the connection is open at 19 ms, and again when the link is back.
+    // Both ends are rerouted; the connection is open at 19 ms, and again when the link is back.
     assert_eq!(ends("19 ms", "").0, struck(20_000));
     assert_eq!(ends("0 s", "").0, struck(0));
     assert_eq!(ends("21 ms", "").0, struck(60_000));
@@ -127,8 +128,8 @@ fn flows_go_round_a_link_when_routing_knows() {
     assert_eq!(ends("10 ms", ", until = '19 ms'").0, struck(20_000));
 }
 
-/// The scenario of a transport on one of the networks: bulk and short messages with deadlines, and bulk without, which none
-/// holds back for long, across the middle.
+/// Returns the scenario of a transport on one of the networks: bulk and short messages with deadlines, and bulk
+/// without, across the middle. No message delays another for long.
 fn crowd(transport: &str, topology: &str, fault: &str) -> String {
     let (network, hosts) = match topology {
         "star" => ("topology = 'star'\nhosts = 8", 8),
@@ -153,13 +154,13 @@ fn crowd(transport: &str, topology: &str, fault: &str) -> String {
     )
 }
 
-/// With more than one way between switches, or a single switch.
+/// Topologies with several routes between switches, or a single switch.
 const TOPOLOGIES: [&str; 3] = ["star", "leaf-spine", "fat-tree"];
 
-/// Where a link that is down leaves no way.
+/// Topologies in which a link that is down leaves no route.
 const WITHOUT_A_WAY_ROUND: [&str; 2] = ["racks", "custom"];
 
-/// A fault of each kind; where it is on one link, it is the way of many.
+/// A fault of each kind; a fault of one link is on the route of many messages.
 const FAULTS: [&str; 7] = [
     "kind = 'down'\nlink = 'host 7'\nat = '7 ms'\nuntil = '40 ms'",
     "kind = 'down'\nshare = '30%'\nat = '8 ms'\nuntil = '30 ms'\nreroute = '5 ms'",
@@ -210,7 +211,7 @@ fn without_marks_there_are_none_while_it_lasts() {
     }
 }
 
-/// Routers grant by lease: what a flow held on a way that it has left is free again when it has expired.
+/// Routers grant by lease: a flow's grant on a route that it has left is free again when it has expired.
 #[test]
 fn d3_routers_forget_what_was_granted_on_a_link_that_went_down() {
     for transport in ["d3", "rcpdc"] {
@@ -225,7 +226,7 @@ fn d3_routers_forget_what_was_granted_on_a_link_that_went_down() {
             let link = outcome.links.iter().find(|link| (&*link.from, &*link.to) == (from, to)).expect("it is there");
             link.rates.expect("it grants").counters
         };
-        // All eight flows ask over spine 1 now, each within what its host's link has.
+        // All eight flows send requests over spine 1 now, each within the rate of its host's link.
         assert_eq!(flows("leaf 0", "spine 0").flows, 0, "{transport}");
         assert_eq!(flows("leaf 0", "spine 0").allocated, 0, "{transport}");
         let there = flows("leaf 0", "spine 1");
@@ -233,13 +234,14 @@ fn d3_routers_forget_what_was_granted_on_a_link_that_went_down() {
         assert!(there.allocated <= 8_000_000_000, "{transport}: {there:?}");
         let rerouted = outcome.faults.expect("there is one").rerouted;
         assert!(rerouted > 0 && rerouted <= 16, "{transport}: {rerouted}");
-        // 8 Gbit/s for 100 ms, of which those on spine 0, about half, were away for 5 ms and then in a timeout.
+        // 8 Gbit/s for 100 ms; flows on spine 0, about half, were interrupted for 5 ms and then in a timeout.
         let delivered: Bytes = outcome.classes.iter().map(|class| class.delivered_bytes).sum();
         assert!(delivered > Bytes(60_000_000), "{transport}: {delivered}");
     }
 }
 
-/// A fault draws for itself: one that strikes nothing changes nothing, and the seed decides what it strikes.
+/// A fault has random streams of its own: one without effect changes nothing, and the seed decides which packets it
+/// affects.
 #[test]
 fn a_fault_that_strikes_nothing_changes_nothing() {
     let text = |fault: &str| crowd("d2tcp", "fat-tree", fault);
@@ -260,7 +262,7 @@ fn a_fault_that_strikes_nothing_changes_nothing() {
     assert!(other.messages != messages(loss));
 }
 
-/// The segment is held back at the end of the last link by at most 10 us, or arrives there twice.
+/// The segment is delayed at the end of the last link by at most 10 us, or arrives there twice.
 #[test]
 fn packets_are_late_or_come_twice_as_was_said() {
     let at = "link = 'switch -> host 1', probability = '100%'";
@@ -279,7 +281,7 @@ fn packets_are_late_or_come_twice_as_was_said() {
     }
 }
 
-/// The first message loses its segment, and the second is sent when the fault is over.
+/// The first message loses its segment, and the second is sent after the end of the fault.
 #[test]
 fn a_fault_that_has_ended_strikes_nobody() {
     let run = |warm_up: &str| {
@@ -304,14 +306,14 @@ fn a_link_is_up_when_the_last_of_its_faults_is_over() {
     let down =
         |at: u32, until: u32| format!("{{ kind = 'down', link = 'host 0', at = '{at} ms', until = '{until} ms' }}");
     for faults in [[down(0, 10), down(5, 15)], [down(5, 15), down(0, 10)], [down(0, 15), down(5, 10)]] {
-        // Of the timeouts at 20 and 60 ms the first is after it; down until 21 ms it is the second.
+        // Of the timeouts at 20 and 60 ms the first is after it; with a link down until 21 ms it is the second.
         assert_eq!(end(&one_segment(&faults.join(", "))), Instant::from_micros(20_064));
     }
     let faults = [down(0, 10), down(5, 21)].join(", ");
     assert_eq!(end(&one_segment(&faults)), Instant::from_micros(60_064));
 }
 
-/// Two faults of one kind on one link, one after the other: each draws for itself which of 50 packets it strikes.
+/// Two faults of one kind on one link, one after the other: each draws independently which of 50 packets are lost.
 #[test]
 fn faults_of_one_kind_on_one_link_are_independent() {
     let loss = |at: u32| {
@@ -327,14 +329,14 @@ fn faults_of_one_kind_on_one_link_are_independent() {
     ));
     let struck: Vec<bool> = outcome.messages.iter().map(|message| message.end.is_none()).collect();
     let (first, second) = struck.split_at(50);
-    // 15 of each, with a standard deviation of 3.2; 29 of 50 fall alike, with one of 3.5.
+    // 15 of each, with a standard deviation of 3.2; 29 of 50 agree, with one of 3.5.
     for half in [first, second] {
         assert!(half.iter().filter(|struck| **struck).count().abs_diff(15) <= 13, "{struck:?}");
     }
     assert!(first.iter().zip(second).filter(|(a, b)| a == b).count() < 40, "{struck:?}");
 }
 
-/// So many spines; the way from the first leaf to one of them is down until 1 ms.
+/// Runs a network with `count` spines, where the link from the first leaf to one of them is down until 1 ms.
 fn spines(count: u32, down: u32, traffic: &str) -> Outcome {
     run(&format!(
         "run = {{ duration = '20 ms' }}\ntransport = 'tcp'\n\
@@ -344,7 +346,8 @@ fn spines(count: u32, down: u32, traffic: &str) -> Outcome {
     ))
 }
 
-/// The data of a long flow takes one of two ways: it leaves that when it is down, and comes back. Its ACKs stay.
+/// The data of a long flow takes one of two routes: it leaves the one that is down, and returns. The route of its ACKs
+/// is unchanged.
 #[test]
 fn who_is_not_on_a_link_that_goes_down_stays_where_it_is() {
     let rerouted = |down| {
@@ -354,8 +357,8 @@ fn who_is_not_on_a_link_that_goes_down_stays_where_it_is() {
     assert_eq!((0..2).map(rerouted).sum::<u64>(), 2);
 }
 
-/// Sixteen messages start when the fault is over: each way takes some of them again, as without a fault. That none of
-/// three gets any of sixteen has a probability of 3 x (2/3)^16 = 0.5 %.
+/// Sixteen messages start after the end of the fault: each route is used again by some, as without a fault. The
+/// probability that none of sixteen uses one of the three is 3 x (2/3)^16 = 0.5 %.
 #[test]
 fn a_link_that_is_back_is_used_again() {
     let flows: Vec<String> = (0..16)
@@ -369,7 +372,7 @@ fn a_link_that_is_back_is_used_again() {
     }
 }
 
-/// Twelve packets of a first burst are lost with the link. What they took of the switch's buffer the second burst has.
+/// Twelve packets of a first burst are lost with the link. The second burst can use their part of the switch's buffer.
 #[test]
 fn what_is_lost_with_a_link_is_no_longer_in_the_shared_buffer() {
     for discipline in ["fifo", "priority"] {
@@ -393,8 +396,9 @@ fn what_is_lost_with_a_link_is_no_longer_in_the_shared_buffer() {
     }
 }
 
-/// A flow starts on the way of 10 ms, as the short one is down until 10 us later; what it sends again after 1 ms takes
-/// that, and is there before anything that went the long way. What told the receiving host of it is there before that.
+/// A flow starts on the route of 10 ms, as the short one is down until 10 us later. Its retransmissions after 1 ms take
+/// the short route, and arrive before any packet on the long one. The control message to the receiving host arrives
+/// before that.
 #[test]
 fn who_changes_to_a_shorter_way_is_not_ahead_of_what_was_said_of_it() {
     let outcome = run(
@@ -409,7 +413,7 @@ fn who_changes_to_a_shorter_way_is_not_ahead_of_what_was_said_of_it() {
     assert!(outcome.counters.timeouts > 0);
 }
 
-/// Of 1000 segments over four links with 1 % each, ACKs apart: 39.4 lost on the way, give or take 6.2.
+/// Of 1000 segments over four links with 1 % each, without ACKs: 39.4 lost, give or take 6.2.
 #[test]
 fn as_many_are_lost_as_the_probability_says() {
     let outcome = run("run = { duration = '10 s' }\ntransport = { name = 'tcp', window_limit = '1 packet' }\n\
@@ -419,8 +423,8 @@ fn as_many_are_lost_as_the_probability_says() {
          [[traffic]]\nname = 'a'\npattern = 'flows'\nflows = [{ from = 0, to = 1, size = '1460000 B' }]");
     let message = outcome.messages[0];
     assert!(message.end.is_some());
-    // Each loss of a segment or of its ACK is a retransmission: 1 - 0.99^8 = 7.7 % of all that is sent, 83.7 of 1000,
-    // with a standard deviation of 9.6.
+    // Each loss of a segment or of its ACK is a retransmission. They are 1 - 0.99^8 = 7.7 % of all segments sent, 83.7
+    // of 1000, with a standard deviation of 9.6.
     assert!(message.retransmits.abs_diff(84) <= 38, "{}", message.retransmits);
     assert_eq!(u64::from(message.retransmits), u64::from(message.timeouts));
     assert_eq!(outcome.faults.expect("there is one").drops, u64::from(message.retransmits));

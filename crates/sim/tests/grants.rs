@@ -6,8 +6,8 @@ use common::run;
 use sim::Outcome;
 use units::{Instant, Span};
 
-/// Hosts at a switch with 1 Gbps and 20 us per link. A full packet takes 64 us, a request or a grant of 64 B takes
-/// 2 x (0.512 + 20) = 41.024 us.
+/// Hosts at a switch with 1 Gbps and 20 us per link. A full packet takes 64 us, a request or a grant of 64 B takes 2 x
+/// (0.512 + 20) = 41.024 us.
 fn star(transport: &str, fault: &str, flows: &str) -> Outcome {
     run(&format!(
         "run = {{ duration = '60 ms' }}\nfault = [{fault}]\ntransport = '{transport}'\n\
@@ -28,7 +28,7 @@ fn ends(outcome: &Outcome) -> Vec<Instant> {
 fn a_request_a_grant_and_then_the_data() {
     let one = "{ from = 0, to = 1, size = '1460 B' }";
     assert_eq!(ends(&star("edf-grants", "", one)), [(CONTROL + CONTROL + DATA).after_start()]);
-    // Without being asked it is there at once.
+    // Unscheduled data arrive at once.
     for transport in ["homa", "sird"] {
         assert_eq!(ends(&star(transport, "", one)), [DATA.after_start()]);
     }
@@ -44,17 +44,18 @@ fn what_is_lost_on_either_way_is_repeated() {
         assert_eq!(outcome.faults.expect("there is one").drops, 1, "{link}");
         (ends(&outcome)[0], outcome.messages[0].timeouts, outcome.messages[0].retransmits)
     };
-    // The request: it is repeated after 1 ms.
+    // The request is repeated after 1 ms.
     assert_eq!(lost("host 0 -> switch", "50 us", "control"), ((Span::from_millis(1) + exchange).after_start(), 1, 0));
-    // The grant: 1 ms after it the receiver grants again. The sender, which has heard nothing, has asked again by then.
+    // The grant: 1 ms later the receiver grants again. The sender, which has received nothing, has sent another request
+    // by then.
     let again = CONTROL + Span::from_millis(1) + CONTROL + DATA;
     assert_eq!(lost("host 1 -> switch", "100 us", "control"), (again.after_start(), 2, 0));
-    // The data: the same, and it is sent twice.
+    // The data: as before, and they are sent twice.
     assert_eq!(lost("host 0 -> switch", "200 us", "data"), (again.after_start(), 1, 1));
 }
 
-/// The first of three grants is lost, which reach the switch 61.536, 62.048 and 62.56 us after the start: the second makes up for it, and
-/// nothing is late. Where it does not, the first segment is there 1 ms after the others.
+/// The first of three grants, which reach the switch 61.536, 62.048 and 62.56 us after the start, is lost. The second
+/// makes up for it, and nothing is late. Otherwise, the first segment would arrive 1 ms after the others.
 #[test]
 fn the_next_grant_makes_up_for_one_that_is_lost() {
     let three = "{ from = 0, to = 1, size = '4380 B' }";
@@ -66,15 +67,16 @@ fn the_next_grant_makes_up_for_one_that_is_lost() {
     assert_eq!((outcome.counters.timeouts, outcome.counters.retransmits), (0, 0));
 }
 
-/// Three messages of ten packets to one host: one after the other, the earliest deadline first, and no time is lost.
+/// Three messages of ten packets to one host: one after the other, the earliest deadline first, and the link is never
+/// idle.
 #[test]
 fn the_link_of_the_receiver_goes_to_one_after_the_other() {
     let flows = [(0, 30), (1, 20), (2, 10)]
         .map(|(from, deadline)| format!("{{ from = {from}, to = 3, size = '14600 B', deadline = '{deadline} ms' }}"));
     let outcome = star("edf-grants", "", &flows.join(", "));
     let found = ends(&outcome);
-    // The first packets of all that asked are on their way when the last request comes; the last byte is there when 30
-    // packets have passed. What the requests took of the link is three times 0.512 us, before the first packet came.
+    // The first packets of all senders with a request are in flight when the last request arrives; the last byte
+    // arrives after 30 packets. The requests have used the link for three times 0.512 us, before the first packet.
     let first = CONTROL + CONTROL + DATA;
     let most = first + Span(PACKET.0 * 29) + Span::from_micros(2);
     assert!(*found.iter().max().unwrap() <= most.after_start(), "{found:?}");
@@ -82,9 +84,9 @@ fn the_link_of_the_receiver_goes_to_one_after_the_other() {
     assert_eq!(outcome.counters.drops + outcome.counters.retransmits, 0);
 }
 
-/// With 500 B on the wire beside each packet the link takes 16 us for one, not 12: 100 packets with their request and grant
-/// take more than 1.68 ms and are late whatever is done, so the 20 of the other message go first. Where the 500 B were not
-/// counted, all would seem to fit, and both were late.
+/// With 500 B on the wire beside each packet the link takes 16 us for one, not 12. So 100 packets with their request
+/// and grant take more than 1.68 ms and are late in any case, and the 20 of the other message are sent first. If the
+/// 500 B were not counted, all would seem to fit, and both would be late.
 #[test]
 fn what_frames_take_on_the_link_counts_for_what_can_be_in_time() {
     let outcome = run("run = { duration = '20 ms' }\ntransport = 'edf-grants'\n\
@@ -96,8 +98,9 @@ fn what_frames_take_on_the_link_counts_for_what_can_be_in_time() {
     assert_eq!(late, [true, false]);
 }
 
-/// The link to the receiving host carries 100 Mbps, and the hosts' own 1 Gbps. 100 packets of 120 us are late at 11.5 ms whatever is
-/// done, so the 20 of the other message go first. By the rate of the host's own link all would fit, and both were late.
+/// The link to the receiving host carries 100 Mbps, and the hosts' own 1 Gbps. 100 packets of 120 us are late at 11.5
+/// ms in any case, so the 20 of the other message are sent first. By the rate of the host's own link all would fit, and
+/// both would be late.
 #[test]
 fn a_host_grants_by_the_rate_of_the_link_to_it_not_of_its_own() {
     let outcome = run("run = { duration = '40 ms' }\ntransport = 'edf-grants'\n\
@@ -109,11 +112,11 @@ fn a_host_grants_by_the_rate_of_the_link_to_it_not_of_its_own() {
     assert_eq!(late, [true, false]);
 }
 
-/// Twelve hosts that ask the same eleven 49 times: the links of these are as busy as those of the twelve, and what Homa
-/// sends unasked overflows ports of 50 KB. What is lost again and again meets the next burst each time, since the time
-/// between two grants doubles from 1 to 64 ms and a burst comes every 4 ms. After the last burst, at 196 ms, all that is left
-/// has the links to itself: each message is granted or asked for again within 64 ms. Four such times, for three packets
-/// of one message that are lost in a row, end at 452 ms.
+/// Twelve hosts send 49 queries to the same eleven. The links of these eleven are as busy as the twelve's, and Homa's
+/// unscheduled data overflow ports of 50 KB. A message that loses packets repeatedly meets the next burst each time.
+/// The interval between two grants doubles from 1 to 64 ms, and a burst is sent every 4 ms. After the last burst, at
+/// 196 ms, the remaining messages have the links to themselves: each is granted or requested again within 64 ms. Four
+/// such intervals, for three packets of one message that are lost in a row, end at 452 ms.
 #[test]
 fn everything_arrives_when_all_send_to_all_and_control_packets_are_lost() {
     for transport in ["edf-grants", "homa", "sird"] {
@@ -133,15 +136,16 @@ fn everything_arrives_when_all_send_to_all_and_control_packets_are_lost() {
     }
 }
 
-/// SIRD (NSDI 2025): credit of 1.5 bandwidth-delay products keeps the link of a receiver full, and no more than what goes beyond one
-/// product waits in front of it. Homa (SIGCOMM 2018, 3.5): granting to several messages at a time keeps it full too, and
+/// SIRD (NSDI 2025): credit of 1.5 bandwidth-delay products keeps the link of a receiver full, and only the excess over
+/// one product is queued. Homa (SIGCOMM 2018, 3.5): granting to several messages at a time keeps it full too, and
 /// buffers a round trip of each but one.
 ///
-/// Eight messages of 2055 packets each want one link. From a grant to the last bit of its packet it takes 105.024 us, in which the
-/// link carries 8.752 packets: the product, rounded up, is 9, and SIRD's credit 14. What is on its way is the link's rate times
-/// the time that it takes (Little), so that 14 - 8.752 packets wait under SIRD. Under Homa four messages at a time have 9 each on
-/// their way, and others what they were granted while they were among these, in the first moments: 4 x 9 - 8.752 wait at
-/// least, and 8 x 9 - 8.752 at most, some of it for tens of milliseconds; it is not lost, and nothing is sent twice.
+/// Eight messages of 2055 packets each want one link. From a grant to the last bit of its packet it takes 105.024 us,
+/// in which the link carries 8.752 packets. The product, rounded up, is 9, and SIRD's credit 14. The packets in flight
+/// are the link's rate times their delay (Little), so that 14 - 8.752 packets are queued under SIRD. Under Homa four
+/// messages at a time have 9 each in flight. Others have the grants that they got while they were among these, in the
+/// first moments. So at least 4 x 9 - 8.752 are queued, and at most 8 x 9 - 8.752. Some are queued for tens of
+/// milliseconds; nothing is lost or sent twice.
 #[test]
 fn sird_buffers_half_a_product_and_homa_three_round_trips_or_more() {
     for (transport, least, most) in [("sird", 14.0 - 8.752, 14.0 - 8.752), ("homa", 36.0 - 8.752, 72.0 - 8.752)] {
@@ -158,11 +162,11 @@ fn sird_buffers_half_a_product_and_homa_three_round_trips_or_more() {
     }
 }
 
-/// Homa (SIGCOMM 2018, 3.6): many answers at once. A hundred of 13 packets each (18 KiB) are 1300 packets, for which the link takes
-/// 100 x (18432 + 13 x 40) x 8 ns = 15.16 ms. A port of 4 MB holds them all, so that nothing is lost and nothing is to be sent
-/// twice, though a packet may wait for 15 times the millisecond after which it would be late. With the limit on
-/// what many answers send unasked no more than four round trips of 17 packets and the beginnings of 96 (of 340 B) can meet in the
-/// port, with the four round trips that are granted: 8 x 17 x 1500 + 96 x 340 B.
+/// Homa (SIGCOMM 2018, 3.6): many answers at once. A hundred of 13 packets each (18 KiB) are 1300 packets, for which
+/// the link takes 100 x (18432 + 13 x 40) x 8 ns = 15.16 ms. A port of 4 MB holds them all, so nothing is lost or sent
+/// twice. A packet may be queued for 15 times the millisecond after which it would count as late. Homa limits the
+/// unscheduled data of many answers. Then at most four round trips of 17 packets and the beginnings of 96 (of 340 B)
+/// can meet in the port. With the four round trips that are granted these are 8 x 17 x 1500 + 96 x 340 B.
 #[test]
 fn many_answers_at_once_are_sent_once_and_wait_at_their_hosts() {
     let fan_in = |keys: &str| {
@@ -186,10 +190,10 @@ fn many_answers_at_once_are_sent_once_and_wait_at_their_hosts() {
     }
 }
 
-/// Eight hosts at 10 Gbps send all the time to four others each, and a message is due when a fifth of a link could have sent it: 80 % of
-/// each link at both ends, so that all can be in time. A round trip is 50 packets. Where the packets of a window, all of which may
-/// say that much waits at their host, leave it one, and each round trip gives one back, receivers' links idle and four of five are late;
-/// where a host says so of less than half a window, two of five.
+/// Eight hosts at 10 Gbps always send to four others each. A message is due when a fifth of a link could have sent it:
+/// 80 % of each link at both ends, so that all can be in time. A round trip is 50 packets. All packets of a window may
+/// report a long queue at their host. If they reduce it to one, and each round trip adds one, receivers' links are idle
+/// and four of five messages are late. If a host reports this of less than half a window, two of five are late.
 #[test]
 fn the_links_of_long_round_trips_are_filled_though_hosts_send_to_several() {
     let outcome = run("run = { duration = '6 ms', warm_up = '1 ms' }\ntransport = 'edf-grants'\n\

@@ -1,4 +1,4 @@
-//! The queue of a host: how much is at its port, and whose data is next.
+//! The queue of a host: its length at the port, and the order of the senders.
 
 mod common;
 
@@ -25,7 +25,7 @@ fn queue_of_host(outcome: &Outcome) -> (f64, u64) {
     (queue.mean, queue.max)
 }
 
-/// In 20 ms 1666.7 full packets of 1460 B are sent.
+/// 1666.7 full packets of 1460 B are sent in 20 ms.
 const WIRE: u64 = 1460 * 1667;
 
 #[test]
@@ -34,17 +34,17 @@ fn fair_queue_shares_the_port_whatever_the_head_start() {
         let flows = long("first", 1, "0 s") + &long("second", 2, "5 ms");
         let outcome = star(3, "host_queue = 'fair'", &format!("name = '{name}'"), &flows);
         let [first, second] = [0, 1].map(|class| outcome.classes[class].delivered_bytes.0);
-        // One packet each by turns; the wire is never idle.
+        // One packet each in turn; the wire is never idle.
         assert!(first.abs_diff(second) <= 2 * 1460, "{name}: {second} of {first}");
         assert!((first + second).abs_diff(WIRE) <= 2 * 1460, "{name}: {}", first + second);
-        // One packet is in transmission, one waits, and nothing else is there.
+        // One packet is in transmission, one is queued, and there are no others.
         let (mean, max) = queue_of_host(&outcome);
         assert!(max == 1 && mean > 0.99, "{name}: {mean}, {max}");
     }
 }
 
-/// 10 KB are seven packets. Two packets of the long flow are at the port; then each flow sends one by turns, 14 packets of
-/// 12 us in all. The last one takes 12 us at the switch too, and 10 us of propagation.
+/// 10 KB are seven packets. Two packets of the long flow are at the port; then each flow sends one in turn, 14 packets
+/// of 12 us in all. The last one takes 12 us at the switch too, and 10 us of propagation.
 #[test]
 fn fair_queue_lets_a_short_message_pass_a_long_one() {
     let flows = "[[traffic]]\nname = 'long'\npattern = 'flows'\nflows = [{ from = 0, to = 1, size = '20 MB' }]\n\
@@ -58,10 +58,10 @@ fn fair_queue_lets_a_short_message_pass_a_long_one() {
     };
     let fair = fct("host_queue = 'fair'");
     assert!(fair <= 16.0 * 12.0 + 12.0 + 10.0 && fair > 14.0 * 12.0, "{fair} us");
-    // 1 ms of the long flow's data is ahead of it in the first in, first out queue that Linux had.
+    // 1 ms of the long flow's data precedes it in the first in, first out queue that Linux had.
     let fifo = fct("host_queue = 'fifo'");
     assert!((900.0..1200.0).contains(&fifo), "{fifo} us");
-    // Without a limit all that the long flow's window allows is.
+    // Without a limit, all data of the long flow's window precede it.
     let unlimited = fct("host_queue = 'unlimited'");
     assert!(unlimited > 4000.0, "{unlimited} us");
 }
@@ -82,7 +82,7 @@ fn host_buffer_is_the_most_that_waits_at_the_port() {
     }
 }
 
-/// Of 1 ms, 125 KB fit at 1 Gbps and 1.25 MB at 10 Gbps: 85 and 856 segments of 1460 B, one of which is in transmission.
+/// 1 ms takes 125 KB at 1 Gbps and 1.25 MB at 10 Gbps: 85 and 856 segments of 1460 B, one of which is in transmission.
 #[test]
 fn fifo_queue_holds_a_millisecond_of_the_own_port_of_each_host() {
     let outcome = run(&format!(
@@ -107,7 +107,7 @@ fn fair_queue_serves_many_senders_in_turn() {
     }
 }
 
-/// What a receiver has granted is sent when the link is idle, in its turn: it gets no less than a window transport beside.
+/// Granted data are sent when the link is idle, in their turn: they get no less than a window transport beside them.
 #[test]
 fn grants_and_windows_share_a_fair_port() {
     for name in ["homa", "sird", "edf-grants"] {

@@ -1,11 +1,11 @@
-//! What crosses from one host to another takes its time.
+//! Effects of one host on another take the propagation delay.
 
 mod common;
 
 use common::run;
 use sim::Outcome;
 
-/// Messages of one packet over a path of 20 ms, 40 ms there and back, with this retransmission timeout.
+/// Sends messages of one packet over a route of 20 ms, 40 ms there and back, with this retransmission timeout.
 fn far_away(rto: &str, messages: &str) -> Outcome {
     run(&format!(
         "[run]\nduration = '400 ms'\n[network]\ntopology = 'star'\nhosts = 2\nrate = '1 Gbps'\ndelay = '10 ms'\nhost_jitter = '0 s'\n\
@@ -17,8 +17,8 @@ fn far_away(rto: &str, messages: &str) -> Outcome {
 #[test]
 fn a_receiver_answers_what_was_sent_twice_until_it_learns_that_the_sender_has_closed() {
     let one = "{ from = 0, to = 1, size = '1 KB' }";
-    // The message is acknowledged at 40 ms. What is sent again at 30 ms arrives at 50 ms; that the sender has closed, the
-    // receiver knows at 60 ms.
+    // The message is acknowledged at 40 ms. The retransmission of 30 ms arrives at 50 ms. The receiver learns at 60 ms
+    // that the sender has closed.
     let outcome = far_away("30 ms", one);
     let counters = &outcome.counters;
     assert_eq!((counters.timeouts, counters.retransmits), (1, 1));
@@ -30,8 +30,8 @@ fn a_receiver_answers_what_was_sent_twice_until_it_learns_that_the_sender_has_cl
 
 #[test]
 fn a_message_after_another_is_none_of_its_business() {
-    // The first sender has closed at 40 ms, and its receiver knows at 60 ms: between them a second message starts, which
-    // has a place of its own, and one that starts later may take that of the first.
+    // The first sender has closed at 40 ms, and its receiver knows at 60 ms. Between them a second message starts, with
+    // an id of its own; a later one may reuse the id of the first.
     let starts = ["0 ms", "41 ms", "59 ms", "61 ms", "130 ms"];
     let list = starts.map(|start| format!("{{ from = 0, to = 1, size = '1 KB', start = '{start}' }}")).join(", ");
     let outcome = far_away("30 ms", &list);

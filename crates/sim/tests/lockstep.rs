@@ -1,10 +1,10 @@
-//! Flows on links of equal rate fall into lock-step; the jitter that hosts have breaks it.
+//! Flows on links of equal rate fall into lock-step; the hosts' jitter breaks it.
 
 mod common;
 
 use common::run;
 
-/// Mbit/s of two endless flows, the second 200 ms later, into one port of their own rate.
+/// Returns the Mbit/s of two endless flows, the second 200 ms later, into one port of their own rate.
 fn goodputs(transport: &str, network: &str) -> [f64; 2] {
     let text = format!(
         "[run]\nduration = '3 s'\nwarm_up = '1 s'\n[network]\ntopology = 'star'\nhosts = 3\nrate = '1 Gbps'\n\
@@ -19,8 +19,8 @@ fn goodputs(transport: &str, network: &str) -> [f64; 2] {
 
 #[test]
 fn with_perfect_clocks_one_of_two_equal_flows_starves() {
-    // Every slot that becomes free at the full port is taken at that instant by the first flow, whose link is
-    // never idle; the second one's packets come in between.
+    // Any room in the full port is taken at once by the first flow, whose link is never idle; the second one's packets
+    // arrive in between.
     for transport in ["tcp", "cubic"] {
         let [first, second] = goodputs(transport, "host_jitter = '0 s'");
         assert!(first > 900.0 && second < 50.0, "{transport}: {first} and {second}");
@@ -33,9 +33,9 @@ fn as_hosts_are_two_equal_flows_share_and_lose_nothing_of_the_link() {
         [("tcp", ""), ("cubic", ""), ("dctcp", "mark = '20 packets'"), ("tcp", "host_jitter = '1 us'")]
     {
         let [first, second] = goodputs(transport, network);
-        // 1460 of 1500 B, but for what waits behind a gap when the warm-up or the run ends: at most a window of each,
-        // 2 x 200 packets of 1460 B in 2 s, or 2.3 Mbit/s. And the saws of windows between 50 and 100 packets, as
-        // long as some 5000 round trips of a ms are of each other's.
+        // 1460 of 1500 B, except for packets queued behind a gap at the end of the warm-up or of the run. These are at
+        // most a window of each, 2 x 200 packets of 1460 B in 2 s, or 2.3 Mbit/s. The sawtooth windows between 50 and
+        // 100 packets last for some 5000 round trips of a ms.
         assert!((first + second - 973.3).abs() < 2.3, "{transport}: {first} and {second}");
         assert!((first / (first + second) - 0.5).abs() < 0.1, "{transport}: {first} and {second}");
     }

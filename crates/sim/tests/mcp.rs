@@ -1,4 +1,4 @@
-//! MCP's law in the network: rates that settle at what deadlines need, and what breaks that.
+//! MCP's law in the network: rates settle at the rates that deadlines require, and some faults break that.
 
 mod common;
 
@@ -19,18 +19,18 @@ fn flows(list: &str) -> String {
     format!("[[traffic]]\nname = 'a'\npattern = 'flows'\nflows = [ {list} ]")
 }
 
-/// A flow that needs this share of the link, with headers, over 40 ms. With `aim = 1` its gamma stays what it is.
+/// Returns a flow that needs this share of the link, with headers, over 40 ms. With `aim = 1` its gamma is constant.
 fn needs(from: &str, to: u32, share: f64) -> String {
     let bytes = share * 10e9 / 8.0 * 0.04 * 1460.0 / 1500.0;
     format!("{{ from = {from}, to = {to}, size = '{} B', deadline = '40.12 ms' }}", bytes.round())
 }
 
-/// One of these transports with what the flows above assume: two round trips are the 0.12 ms.
+/// Returns one of these transports with the parameters that the flows above assume: two round trips are the 0.12 ms.
 fn exact(name: &str) -> String {
     format!("name = '{name}'\nbase_rtt = '60 us'\naim = 1\n")
 }
 
-/// What a signal of one message is between two times in ms, every 0.1 ms.
+/// Returns the samples of a signal of one message between two times in ms, every 0.1 ms.
 fn samples(outcome: &Outcome, what: &str, message: u32, (from, to): (u64, u64)) -> Vec<f64> {
     let within = Instant::from_millis(from)..Instant::from_millis(to);
     let samples: Vec<f64> = outcome
@@ -44,13 +44,13 @@ fn samples(outcome: &Outcome, what: &str, message: u32, (from, to): (u64, u64)) 
     samples
 }
 
-/// Its mean.
+/// Returns the mean of these samples.
 fn mean(outcome: &Outcome, what: &str, message: u32, times: (u64, u64)) -> f64 {
     let samples = samples(outcome, what, message, times);
     samples.iter().sum::<f64>() / samples.len() as f64
 }
 
-/// The rate of a message in shares of the link: the mean between 5 and 30 ms.
+/// Returns the rate of a message in shares of the link: the mean between 5 and 30 ms.
 fn share(outcome: &Outcome, message: u32) -> f64 {
     mean(outcome, "rate", message, (5, 30)) / 10_000.0
 }
@@ -79,7 +79,7 @@ fn equal_flows_settle_at_gamma() {
                 assert!((share / gamma - 1.0).abs() < 0.03, "{name}, {flows_there} of {gamma}: {share}");
             }
             assert_eq!((late(&outcome), outcome.counters.drops), (0, 0), "{name}, {flows_there} of {gamma}");
-            // All start at once: a packet of each at most.
+            // All start at once: at most one packet of each is queued.
             let queue = to_host(&outcome, &format!("host {flows_there}")).queue.max;
             assert!(queue <= u64::from(flows_there), "{name}, {flows_there} of {gamma}: {queue}");
         }
@@ -99,7 +99,7 @@ fn unequal_flows_settle_at_their_gammas() {
     }
 }
 
-/// Eighty flows of a hundredth. A segment in every round trip is a fiftieth: with that as the least rate they ask for
+/// Eighty flows of a hundredth. A segment in every round trip is a fiftieth: with that as the minimum rate they request
 /// 1.6 times the link.
 #[test]
 fn many_slow_flows_hold_their_sum_and_a_floor_of_one_segment_breaks_it() {
@@ -108,7 +108,8 @@ fn many_slow_flows_hold_their_sum_and_a_floor_of_one_segment_breaks_it() {
     for name in ALL {
         let outcome = star(81, &exact(name), &list);
         assert!((sum(&outcome) / 0.8 - 1.0).abs() < 0.05, "{name}: {}", sum(&outcome));
-        // Of those that only pace at gamma, which ends at the deadline by a packet's gap, a few are late by a hair.
+        // Transports that only pace at gamma, which ends at the deadline by a packet's gap, are late by a hair with a
+        // few messages.
         let allowed = if name == "jit" { 5 } else { 0 };
         assert!(late(&outcome) <= allowed && outcome.counters.drops == 0, "{name}: {}", late(&outcome));
         let floor = star(81, &format!("{}least_rate = '2%'\n", exact(name)), &list);
@@ -117,8 +118,8 @@ fn many_slow_flows_hold_their_sum_and_a_floor_of_one_segment_breaks_it() {
     }
 }
 
-/// A deadline that needs 0.6 of the link among three flows without one, which are left a fair share of the rest each:
-/// DCTCP, D2TCP too, gives each a quarter.
+/// A deadline needs 0.6 of the link among three flows without one, which get a fair share of the rest each. DCTCP, and
+/// D2TCP too, give each a quarter.
 #[test]
 fn a_gamma_above_the_fair_share_is_had_while_others_yield() {
     let list = format!("{}, {{ from = '1..4', to = 4, size = '400 MB' }}", needs("0", 4, 0.6));
@@ -135,9 +136,9 @@ fn a_gamma_above_the_fair_share_is_had_while_others_yield() {
     }
 }
 
-/// From 10 to 12 ms fifteen others fill the port. What it is behind by then, the flow makes up for; what it has gained
-/// beyond that falls by k p of itself in a round trip: 1 % for mcp, which takes the link for full, and for mcp-opt, with
-/// two links that are half full, 0.1 * 0.008: a fifth at most after 200 round trips and more.
+/// From 10 to 12 ms fifteen others fill the port. The flow makes up for its delay by then. Its gain beyond that falls
+/// by k p of itself in a round trip: 1 % for mcp, which considers the link full. For mcp-opt, with two links that are
+/// half full, it is 0.1 * 0.008: a fifth at most after 200 round trips and more.
 #[test]
 fn a_rate_that_a_burst_held_down_comes_back_to_gamma() {
     for (name, most) in [("mcp-opt", 1.25), ("mcp", 1.05)] {
@@ -151,7 +152,7 @@ fn a_rate_that_a_burst_held_down_comes_back_to_gamma() {
     }
 }
 
-/// MCP 4.2: four flows of 0.4 over two spines, one of which goes down at 10 ms: 1.6 of what is left.
+/// MCP 4.2: four flows of 0.4 over two spines, one of which is down from 10 ms on: 1.6 of the remaining rate.
 fn after_a_failure(transport: &str) -> Outcome {
     run(&format!(
         "[run]\nduration = '60 ms'\n[network]\ntopology = 'leaf-spine'\nleaves = 2\nhosts_per_leaf = 4\nspines = 2\n\
@@ -162,8 +163,8 @@ fn after_a_failure(transport: &str) -> Outcome {
     ))
 }
 
-/// All four send what two could, and all are late. By the paper's rule those give up whose Z exceeds the link first, and
-/// the two that are left, of 0.8 together, are in time.
+/// All four send at the rate for two, and all are late. By the paper's rule messages whose Z exceeds the link first are
+/// aborted, and the remaining two, of 0.8 together, are in time.
 #[test]
 fn after_a_failure_giving_some_up_saves_the_others() {
     for name in ["mcp-opt", "mcp"] {

@@ -1,12 +1,12 @@
-//! What a connection may have at its own host's port.
+//! Limits on a connection's data at its own host's port.
 
 mod common;
 
 use common::run;
 use units::Bytes;
 
-/// Payload of two long flows from host 0 to hosts 1 and 2, between 10 and 30 ms; the second begins so much later.
-/// Light takes 5 us per link at 1 Gbps.
+/// Returns the payload of two long flows from host 0 to hosts 1 and 2, between 10 and 30 ms; the second begins at
+/// `later`. Propagation takes 5 us per link at 1 Gbps.
 fn delivered(transport: &str, later: &str) -> [u64; 2] {
     let long = |name: &str, to: u32, start: &str| {
         format!("[[traffic]]\nname = '{name}'\npattern = 'long'\nfrom = 0\nto = {to}\nstart = '{start}'\n")
@@ -21,7 +21,7 @@ fn delivered(transport: &str, later: &str) -> [u64; 2] {
     [0, 1].map(|class| outcome.classes[class].delivered_bytes.0)
 }
 
-/// In 20 ms 1666.7 full packets leave, 1460 B each.
+/// In 20 ms 1666.7 full packets are sent, 1460 B each.
 const WIRE: u64 = 1460 * 1667;
 
 #[test]
@@ -31,7 +31,7 @@ fn a_head_start_takes_the_port_from_others_unless_what_waits_there_is_limited() 
         // adds one for either. The second has its first ten among them.
         let [first, second] = delivered(&format!("name = '{name}'"), "5 ms");
         assert!(second * 10 < first, "{name}: {second} of {first}");
-        // Two packets of each wait by turns, from the beginning on.
+        // Two packets of each are queued in turn, from the beginning on.
         for limit in ["2 packets", "2920 B", "4379 B"] {
             let [first, second] = delivered(&format!("name = '{name}'\nnic_limit = '{limit}'"), "5 ms");
             assert!(first.abs_diff(second) <= 2 * 1460, "{name} with {limit}: {second} of {first}");
@@ -40,7 +40,7 @@ fn a_head_start_takes_the_port_from_others_unless_what_waits_there_is_limited() 
     }
 }
 
-/// The next packet comes when the last bit of the one before has left, so that the wire is never idle.
+/// The next packet is queued when the last bit of the previous one has been sent, so that the wire is never idle.
 #[test]
 fn a_limit_costs_a_connection_that_is_alone_nothing() {
     for limit in ["1 packets", "1 B", "40 packets"] {

@@ -1,4 +1,4 @@
-//! What is written down of packets, against what a run counts, and a burst worked out by hand.
+//! Compares the log of packets with the counts of a run, and with a burst computed by hand.
 
 mod common;
 
@@ -28,14 +28,15 @@ fn a_burst_is_told_hop_by_hop() {
     assert_eq!(complete_until, Instant::from_micros(3000));
     let to_parent = rows.iter().filter(|row| !row.lost && !row.ack && row.next.is_none());
     let lost: Vec<&Logged> = rows.iter().filter(|row| row.lost).collect();
-    // The first query comes after 2 ms. Eight packets, each 12 us on the wire, reach the switch after 32 us, four at once, and again four at 44 us. Of
-    // the first four one is sent and three wait; when the others come one of these has just begun, and one has room.
+    // The first query is sent after 2 ms. Eight packets, each 12 us on the wire, reach the switch after 32 us, four at
+    // once, and again four at 44 us. Of the first four one is sent and three are queued; when the others arrive one of
+    // these has just begun, and there is room for one.
     assert_eq!(lost.len(), 3);
     assert!(lost.iter().all(|row| row.at == Instant::from_micros(2044) && !row.ack && row.next.is_none()));
     let arrived: Vec<(Instant, bool)> = to_parent.map(|row| (row.at, row.marked)).collect();
     let micros = [64, 76, 88, 100, 112].map(|after| Instant::from_micros(2000 + after));
     assert_eq!(arrived.iter().map(|(at, _)| *at).collect::<Vec<_>>(), micros);
-    // The second to wait finds one that waits; it and all behind it see more than K = 1.
+    // The second to be queued finds one queued; it and all behind it see more than K = 1.
     assert_eq!(arrived.iter().map(|(_, marked)| *marked).collect::<Vec<_>>(), [false, false, true, true, true]);
     assert_eq!(rows.iter().filter(|row| !row.lost).count() as u64, outcome.counters.packet_hops);
     assert_eq!(lost.len() as u64, outcome.counters.drops);
@@ -43,7 +44,7 @@ fn a_burst_is_told_hop_by_hop() {
 
 #[test]
 fn a_log_changes_nothing_and_ends_where_it_should() {
-    // Timeouts come before the end, so that packets are sent again.
+    // Timeouts are before the end, so that packets are sent again.
     let text = BURST.replace("10 ms", "100 us").replace("3.5 ms", "3.9 ms");
     let mut plain = world(&text);
     while plain.advance(1000) {}
@@ -51,7 +52,7 @@ fn a_log_changes_nothing_and_ends_where_it_should() {
     let (all, _, outcome) = logged(&text, (Instant::ZERO, Instant::from_micros(10_000)), 100_000);
     assert_eq!(plain.finish(), outcome);
     assert!(all.iter().any(|row| row.again), "what was lost is sent again");
-    // Slices are of a few events; a row of another time is written by none of them.
+    // Slices are of a few events; none of them writes a row of another time.
     let (some, complete_until, _) = logged(&text, (from, until), 100_000);
     assert_eq!(some, all.iter().copied().filter(|row| (from..=until).contains(&row.at)).collect::<Vec<_>>());
     assert!(some.len() < all.len() && complete_until == until);
@@ -68,7 +69,7 @@ fn each_hop_begins_where_the_last_one_ended() {
             (other.connection, other.seq, other.ack, other.next) == (row.connection, row.seq, row.ack, Some(row.link))
         };
         let before = waits.iter().position(same).map(|found| waits.remove(found));
-        // Only a host's own link is the first.
+        // Only a host's own link is the first hop.
         assert_eq!(before.is_none(), row.next.is_some() && !row.lost, "{row:?}");
         if row.next.is_some() {
             waits.push(row);

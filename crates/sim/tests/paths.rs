@@ -1,4 +1,4 @@
-//! Which way flows go: drawn from the seed, the same for every transport, and nobody else's business.
+//! Routes of flows: drawn from the seed, the same for every transport, and independent of other flows.
 
 mod common;
 
@@ -20,7 +20,7 @@ fn run(text: &str, change: impl Fn(&mut scenario::Options)) -> Outcome {
     world.finish()
 }
 
-/// Sixteen long flows from one leaf to another over four spines, and a class of short messages beside them.
+/// Runs sixteen long flows from one leaf to another over four spines, and a class of short messages beside them.
 fn leaf_spine(seed: u64, more: &str) -> Outcome {
     run(
         &format!(
@@ -33,23 +33,23 @@ fn leaf_spine(seed: u64, more: &str) -> Outcome {
     )
 }
 
-/// `scenarios/mixed.toml`, shorter, and with classes that stay open or answer in trees.
+/// Runs `scenarios/mixed.toml`, shorter, with more classes: one of persistent connections, and one of trees.
 fn mixed(change: impl Fn(String) -> String, transport: Option<&str>) -> Outcome {
     let text = std::fs::read_to_string(MIXED).expect("it is there");
     let more = "[[traffic]]\nname = 'open'\npattern = 'periodic'\nfrom = '2..20'\nto = '40..58'\nevery = '1 ms'\n\
                 size = '20 KB'\nconnections = 'persistent'\n\
                 [[traffic]]\nname = 'tree'\npattern = 'fan-in'\nlevels = 2\nbranches = 3\nleaves = 5\nparents = 4\n\
                 every = 'exponential(3 ms)'\nsize = '10 KB'\nanswer = '20 KB'\n";
-    // How long a run goes on after its duration depends on its transport and on other classes.
+    // The end of a run after its duration depends on its transport and on other classes.
     let short = "duration = \"40 ms\"\ncool_down = \"0 s\"";
     let text = change(text.replace("duration = \"500 ms\"", short).replace("warm_up = \"50 ms\"", "") + more);
     run(&text, |options| options.transport = transport.map(Into::into))
 }
 
-/// What tells a message from all others of its run: where it is in its query's tree, or when and where it starts.
+/// The identity of a message in its run: its position in its query's tree, or its start time and hosts.
 type Name = (String, Option<(u64, u32)>, (u64, HostId, HostId, Option<Bytes>));
 
-/// What a run decided about each message of some classes.
+/// Returns the routes of each message of some classes.
 fn decided(outcome: &Outcome, classes: &[&str]) -> BTreeMap<Name, Vec<Vec<String>>> {
     let mut all: BTreeMap<Name, Vec<Vec<String>>> = BTreeMap::new();
     for (row, message) in outcome.messages.iter().enumerate() {
@@ -67,7 +67,7 @@ fn decided(outcome: &Outcome, classes: &[&str]) -> BTreeMap<Name, Vec<Vec<String
 }
 
 fn name(class: &str, &Message { query, place, start, from, to, bytes, .. }: &Message) -> Name {
-    // When an answer that waits for others starts depends on the transport; where it stands does not.
+    // The start of an answer that waits for others depends on the transport; its position in the tree does not.
     let place = query.zip(place.map(|place| place.node));
     (class.into(), place, (if place.is_some() { 0 } else { start.0 }, from, to, bytes))
 }
@@ -95,7 +95,7 @@ fn two_transports_send_every_message_the_same_way() {
     const ALL: [&str; 5] = ["search", "web", "backup", "open", "tree"];
     let (one, other) = (mixed(|text| text, Some("tcp")), mixed(|text| text, Some("d2tcp")));
     let (one, other) = (decided(&one, &ALL), decided(&other, &ALL));
-    // An answer that one of them did not come to send within the run has nothing to be compared with.
+    // An answer that was not sent within one of the runs cannot be compared.
     let both: Vec<&Name> = one.keys().filter(|name| other.contains_key(name)).collect();
     assert!(both.len() > 1500 && both.len() + 20 > one.len().max(other.len()), "{} of {}", both.len(), one.len());
     let differing = both.iter().filter(|name| one[**name] != other[**name]).count();
@@ -129,12 +129,12 @@ fn flows_spread_over_all_spines_within_what_chance_allows() {
     assert!(used.len() == 4 && used.values().all(|&flows| flows.abs_diff(40) <= 22), "{used:?}");
 }
 
-/// Of flows of one host whose timers are due at the same instant, which one goes first does not depend on the
-/// numbers that their connections have got, after others have closed.
+/// Flows of one host may have timers at the same instant. Their order does not depend on the ids that their connections
+/// have got, after others have closed.
 #[test]
 fn timers_of_the_same_instant_do_not_know_what_was_opened_before() {
-    // Twelve first windows, three at each of four hosts, meet at a port that can hold two packets; those that are
-    // lost as a whole time out together.
+    // Twelve first windows, three at each of four hosts, meet at a port that can hold two packets. Windows lost as a
+    // whole time out together.
     let ends = |more: &str| {
         let outcome = run(
             &format!(
@@ -154,7 +154,7 @@ fn timers_of_the_same_instant_do_not_know_what_was_opened_before() {
         let own = outcome.messages.iter().filter(|message| message.class.index() == class);
         own.map(|message| message.end).collect::<Vec<_>>()
     };
-    // They close in the order opposite to that in which they were opened, all before the others start.
+    // They close in the reverse order of opening, all before the others start.
     let added = "[[traffic]]\nname = 'added'\npattern = 'flows'\nflows = [\n\
                  { from = 9, to = 10, size = '60 KB' }, { from = 10, to = 11, size = '40 KB' },\n\
                  { from = 11, to = 9, size = '20 KB' }, { from = 10, to = 9, size = '3 KB' },\n\

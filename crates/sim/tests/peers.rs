@@ -1,4 +1,4 @@
-//! What the papers of pFabric, HULL and PDQ state, at the scale of a test.
+//! Statements of the papers of pFabric, HULL and PDQ, at the scale of a test.
 
 mod common;
 
@@ -6,7 +6,7 @@ use common::run;
 use sim::Outcome;
 use units::Span;
 
-/// FCT over the time on an empty network of the messages in a range of sizes, in order.
+/// Returns FCT over the time on an empty network of the messages in a range of sizes, in order.
 fn slowdowns(outcome: &Outcome, sizes: std::ops::Range<u64>) -> Vec<f64> {
     let of = outcome.messages.iter().filter(|message| message.bytes.is_some_and(|bytes| sizes.contains(&bytes.0)));
     let mut all: Vec<f64> = of
@@ -20,7 +20,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Web search's sizes between random hosts of a leaf-spine network of 10 Gbit/s at 60 % load.
+/// Runs web search's sizes between random hosts of a leaf-spine network of 10 Gbit/s at 60 % load.
 fn web_search(transport: &str) -> Outcome {
     run(&format!(
         "[run]\nduration = '100 ms'\nwarm_up = '5 ms'\ncool_down = '0 s'\n[network]\ntopology = 'leaf-spine'\nleaves = 2\n\
@@ -32,7 +32,7 @@ fn web_search(transport: &str) -> Outcome {
 #[test]
 fn pfabric_serves_short_messages_as_if_they_were_alone() {
     // pFabric, abstract and 5.4.2: near-optimal completion times even at the 99th percentile for short flows, at small
-    // buffers: 36 KB. DCTCP with its K of 65 lets them wait behind long ones.
+    // buffers: 36 KB. DCTCP with its K of 65 queues them behind long ones.
     let pfabric = web_search("buffer = '36 KB'\nsharing = 'per-port'\n[transport]\nname = 'pfabric'");
     let dctcp = web_search("buffer = '4 MB'\nmark = '65 packets'\n[transport]\nname = 'dctcp'");
     let (urgent, waiting) = (slowdowns(&pfabric, 0..100_000), slowdowns(&dctcp, 0..100_000));
@@ -54,8 +54,9 @@ fn without_priorities_at_the_ports_pfabric_is_nothing() {
 
 #[test]
 fn pfabric_probes_while_more_urgent_flows_hold_the_link() {
-    // Both start at line rate; the short one is sent first, and the long one times out over and over. After five timeouts
-    // in a row it sends a byte per RTO: of its 2 MB hardly anything is sent twice, though it waits for 80 ms.
+    // Both start at line rate; the short one is sent first, and the long one times out over and over. After five
+    // timeouts in a row it sends a byte per RTO: of its 2 MB hardly anything is sent twice, although it waits for 80
+    // ms.
     let outcome =
         run("[run]\nduration = '200 ms'\n[network]\ntopology = 'star'\nhosts = 3\nrate = '1 Gbps'\ndelay = '10 us'\n\
          buffer = '36 KB'\nsharing = 'per-port'\n[transport]\nname = 'pfabric'\n\
@@ -70,7 +71,7 @@ fn pfabric_probes_while_more_urgent_flows_hold_the_link() {
     assert!(long.timeouts > 100 && long.retransmits < long.timeouts + 100, "{long:?}");
 }
 
-/// Four long flows into one port of 1 Gbit/s.
+/// Runs four long flows into one port of 1 Gbit/s.
 fn long_flows(network: &str, transport: &str) -> (f64, f64, u64) {
     let outcome = run(&format!(
         "[run]\nduration = '300 ms'\nwarm_up = '100 ms'\n[network]\ntopology = 'star'\nhosts = 5\nrate = '1 Gbps'\n\
@@ -91,19 +92,19 @@ fn hull_gives_away_a_twentieth_of_the_link_and_hardly_queues() {
     let (dctcp, mean_dctcp, p99_dctcp) = long_flows("mark = '20 packets'", "dctcp");
     assert!(dctcp > 0.98 * 973.0, "{dctcp} Mbit/s");
     assert!(5.0 * mean < mean_dctcp && p99 < p99_dctcp / 2, "{mean} of {mean_dctcp} packets, {p99} of {p99_dctcp}");
-    // Four floors of two segments are 362 Mbit/s here, in 265 us.
+    // Four minimum windows of two segments are 362 Mbit/s here, in 265 us.
     let (half, ..) = long_flows("phantom_drain = '50%'", "hull");
     assert!(half < 487.0 * 1.002 && half > 0.8 * 487.0, "{half} Mbit/s");
 }
 
-/// When three messages of 1, 2 and 3 MB into one port are there, in units of what 1 MB takes on the wire.
+/// Returns the ends of three messages of 1, 2 and 3 MB into one port, in units of the time that 1 MB takes on the wire.
 fn figure_1(transport: &str, start_us: [u64; 3]) -> Vec<f64> {
     let flows: Vec<String> = (0..3)
         .map(|flow| {
             let (size, deadline) = (flow + 1, [1, 4, 6][flow]);
             let start = start_us[flow];
-            // A unit is 8.22 ms. Asking takes round trips of 0.11 ms, and a packet that waits when a port sets its rate takes
-            // 1500 B in two round trips off it, 57 Mbit/s: so much longer are the deadlines.
+            // A unit is 8.22 ms. A request takes round trips of 0.11 ms. A packet that is queued when a port sets its
+            // rate reduces that by 1500 B in two round trips, 57 Mbit/s: the deadlines are longer by that.
             let deadline = format!("{:.3} ms", (f64::from(deadline) * 1.06 + 0.1) * 8.22);
             format!("{{ from = {flow}, to = 3, size = '{size} MB', start = '{start} us', deadline = '{deadline}' }}")
         })
@@ -120,7 +121,8 @@ fn figure_1(transport: &str, start_us: [u64; 3]) -> Vec<f64> {
     ends.map(|end| end / (1e6 / 1460.0 * 12e-6)).collect()
 }
 
-/// Not before these ends, and after them by no more than the ports' rate control takes, and so many round trips.
+/// Checks that the ends are not before these, and after them only by the ports' rate control and a number of round
+/// trips.
 fn near(found: &[f64], expected: [f64; 3], round_trips: f64) {
     let late = |(found, expected): (&f64, f64)| found - expected * 1.057;
     let early = found.iter().zip(expected).any(|(found, expected)| *found < expected - 0.001);
@@ -130,14 +132,14 @@ fn near(found: &[f64], expected: [f64; 3], round_trips: f64) {
 
 #[test]
 fn pdq_ends_the_flows_of_its_papers_figure_1_one_after_the_other() {
-    // PDQ, figure 1: flows of size 1, 2 and 3 with deadlines 1, 4 and 6. Fair sharing ends them at 3, 5 and 6, so that two
-    // are late; one after the other they end at 1, 3 and 6, and the mean falls from 4.67 to 3.33, by 29 %.
+    // PDQ, figure 1: flows of size 1, 2 and 3 with deadlines 1, 4 and 6. Fair sharing ends them at 3, 5 and 6, so that
+    // two are late. One after the other they end at 1, 3 and 6, and the mean falls from 4.67 to 3.33, by 29 %.
     let in_turn = [0, 20, 40];
     near(&figure_1("name = 'pdq'", in_turn), [1.0, 3.0, 6.0], 2.0);
     // Without early start each flow waits for the end of the one before, and for its own next probe.
     near(&figure_1("name = 'pdq'\nearly_start = 0", in_turn), [1.0, 3.0, 6.0], 5.0);
-    // Whichever asks first: a more urgent one takes its place, after a probe when a flow was let go just before
-    // (dampening), and when the queue is empty that both have left.
+    // Requests may be in any order: a more urgent flow takes the place of another. It does so after a probe if a flow
+    // was resumed just before (dampening), and once the queue of both is empty.
     for start in [[0, 0, 0], [200, 100, 0]] {
         near(&figure_1("name = 'pdq'", start), [1.0, 3.0, 6.0], 8.0);
     }
@@ -149,8 +151,8 @@ fn pdq_ends_the_flows_of_its_papers_figure_1_one_after_the_other() {
 
 #[test]
 fn pdq_gives_up_what_cannot_be_in_time_and_nothing_else() {
-    // The second and the third need 5 units, and 6 in sum: with a deadline of 3 for the third it is given up as soon as
-    // that is known, and without early termination it takes from nobody.
+    // In the order of deadlines the second message ends after 5 units, and its deadline is 2.9: it is aborted as soon
+    // as that is known. Without early termination it delays the third beyond its deadline.
     let text = |more: &str| {
         run(&format!(
             "[run]\nduration = '200 ms'\n[network]\ntopology = 'star'\nhosts = 4\nrate = '1 Gbps'\ndelay = '20 us'\n\

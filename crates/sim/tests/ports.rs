@@ -1,4 +1,4 @@
-//! Ports whose queue or marker is one of the lists, in a network.
+//! Ports with a queueing discipline or a marker from the lists, in a network.
 
 mod common;
 
@@ -13,7 +13,7 @@ fn star(network: &str, transport: &str, flows: &str) -> Outcome {
     ))
 }
 
-/// When each message has arrived, and what each link has lost.
+/// Returns the arrival time of each message, and the drops of each link.
 fn physics(outcome: &Outcome) -> (Vec<Option<Instant>>, Vec<u64>) {
     let ends = outcome.messages.iter().map(|message| message.end).collect();
     (ends, outcome.links.iter().map(|link| link.drops).collect())
@@ -28,7 +28,7 @@ fn an_idle_port_sends_what_its_buffer_would_not_take() {
     }
 }
 
-/// Beside the port, and within it: bursts that overflow a buffer of bytes, again when it has been empty.
+/// Both in the cold state and built in: bursts that overflow a buffer of bytes, again after it has been empty.
 #[test]
 fn one_class_of_priorities_loses_and_delivers_what_fifo_does() {
     let burst = |start: u32| {
@@ -44,8 +44,8 @@ fn one_class_of_priorities_loses_and_delivers_what_fifo_does() {
     assert_eq!(of("priority"), (ends, drops));
 }
 
-/// Only data is late at its host: what an ACK lets go leaves when it did without a queue beside the port. Where nothing
-/// waits behind what goes first, the order is that of fifo.
+/// Only data is late at its host: packets released by an ACK are sent at the same time as without a queue in the cold
+/// state. If nothing is queued behind the packet sent first, the order is that of fifo.
 #[test]
 fn acknowledgements_are_not_late_at_ports_of_their_own_queue() {
     let ends = |discipline: &str| {
@@ -55,8 +55,8 @@ fn acknowledgements_are_not_late_at_ports_of_their_own_queue() {
     assert_eq!(ends("pfabric"), ends("fifo"));
 }
 
-/// Two long messages fill a port of two packets from 56 us on. Of a short one two packets come at 132 and 144 us: each
-/// takes the place of one that is less urgent, waits for the end of at most one packet, and goes.
+/// Two long messages fill a port of two packets from 56 us on. Two packets of a short one arrive at 132 and 144 us.
+/// Each replaces one that is less urgent, waits for the end of at most one packet, and is sent.
 #[test]
 fn the_urgent_push_out_what_is_not() {
     let long = |from: u32| format!("{{ from = {from}, to = 3, size = '43800 B' }}");

@@ -24,7 +24,7 @@ fn fct_ms(outcome: &Outcome, message: usize) -> f64 {
     (message.end.expect("it has arrived") - message.start).as_secs_f64() * 1e3
 }
 
-/// The mean of a signal of one message between two times in ms.
+/// Returns the mean of a signal of one message between two times in ms.
 fn mean(outcome: &Outcome, what: &str, message: u32, from: u64, to: u64) -> f64 {
     let within = Instant::from_millis(from)..Instant::from_millis(to);
     let samples: Vec<f64> = outcome
@@ -42,7 +42,7 @@ fn to_host<'a>(outcome: &'a Outcome, host: &str) -> &'a Link {
     outcome.links.iter().find(|link| link.to == host).unwrap()
 }
 
-/// What routers still count at the end, over all ports.
+/// Returns the routers' counts at the end, over all ports.
 fn left_behind(outcome: &Outcome) -> (u64, u64, u64) {
     outcome.links.iter().filter_map(|link| link.rates).fold((0, 0, 0), |sum, rates| {
         let counters = rates.counters;
@@ -55,7 +55,7 @@ fn one_large_flow_gets_its_rate_and_all_that_is_spare() {
     for deadline in ["", ", deadline = '70 ms'", ", deadline = '1 ms'"] {
         let list = flows(&format!("{{ from = 0, to = 4, size = '5 MB'{deadline} }}"));
         let outcome = star("name = 'd3'", "host_jitter = '0 s'", &list);
-        // A round trip for the request, then the wire.
+        // The completion time is a round trip for the request, then the wire.
         let ideal = outcome.messages[0].ideal.unwrap().as_secs_f64() * 1e3;
         assert!((fct_ms(&outcome, 0) - ideal - 0.105).abs() < 0.3, "{deadline}: {} for {ideal}", fct_ms(&outcome, 0));
         assert_eq!((outcome.counters.drops, outcome.counters.retransmits), (0, 0));
@@ -75,7 +75,7 @@ fn a_deadline_gets_what_it_needs_and_half_of_the_rest() {
     assert!((640.0..690.0).contains(&asked), "{asked}");
     assert!((urgent + relaxed - 1000.0).abs() < 15.0, "{urgent} and {relaxed}");
     assert!((urgent - asked - relaxed).abs() < 20.0, "{urgent} is {asked} and as much as {relaxed}");
-    // Under rcpdc they share alike, and it is late.
+    // Under rcpdc they share alike, and the first is late.
     let outcome = star("name = 'rcpdc'", "", &flows(list));
     assert!((mean(&outcome, "rate", 0, 2, 8) - 500.0).abs() < 10.0);
     assert!(outcome.messages[0].end.unwrap() > Instant::from_millis(60));
@@ -99,10 +99,11 @@ fn equal_flows_share_alike() {
 }
 
 /// Host 0 sends to hosts 3 and 4, to which two more send. By D3's rules each port divides all of its rate by its flows
-/// and does not see that one of them gets less elsewhere: host 0's link grants 500 to both, though that to host 4 gets
-/// only 333 there. Max-min would leave it 667 (649 of payload). The capacity that follows the use of the link (RCP)
-/// does: it settles where 333 + C/2 is the link's rate, at 4/3 of it, if it may rise so far. It settles a little lower,
-/// where the unused rate times alpha is what drains the queue times beta: below 12 Mbit/s for a queue of up to a packet.
+/// and does not see that one of them gets less elsewhere. So host 0's link grants 500 to both, although the flow to
+/// host 4 gets only 333 there. Max-min would leave the other 667 (649 of payload). The capacity that follows the use of
+/// the link (RCP) does. It settles where 333 + C/2 is the link's rate, at 4/3 of it, if it may rise so far. It settles
+/// a little lower, where the unused rate times alpha equals the drain of the queue times beta. That is below 12 Mbit/s
+/// for a queue of up to a packet.
 #[test]
 fn what_a_flow_cannot_use_for_another_link_is_lost_by_the_rules_and_found_by_adaptation() {
     let list = flows("{ from = '0..3', to = 4, size = '50 MB' }, { from = 0, to = 3, size = '50 MB' }");
@@ -140,12 +141,12 @@ fn the_narrowest_link_decides() {
 #[test]
 fn frames_overhead_is_not_given_away() {
     let outcome = star("name = 'd3'", "frame_overhead = '38 B'", &flows("{ from = '0..3', to = 4, size = '3 MB' }"));
-    // The first flow has the port to itself for a round trip before the others are heard of.
+    // The first flow has the port to itself for a round trip before the other requests arrive.
     assert!(to_host(&outcome, "host 4").queue.max < 40, "{:?}", to_host(&outcome, "host 4").queue);
     assert_eq!(outcome.counters.drops, 0);
 }
 
-/// Forty answers at once, four times, into a port that overflows.
+/// Runs forty answers at once, four times, into a port that overflows.
 fn burst(transport: &str, more: &str) -> Outcome {
     run(&format!(
         "[run]\nduration = '20 s'\n[network]\ntopology = 'star'\nhosts = 21\nrate = '1 Gbps'\ndelay = '20 us'\n\
@@ -172,11 +173,11 @@ fn routers_count_nothing_once_all_have_finished_though_fins_were_lost() {
 
 #[test]
 fn without_memory_of_flows_what_was_lost_stays_counted() {
-    // The paper's three counters: lost FINs leave flows behind, unless control packets are protected.
+    // The paper's three counters: lost FINs leave flows counted, unless control packets are protected.
     let plain = burst("name = 'd3'\nrouter_state = 'counters'\ncontrol = 'plain'", "deadline = '10 ms'");
     assert!(plain.messages.iter().all(|message| message.end.is_some()));
     assert!(left_behind(&plain).0 > 0, "{:?}", left_behind(&plain));
-    // Where nothing is lost they come back to zero by themselves.
+    // Without losses the counters return to zero by themselves.
     let list = flows("{ from = '0..4', to = 4, size = '300 KB', deadline = '20 ms' }");
     let calm = star("name = 'd3'\nrouter_state = 'counters'", "", &list);
     assert_eq!((calm.counters.drops, left_behind(&calm)), (0, (0, 0, 0)));
@@ -184,7 +185,7 @@ fn without_memory_of_flows_what_was_lost_stays_counted() {
 
 #[test]
 fn protected_requests_pass_full_buffers() {
-    // Twenty first requests meet at a port that holds nothing beside the packet in transmission.
+    // Twenty first requests meet at a port without room beside the packet in transmission.
     let granted_at_once = |control: &str, sharing: &str| {
         let outcome = run(&format!(
             "[run]\nduration = '150 us'\ntrace = {{ every = '120 us', what = ['rate'] }}\n\
@@ -214,7 +215,7 @@ fn rounding_decides_where_requests_are_small() {
 
 #[test]
 fn d3_beside_tcp_gives_away_what_tcp_uses() {
-    // D2TCP 2.4.3: routers count what they grant, and plain TCP asks for nothing.
+    // D2TCP 2.4.3: routers count their grants, and plain TCP sends no requests.
     let goodputs = |transport: &str| {
         let long = |name: &str, from: u32, transport: &str| {
             format!(
@@ -286,8 +287,8 @@ fn adaptation_drains_the_queue_that_unaccounted_traffic_builds() {
 
 #[test]
 fn adaptation_sees_the_queue_at_a_hosts_own_link_too() {
-    // Messages of 5 KB every ms on plain TCP add 41 Mbit/s to a link of which D3 has been granted all. What is
-    // not seen waits at the host: after a second 41 ms. Where it is seen, its rate gives way.
+    // Messages of 5 KB every ms on plain TCP add 41 Mbit/s to a link of which D3 has been granted the whole rate. The
+    // excess, if not seen, is queued at the host: after a second for 41 ms. If it is seen, D3's rate is reduced.
     let last_ms = |adaptation: bool| {
         let traffic = "[[traffic]]\nname = 'd3'\npattern = 'long'\nfrom = 0\nto = 4\n\
                        [[traffic]]\nname = 'other'\npattern = 'periodic'\nfrom = 0\nto = 3\nevery = '1 ms'\n\
@@ -302,7 +303,7 @@ fn adaptation_sees_the_queue_at_a_hosts_own_link_too() {
 
 #[test]
 fn inversions_are_counted_and_decide_nothing() {
-    // The flow with the late deadline is granted all; the urgent one behind it is denied.
+    // The flow with the late deadline is granted the whole rate; the urgent one behind it is denied.
     let list = "{ from = 0, to = 4, size = '2 MB', deadline = '40 ms' }, \
                 { from = 1, to = 4, size = '100 KB', deadline = '5 ms', start = '50 us' }";
     let outcome = star("name = 'd3'", "", &flows(list));
@@ -311,7 +312,7 @@ fn inversions_are_counted_and_decide_nothing() {
     assert_eq!((requests.flows, requests.inverted_flows), (2, 1));
     let port = to_host(&outcome, "host 4").rates.unwrap().requests;
     assert_eq!((port.requests, port.inverted), (requests.requests, requests.inverted));
-    // ACKs that return a request are none.
+    // ACKs that return a request do not count as requests.
     assert_eq!(to_host(&outcome, "host 0").rates.unwrap().requests.requests, 0);
     // In the other order there is none.
     let outcome = star(

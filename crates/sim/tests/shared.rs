@@ -1,5 +1,5 @@
-//! What connections of one host share, by the least family that shares something: a host lets one of its connections
-//! send at a time, in the order of deadlines, and waits 100 us after a first request for those of others.
+//! State that connections of one host share, in the smallest family with such state. A host lets one of its connections
+//! send at a time, in the order of deadlines. After a first request it waits 100 us for requests of others.
 
 mod common;
 
@@ -9,7 +9,8 @@ use transport::registry::Control;
 use transport::trial;
 use units::{Instant, Span};
 
-/// Messages of ten segments on a star at 1 Gbps with 5 us per link, each `(from, to, start in us, deadline in us)`.
+/// Runs messages of ten segments on a star at 1 Gbps with 5 us per link, each `(from, to, start in us, deadline in
+/// us)`.
 fn run(messages: &[(u32, u32, u32, u32)]) -> Outcome {
     let flows: Vec<String> = messages
         .iter()
@@ -32,7 +33,7 @@ fn run(messages: &[(u32, u32, u32, u32)]) -> Outcome {
     world.finish()
 }
 
-/// When each message has arrived, in the order of their senders.
+/// Returns the arrival time of each message, in the order of their senders.
 fn ends(outcome: &Outcome) -> Vec<Option<Instant>> {
     let mut messages: Vec<_> = outcome.messages.iter().collect();
     messages.sort_by_key(|message| message.from);
@@ -43,9 +44,9 @@ fn at(nanos: u64) -> Option<Instant> {
     Some(Instant::from_nanos(nanos))
 }
 
-/// A packet without data takes 0.32 us per hop, a full one 12, and light 10 us to the other host: a first request is
-/// there after 10.64 us and its grant comes back 110.64 us later, at 121.28; the last of ten packets arrives 142 us
-/// after that. The next grant leaves behind the ACK of that packet, after 0.64 us, and its data are there 152.96 us later.
+/// A packet without data takes 0.32 us per hop, a full one 12, and propagation 10 us to the other host. A first request
+/// arrives after 10.64 us and its grant 110.64 us later, at 121.28; the last of ten packets arrives 142 us after that.
+/// The next grant is sent behind the ACK of that packet, after 0.64 us, and its data arrive 152.96 us later.
 #[test]
 fn a_receiving_host_lets_its_connections_send_in_the_order_of_deadlines() {
     let outcome = run(&[(0, 3, 0, 3000), (1, 3, 0, 2000), (2, 3, 0, 1000)]);
@@ -58,8 +59,9 @@ fn hosts_do_not_wait_for_each_other() {
     assert_eq!(ends(&outcome), [at(263_280); 3]);
 }
 
-/// Requests that come while another has the grant: the earlier deadline is first, though it asked last. Each of the two
-/// takes 0.32 us at the port where data wait. A host that has had nothing to grant waits again.
+/// Requests that arrive while another connection has the grant: the earlier deadline is first, although it was
+/// requested last. Each of the two takes 0.32 us at the port where data are queued. A host that had nothing to grant
+/// waits again.
 #[test]
 fn the_order_is_that_of_deadlines_not_of_requests() {
     let outcome = run(&[(0, 3, 0, 1000), (1, 3, 150, 3000), (2, 3, 200, 2000), (4, 3, 2000, 1000)]);

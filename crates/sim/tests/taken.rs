@@ -1,4 +1,4 @@
-//! What is taken out of a run while it goes on is what the outcome would have had, and little stays behind.
+//! Results taken during a run are the same as in the outcome, and few rows remain in memory.
 
 mod common;
 
@@ -6,8 +6,8 @@ use common::{run, world};
 use sim::Outcome;
 use sim::outcome::{Message, Sample};
 
-/// Everything that writes into rows late: losses, connections that stay open, flows without end, messages that are
-/// given up, queries of several levels, a warm-up, a cool-down, and samples of all of it.
+/// Returns a scenario with everything that changes rows late. It has losses, connections that stay open, flows without
+/// end, aborted messages, queries of several levels, a warm-up, a cool-down, and samples of all.
 fn busy(transport: &str, connections: &str) -> String {
     format!(
         "[run]\nduration = '20 ms'\nwarm_up = '2 ms'\ncool_down = '10 ms'\n\
@@ -22,8 +22,8 @@ fn busy(transport: &str, connections: &str) -> String {
     )
 }
 
-/// The same run, with what can be taken out of it taken after every so many events, in blocks of so many rows; and
-/// the most rows that it held.
+/// Runs the same scenario and takes final results every `events` events, in blocks of `rows` rows. Returns the outcome,
+/// and the maximum number of rows in memory.
 fn taken(text: &str, events: u64, rows: usize) -> (Outcome, usize) {
     let mut world = world(text);
     world.blocks_of(rows);
@@ -62,12 +62,12 @@ fn taken_or_not_a_run_is_the_same() {
         for connections in ["fresh", "persistent"] {
             let text = busy(transport.name, connections);
             let mut whole = run(&text);
-            // Where paths are is for what is foreseen of a run, not for what is taken out of one.
+            // The routes of messages are for computations before a run, and are not among the results taken.
             whole.paths.of_messages.clear();
             assert!(whole.messages.len() > 300 && whole.trace.len() > 300, "{text}");
             for (events, each) in [(61, 1), (1009, 16)] {
                 let (mut parts, most) = taken(&text, events, each);
-                // Counted by the slice, and shown nowhere.
+                // Counted by the slice, and not shown in results.
                 parts.before_warm_up.events = whole.before_warm_up.events;
                 assert!(parts == whole, "{events} events, blocks of {each}:\n{text}");
                 assert!(each > 1 || most < whole.messages.len(), "nothing was taken:\n{text}");
@@ -76,7 +76,7 @@ fn taken_or_not_a_run_is_the_same() {
     }
 }
 
-/// 8 hosts at load 0.3 never have 200 messages of 1 KB under way, and slices of 1000 events start fewer than 200.
+/// 8 hosts at load 0.3 never have 200 messages of 1 KB in flight, and slices of 1000 events start fewer than 200.
 #[test]
 fn what_is_held_does_not_grow_with_the_length_of_a_run() {
     let text = |messages: u32, connections: &str| {

@@ -1,4 +1,4 @@
-//! However many threads simulate a run, every result is the same.
+//! Every result is the same, whatever the number of threads that simulate a run.
 
 mod common;
 
@@ -69,24 +69,24 @@ fn text(topology: &str, transport: &str, more: &str) -> String {
     BASE.replace("TOPOLOGY", topology).replace("TRANSPORT", transport).replace("CONNECTIONS", more)
 }
 
-/// By so many threads, if it can be, and a note.
+/// Returns the run by a number of threads, if possible, and a note.
 fn simulation(text: &str, threads: u32) -> (Simulation, Option<String>) {
     let source = scenario::Source { name: "test", text, folder: None };
     let read = scenario::read(&source, &common::classic());
     Simulation::new(read.unwrap_or_else(|error| panic!("{error}\n{text}")).scenario, threads)
 }
 
-/// By so many threads, which work together however few the events.
+/// Runs a scenario by a number of threads, which run together whatever the number of events.
 fn by(text: &str, threads: u32, together_from: u64) -> Outcome {
     let (simulation, note) = simulation(text, threads);
     let Simulation::Together(team) = simulation else { panic!("{note:?}\n{text}") };
     let mut team = team.together_from(together_from);
-    // In slices, as a run is made that shows how far it is.
+    // In slices, as in a run that shows its progress.
     while team.advance(30_000) {}
     team.finish()
 }
 
-/// By whatever these terms choose, and whether that were several threads.
+/// Runs a scenario by the threads that these terms choose; returns whether there were several.
 fn chosen(text: &str, most: fn() -> u32, terms: Terms) -> (Outcome, bool) {
     let source = scenario::Source { name: "test", text, folder: None };
     let read = scenario::read(&source, &common::classic());
@@ -99,7 +99,7 @@ fn chosen(text: &str, most: fn() -> u32, terms: Terms) -> (Outcome, bool) {
     (simulation.finish(), together)
 }
 
-/// The same in everything that is told of a run.
+/// Checks that all results of two runs are the same.
 fn same(one: &Outcome, other: &Outcome, which: &str) {
     assert_eq!(one.counters, other.counters, "{which}");
     assert_eq!(
@@ -121,10 +121,10 @@ fn same(one: &Outcome, other: &Outcome, which: &str) {
     assert_eq!((one.links.len(), &one.graph), (other.links.len(), &other.graph), "{which}");
 }
 
-/// How each port has the buffer of 40 KB for itself.
+/// Each port has the buffer of 40 KB for itself.
 const PER_PORT: &str = "sharing = 'per-port'";
 
-/// Hosts at which several flows begin, whose data waits for its turn.
+/// Hosts with several flows, whose data wait for their turn.
 #[test]
 fn with_bounded_host_queues() {
     for (name, topology) in TOPOLOGIES {
@@ -168,7 +168,7 @@ fn with_queries_that_draw_their_hosts_and_hosts_that_answer_twice() {
     }
 }
 
-/// Whether a transport's runs are parted: not those of families that break ties by the numbers of connections.
+/// Checks which transports' runs can be partitioned: not the families that break ties by the ids of connections.
 #[test]
 fn with_every_transport() {
     let mut parted = Vec::new();
@@ -235,7 +235,7 @@ flows = [{ from = 0, to = 15, size = '1 MB' }, { from = 15, to = 0, size = '1 B'
     }
 }
 
-/// The trial is at an end after 5000 of some 100 000 events. What is kept of rows is not compared: `take` gave some away.
+/// The calibration ends after 5000 of some 100 000 events. Rows are not compared, because `take` has removed some.
 #[test]
 fn whoever_goes_on_after_the_trial() {
     let text = text(&format!("{LEAF_SPINE}\n{PER_PORT}"), "d2tcp", "");
@@ -260,7 +260,7 @@ fn whoever_goes_on_after_the_trial() {
     }
 }
 
-/// A warm-up, and a run, that are over before a leaf could be as far ahead of its hosts as it is elsewhere.
+/// A warm-up, and a run, that end before a leaf could be as far ahead of its hosts as it is elsewhere.
 #[test]
 fn with_ends_before_a_packet_has_come_to_a_switch() {
     for (duration, warm_up) in [("15 us", "0 s"), ("300 us", "10 us"), ("300 us", "299 us"), ("21 us", "20 us")] {

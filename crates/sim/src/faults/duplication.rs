@@ -5,7 +5,7 @@ use units::{Problem, Stream, Values};
 
 use super::{Descriptor, Effect, Met, OnPacket, PROBABILITY};
 
-/// Packets arrive twice.
+/// The fault that makes packets arrive twice.
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "duplication",
     help: "each packet arrives a second time with a probability, at the same instant; the copy takes no time on this link, and \

@@ -1,4 +1,4 @@
-//! `loss`: packets vanish.
+//! `loss`: packets are lost.
 
 use transport::Packet;
 use units::{Default, Key, Kind, Problem, Range, Stream, Values};

@@ -1,9 +1,9 @@
-//! Faults in the network: each kind is a file that declares its keys and says what it does.
+//! Faults in the network: each kind is a file that declares its keys and its effect.
 //!
-//! A fault holds on some links from one time until another. What happens to them is one of three things: they carry
-//! nothing, their ports stop marking, or each packet that reaches their end meets something. A fault draws from streams of
-//! its own, one for each direction of a link, so that a run without faults is not changed by what is possible here, and
-//! what one link carries changes no draw on another.
+//! A fault is active on some links from one time until another. It has one of three effects: the links carry nothing,
+//! their ports stop marking, or it affects each packet at their ends. A fault draws from streams of its own, one for
+//! each direction of a link. So a run without faults is not changed by this module, and packets on one link change no
+//! draw on another.
 
 mod corruption;
 mod down;
@@ -20,23 +20,23 @@ use units::{Alias, Default, Instant, Key, Kind, Problem, Range, Span, Stream, Va
 
 use crate::topology::Graph;
 
-/// One kind of fault: its name, what it is, its keys beside those of every fault.
+/// A fault's description: its name, and its keys beside the general ones of faults.
 pub struct Descriptor {
-    /// As written in scenario files.
+    /// Its name in scenario files.
     pub name: &'static str,
-    /// One sentence.
+    /// One sentence that describes it.
     pub help: &'static str,
-    /// Words that people write for its name or for one of its keys.
+    /// Other words for its name or for one of its keys.
     pub aliases: &'static [Alias],
     /// Its keys beside [`KEYS`].
     pub keys: &'static [Key],
-    /// A node stands for the links that it sends to, not also for those that lead to it.
+    /// If `link` names a node, selects only the links from it, not also the links to it.
     outward: bool,
-    /// From the checked values of `[[fault]]`.
+    /// Builds the effect from the checked values of `[[fault]]`.
     build: fn(&Values) -> Result<Effect, Problem>,
 }
 
-/// Every kind of fault.
+/// All kinds of faults, in the order of the reference.
 pub const KINDS: &[Descriptor] = &[
     down::DESCRIPTOR,
     loss::DESCRIPTOR,
@@ -46,7 +46,7 @@ pub const KINDS: &[Descriptor] = &[
     no_marks::DESCRIPTOR,
 ];
 
-/// Words that people write for keys of every fault.
+/// Other words for keys of every fault.
 pub const ALIASES: &[Alias] =
     &[("from", "at"), ("links", "link"), ("node", "link"), ("start", "at"), ("switch", "link"), ("to", "until")];
 
@@ -92,56 +92,56 @@ pub const KEYS: &[Key] = &[
 pub struct Fault {
     /// The name of its kind.
     pub kind: &'static str,
-    /// Where: directions of links, as the nodes at their starts and ends.
+    /// The affected directions of links, as the nodes at their starts and ends.
     pub links: Vec<(u32, u32)>,
     /// The links were drawn at random.
     pub drawn: bool,
-    /// When it begins.
+    /// Time at which it begins.
     pub at: Instant,
-    /// When it ends; none: never.
+    /// Time at which it ends, if ever.
     pub until: Option<Instant>,
-    /// What it does.
+    /// Effect on its links.
     pub effect: Effect,
 }
 
-/// What a fault does to its links.
+/// The effect of a fault on its links.
 #[derive(Debug)]
 pub enum Effect {
-    /// They carry nothing, and so much later flows take other ways.
+    /// The links carry nothing, and after a delay flows take other routes.
     Down {
-        /// What routing knows of links is this old.
+        /// Age of the state of links that routing uses.
         reroute: Span,
     },
-    /// The ports that feed them mark nothing.
+    /// The ports of the links mark nothing.
     Unmarked,
-    /// Each packet that reaches their end meets this.
+    /// Affects each packet at the end of the links.
     OnPackets(Box<dyn OnPacket>),
 }
 
-/// What packets meet on a link.
+/// An effect on packets of a link.
 pub trait OnPacket: Debug + Send + Sync {
-    /// What this packet meets.
+    /// Returns the effect on this packet.
     fn meets(&self, packet: &Packet, stream: &mut Stream) -> Met;
 }
 
-/// What a packet has met at the end of a link.
+/// The effect of a fault on a packet at the end of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Met {
-    /// Nothing.
+    /// No effect: the packet arrives.
     Nothing,
-    /// It is lost.
+    /// The packet is lost.
     Lost,
-    /// It arrives so much later, and others overtake it.
+    /// It arrives later by this time, and others overtake it.
     Late(Span),
-    /// It arrives a second time, behind all that arrives at the same instant.
+    /// It arrives a second time, after all other arrivals of the same instant.
     Twice,
 }
 
 impl Fault {
-    /// The fault of that number in a run, from its checked values.
+    /// Returns the fault of that number in a run, from its checked values.
     ///
     /// # Errors
-    /// A link that does not exist, an end before the beginning, or what the kind itself refuses.
+    /// A link that does not exist, an end before the beginning, or values that the kind rejects.
     pub fn new(
         descriptor: &'static Descriptor,
         values: &Values,
@@ -167,18 +167,18 @@ impl Fault {
         Ok(Fault { kind: descriptor.name, links, drawn, at, until, effect: (descriptor.build)(values)? })
     }
 
-    /// Another seed strikes other packets or links.
+    /// Returns whether another seed affects other packets or links.
     pub fn is_random(&self) -> bool {
         self.drawn || matches!(self.effect, Effect::OnPackets(_))
     }
 }
 
-/// The kind of that name.
+/// Returns the kind of that name.
 pub fn find(name: &str) -> Option<&'static Descriptor> {
     KINDS.iter().find(|kind| kind.name == name)
 }
 
-/// `probability`, for kinds that strike single packets.
+/// The key `probability`, for kinds that affect single packets.
 const PROBABILITY: Key = Key {
     name: "probability",
     kind: Kind::Share,
@@ -200,12 +200,12 @@ mod tests {
         values
     }
 
-    /// How many of 100 000 packets of 1500 B meet what.
+    /// Returns how many of 100 000 packets of 1500 B have a certain effect.
     fn met(kind: &str, values: &Values, is: impl Fn(Met) -> bool) -> u32 {
         meet(kind, values, Packet::data(0, 1460, 40, Instant::ZERO, Flags::NONE), is)
     }
 
-    /// The same of packets like this one.
+    /// Returns the same for packets like this one.
     fn meet(kind: &str, values: &Values, packet: Packet, is: impl Fn(Met) -> bool) -> u32 {
         let Ok(Effect::OnPackets(effect)) = (find(kind).expect("it is there").build)(values) else { panic!("{kind}") };
         let mut stream = Stream::new(1, "test", 0);
@@ -227,12 +227,12 @@ mod tests {
         assert!(near(of("all", 0)) && near(of("control", 0)));
         assert_eq!((of("control", 1), of("data", 0)), (0, 0));
         assert!(near(met("duplication", &one_percent, |met| met == Met::Twice)));
-        // 12 000 bits: 1 - (1 - p)^12000 = 1 % where p = 8.375e-7.
+        // 12 000 bits: 1 - (1 - p)^12000 = 1 % for p = 8.375e-7.
         assert!(near(met("corruption", &values(&[("bit_error_rate", 8.375e-7)]), |met| met == Met::Lost)));
         let mut late = one_percent.clone();
         late.set("by", Value::Time(Span::from_micros(100)));
         assert!(near(met("reordering", &late, |met| matches!(met, Met::Late(_)))));
-        // Evenly up to 100 us: half of them by more than 50.
+        // Uniform up to 100 us: half of them by more than 50.
         let half = met("reordering", &late, |met| matches!(met, Met::Late(by) if by > Span::from_micros(50)));
         assert!(half.abs_diff(500) <= 90, "{half}");
         assert_eq!(met("reordering", &late, |met| matches!(met, Met::Late(by) if by > Span::from_micros(100))), 0);
@@ -251,14 +251,14 @@ mod tests {
             values.set("at", Value::Time(Span::ZERO));
             Fault::new(find("no-marks").expect("it is there"), &values, &graph, (seed, 0)).expect("it can be")
         };
-        // Both directions of each.
+        // Two directions of each link.
         for (share, links) in [(1.0, 10), (0.94, 9), (0.5, 5), (0.26, 3), (0.01, 1)] {
             let fault = fault(share, 1);
             let distinct: std::collections::BTreeSet<_> = fault.links.iter().copied().collect();
             assert_eq!((fault.links.len(), distinct.len()), (2 * links, 2 * links), "{share}");
             assert_eq!((fault.drawn, fault.is_random()), (links < 10, links < 10), "{share}");
         }
-        // Ten seeds of 252 choices: two alike are likely, ten are not.
+        // Ten seeds of 252 choices: two equal ones are likely, ten are not.
         let links: std::collections::BTreeSet<_> = (0..10).map(|seed| fault(0.5, seed).links).collect();
         assert!(links.len() > 5, "{links:?}");
     }

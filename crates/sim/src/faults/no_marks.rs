@@ -4,7 +4,7 @@ use units::{Problem, Values};
 
 use super::{Descriptor, Effect};
 
-/// Ports mark nothing.
+/// The fault that stops ports from marking.
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "no-marks",
     help: "ports mark nothing, and drop nothing for being above the threshold: a switch that lost its ECN settings",

@@ -1,11 +1,11 @@
-//! `reordering`: packets are held back and overtaken.
+//! `reordering`: packets are delayed and overtaken.
 
 use transport::Packet;
 use units::{Default, Key, Kind, Problem, Range, Span, Stream, Values};
 
 use super::{Descriptor, Effect, Met, OnPacket, PROBABILITY};
 
-/// Packets are held back and overtaken.
+/// The fault that delays packets so that others overtake them.
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "reordering",
     help: "each packet is held back with a probability, and those behind it overtake it",

@@ -1,4 +1,4 @@
-//! Which links `link` names.
+//! Selection of links by the key `link`.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,8 @@ use crate::topology::Graph;
 /// The directions of one link that fail together, as the nodes at their starts and ends.
 pub(super) type Together = Vec<(u32, u32)>;
 
-/// What `link` names: all links where it is left out. With `outward`, a node stands for the links that it sends to.
+/// Returns the links that `link` names; all links if it is absent. With `outward`, a node selects only the links from
+/// it.
 pub(super) fn links(graph: &Graph, link: Option<&str>, outward: bool) -> Result<Vec<Together>, Problem> {
     let joined: BTreeSet<(u32, u32)> = graph.links.iter().map(|spec| (spec.from, spec.to)).collect();
     let both = |(a, b): (u32, u32)| vec![(a, b), (b, a)];
@@ -23,7 +24,7 @@ pub(super) fn links(graph: &Graph, link: Option<&str>, outward: bool) -> Result<
         let of = joined.iter().copied().filter(|(from, _)| *from == node);
         return Ok(of.map(|ends| if outward { vec![ends] } else { both(ends) }).collect());
     }
-    // Names may have dashes in them.
+    // Names may contain dashes.
     let parts = text.match_indices('-').map(|(index, _)| (&text[..index], &text[index + 1..]));
     let known = parts.clone().find_map(|(a, b)| Some((node(a).ok()?, node(b).ok()?)));
     match (known, text.split_once(" - ").or_else(|| parts.clone().next())) {
@@ -33,7 +34,7 @@ pub(super) fn links(graph: &Graph, link: Option<&str>, outward: bool) -> Result<
     }
 }
 
-/// The node of that name: a switch's, "host 3", or a host's number.
+/// Returns the node of that name: a switch's, "host 3", or a host's number.
 fn find(graph: &Graph, text: &str) -> Result<u32, Problem> {
     let text = text.trim();
     if let Some(switch) = graph.switches.iter().position(|switch| switch.name == text) {

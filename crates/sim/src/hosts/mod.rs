@@ -1,8 +1,8 @@
-//! The hosts: the ends of their connections, and what crosses from one host to another.
+//! The hosts: the ends of their connections, and the control messages from one host to another.
 //!
-//! Sending ends and receiving ends are apart, and nothing here reads the one and changes the other: what a receiving
-//! host must know of a message is told by a [`Notice`], which takes the time that the path takes. So everything that
-//! one host does to another comes at least one propagation delay later. A [`Stage`] holds each event to one host.
+//! Sending ends and receiving ends are separate, and nothing here reads the one and changes the other. A receiving host
+//! learns of a message by a [`Notice`], which takes the time of its route. So any effect of one host on another takes
+//! at least one propagation delay. A [`Stage`] checks that each event changes one host only.
 
 mod numbers;
 mod outbox;
@@ -28,35 +28,35 @@ use units::{ConnectionId, HostId, MessageId, Table};
 use crate::net::Net;
 use crate::notice::{Notice, Notices};
 
-/// The ends of all connections, and the notices on their way between them.
+/// The ends of all connections, and the control messages in flight between them.
 pub struct Hosts {
-    /// Sending ends.
+    /// The sending ends of connections.
     pub senders: Senders,
-    /// Receiving ends.
+    /// The receiving ends of connections.
     pub receivers: Receivers,
-    /// Notices on their way.
+    /// Control messages in flight.
     pub notices: Notices,
-    /// What belongs to each host as a whole; its ends reach it by its number.
+    /// The state of each host as a whole; its ends refer to it by the host's id.
     pub states: Table<HostId, HostState>,
-    /// Who acts.
+    /// The host that acts in the current event.
     pub stage: Stage,
 }
 
-/// What a timer or packet left behind, for the ledger.
+/// The result of a timer or packet, for the message log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// Nothing that the ledger must know.
+    /// Nothing that the log must record.
     None,
     /// A message has arrived completely.
     Arrived,
     /// Everything is acknowledged and the connection is to be closed.
     Finished,
-    /// The current message was given up.
+    /// The current message was aborted.
     GivenUp,
 }
 
 impl Hosts {
-    /// So many, without connections, which will be in so many groups.
+    /// Returns hosts without connections, whose connections will be in `groups` groups.
     pub fn new(hosts: u32, groups: usize) -> Hosts {
         let stage = Stage::default();
         Hosts {
@@ -68,33 +68,33 @@ impl Hosts {
         }
     }
 
-    /// The state of a host.
+    /// Returns the state of a host.
     pub fn state(&mut self, host: HostId) -> &mut HostState {
         self.stage.acts(host);
         &mut self.states[host]
     }
 
-    /// Hands a message to its connection's sending end.
+    /// Passes a message to its connection's sending end.
     pub fn hand_over(&mut self, net: &mut Net, configs: &[Config], id: ConnectionId, message: Message) {
         self.senders.at(id).hand_over(net, configs, &mut self.states, message);
     }
 
-    /// A sending end's timer has come.
+    /// Handles the timer of a sending end.
     pub fn on_sender_timer(&mut self, net: &mut Net, configs: &[Config], id: ConnectionId) -> Progress {
         self.senders.on_timer(net, configs, &mut self.states, id)
     }
 
-    /// A receiving end's timer has come.
+    /// Handles the timer of a receiving end.
     pub fn on_receiver_timer(&mut self, net: &mut Net, configs: &[Config], id: ConnectionId) {
         self.receivers.on_timer(net, configs, &mut self.states, id);
     }
 
-    /// A host's own timer has come.
+    /// Handles the timer of a host itself.
     pub fn on_host_timer(&mut self, net: &mut Net, host: HostId) {
         self.state(host).on_timer(net, host);
     }
 
-    /// The queue of a host's port has room: those that wait for it send by turns until it is full.
+    /// Lets the senders that wait at a host's port send in turns until its queue is full.
     pub fn on_host_turn(&mut self, net: &mut Net, configs: &[Config], host: HostId) {
         if !self.state(host).round().rings(net) {
             return;
@@ -117,7 +117,7 @@ impl Hosts {
         self.receivers.close(net, configs, &mut self.states, id);
     }
 
-    /// Hands a packet that has reached its host to the connection's end there.
+    /// Passes a packet that has reached its host to the connection's end there.
     #[inline(always)]
     pub fn deliver(&mut self, net: &mut Net, configs: &[Config], packet: &Packet) -> Progress {
         if packet.flags.has(Flags::EXTENDED) {
@@ -126,8 +126,8 @@ impl Hosts {
         self.hand_on(net, configs, packet, None)
     }
 
-    /// As [`deliver`](Hosts::deliver), with more than its header. A function of its own, so that what must be done with
-    /// an extension costs nothing where there is none.
+    /// As [`deliver`](Hosts::deliver), for a packet with an extension. Not inlined, so that packets without one bear no
+    /// cost.
     #[inline(never)]
     fn deliver_extended(&mut self, net: &mut Net, configs: &[Config], packet: &Packet) -> Progress {
         let mut extension = net.take_extension(packet);
@@ -149,18 +149,18 @@ impl Hosts {
         self.receivers.deliver(net, configs, &mut self.states, packet, extension)
     }
 
-    /// Ways through the network are other ones now: both ends of every connection look for theirs.
+    /// Updates the routes of both ends of every connection after routing has changed.
     pub fn reroute(&mut self, net: &mut Net) {
         self.senders.reroute(net);
         self.receivers.reroute(net);
     }
 
-    /// Every message that an end or a notice still speaks of, some of them several times.
+    /// Returns every message that an end or a control message still refers to, some of them several times.
     pub fn in_use(&self) -> impl Iterator<Item = MessageId> {
         self.senders.in_use().chain(self.receivers.in_use()).chain(self.notices.in_use())
     }
 
-    /// The sending end of a connection tells the receiving host something.
+    /// Sends a control message from the sending end of a connection to the receiving host.
     pub fn notify(&mut self, net: &mut Net, id: ConnectionId, notice: Notice) {
         let Way { to, delay, .. } = self.senders.at(id).way();
         let at = net.now + delay;

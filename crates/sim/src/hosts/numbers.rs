@@ -1,49 +1,49 @@
-//! Numbers of connections.
+//! Ids of connections.
 //!
-//! Those that serve one message are grouped by their class, those that stay open by their transport, so that each
-//! group uses its own numbers again. A number says where to find a connection, not who it is: that, its
-//! [`Flow`](crate::flow::Flow) says.
+//! Connections for one message are grouped by their class, connections that stay open by their transport, so that each
+//! group reuses its own ids. An id serves to find a connection, but does not identify it: its
+//! [`Flow`](crate::flow::Flow) does.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
 use units::{ConnectionId, Instant};
 
-/// The numbers of connections. A group takes them a page at a time, so that they need no group in them and stand
-/// close together.
+/// The ids of connections. A group takes them a page at a time, so that ids need no group in them and remain close
+/// together.
 pub struct Numbers {
     groups: Vec<Group>,
-    /// To which group each page belongs.
+    /// The group of each page.
     pages: Vec<u32>,
-    /// Every so manyth page is taken, from this one on.
+    /// Interval between the pages that this one takes, and the first of them.
     every: u32,
     first: u32,
 }
 
-/// The numbers of one group.
+/// The ids of one group.
 #[derive(Clone, Default)]
 struct Group {
-    /// Those of its latest page that have not been used.
+    /// Unused ids of its latest page.
     fresh: Range<u32>,
-    /// Those of closed connections, and after when they may be used again; the first closed first.
+    /// Ids of closed connections, and the times after which they may be reused; the first closed first.
     free: VecDeque<(Instant, ConnectionId)>,
 }
 
 impl Numbers {
-    /// So many numbers has a page.
+    /// Number of ids in a page.
     const PAGE: u32 = 64;
 
-    /// All unused, for so many groups.
+    /// Returns unused ids, for `groups` groups.
     pub fn new(groups: usize) -> Numbers {
         Numbers { groups: vec![Group::default(); groups], pages: Vec::new(), every: 1, first: 0 }
     }
 
-    /// Takes only the pages of one part of so many, so that the parts have different numbers.
+    /// Restricts the ids to the pages of one partition, so that the partitions have different ids.
     pub fn keep_to(&mut self, part: u32, of: u32) {
         (self.every, self.first) = (of, part);
     }
 
-    /// A number for a connection of a group.
+    /// Returns an id for a connection of a group.
     pub fn take(&mut self, group: usize, now: Instant) -> ConnectionId {
         let Group { fresh, free } = &mut self.groups[group];
         if let Some(&(after, id)) = free.front()
@@ -60,7 +60,7 @@ impl Numbers {
         ConnectionId(fresh.next().expect("a page has numbers"))
     }
 
-    /// A connection was closed; its number may be used again after this.
+    /// Frees the id of a closed connection for reuse after a time.
     pub fn give_back(&mut self, id: ConnectionId, after: Instant) {
         let group = self.pages[(id.0 / Numbers::PAGE / self.every) as usize];
         self.groups[group as usize].free.push_back((after, id));

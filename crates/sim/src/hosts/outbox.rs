@@ -1,4 +1,4 @@
-//! What an end of a connection asks for, carried out.
+//! Executes the output of an end of a connection.
 
 use std::collections::VecDeque;
 
@@ -11,81 +11,81 @@ use super::state::{self, HostState};
 use super::timer::Timer;
 use crate::net::Net;
 
-/// Puts an end's packets on their way and its timer among the events.
+/// Sends an end's packets and schedules its timer.
 pub struct Outbox<'a> {
-    /// The network.
+    /// The network of the run.
     pub net: &'a mut Net,
-    /// Where the end is.
+    /// The address of the end.
     pub address: &'a mut Address,
-    /// All hosts.
+    /// The states of all hosts.
     pub hosts: &'a mut Table<HostId, HostState>,
-    /// What is noted of messages that are sent, at a sending end.
+    /// The record of sent messages, at a sending end.
     pub journal: Option<&'a mut Journal>,
 }
 
-/// Where an end is: what it writes on its packets, its host, and what wakes it.
+/// The address of an end: the fields of its packets, its host, and its timer.
 pub struct Address {
-    /// The connection.
+    /// Id of the connection.
     pub id: ConnectionId,
-    /// Which of those that used its number.
+    /// Generation of the connection among those with its id.
     pub generation: u16,
-    /// The path of its packets.
+    /// The route of its packets.
     pub path: u32,
-    /// Where it stands.
+    /// The host of the end.
     pub host: HostId,
-    /// Its timer.
+    /// The timer of the end.
     pub timer: Timer,
-    /// Its place in the queue of its host's port.
+    /// Its state in the queue of its host's port.
     pub turn: Turn,
 }
 
-/// What a sending end has sent, by message. What each acknowledgement looks at comes last: what follows in a sending end is
-/// looked at too.
+/// The record of messages sent by a sending end. The fields that each acknowledgement reads are last, next to others of
+/// the sending end that it reads.
 #[derive(Default)]
 #[repr(C)]
 pub struct Journal {
-    /// Messages of which not all was acknowledged when this was last looked through, and the last one.
+    /// Messages not fully acknowledged at the last examination, and the last message.
     sent: VecDeque<Sent>,
-    /// Everything before this position was acknowledged when the retransmission timer was last looked at.
+    /// The stream was acknowledged up to this position when the retransmission timer was last examined.
     acknowledged: u64,
-    /// A message was given up: its end in the stream, and how many of its bytes will never be sent.
+    /// An aborted message: its end in the stream, and the number of its bytes that will never be sent.
     pub given_up: Option<(u64, Bytes)>,
 }
 
 /// A message at its sending end.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
-    /// Which.
+    /// Id of the message.
     pub message: MessageId,
     /// The position of its end in the stream.
     end: u64,
     given_up: bool,
-    /// Data packets sent again.
+    /// Number of data packets sent again.
     pub retransmits: u32,
-    /// Retransmission timeouts.
+    /// Number of retransmission timeouts.
     pub timeouts: u32,
 }
 
 impl Journal {
-    /// A message follows those before; gives the position of its end.
+    /// Appends a message; returns the position of its end.
     pub fn starts(&mut self, message: MessageId, bytes: Option<Bytes>) -> u64 {
         let end = self.end().saturating_add(bytes.map_or(u64::MAX, |bytes| bytes.0));
         self.sent.push_back(Sent { message, end, given_up: false, retransmits: 0, timeouts: 0 });
         end
     }
 
-    /// The end of the stream.
+    /// Returns the end of the stream.
     fn end(&self) -> u64 {
         self.sent.back().map_or(0, |last| last.end)
     }
 
-    /// Notes up to where the stream is acknowledged.
+    /// Records the position up to which the stream is acknowledged.
     pub fn acknowledged(&mut self, position: u64) {
         self.acknowledged = position;
     }
 
-    /// The message that was given up, if one was, and how many of its bytes will never be sent; those after it
-    /// end that much earlier.
+    /// Takes the aborted message, if there is one, and the number of its bytes that will never be sent. The messages
+    /// after it end that much earlier.
     pub fn take_given_up(&mut self) -> Option<(MessageId, Bytes)> {
         let (end, unsent) = self.given_up.take()?;
         let index = self.sent.iter().position(|sent| sent.end == end && !sent.given_up)?;
@@ -94,7 +94,7 @@ impl Journal {
         Some((self.sent[index].message, unsent))
     }
 
-    /// Shows what was noted since the last call to `book`, and forgets what is acknowledged but the last message.
+    /// Passes the counts since the last call to `book`, and removes acknowledged messages except the last.
     pub fn book(&mut self, mut book: impl FnMut(Sent)) {
         for sent in &mut self.sent {
             book(*sent);
@@ -105,12 +105,12 @@ impl Journal {
         }
     }
 
-    /// The messages that it has not forgotten.
+    /// Returns the messages that are still recorded.
     pub fn messages(&self) -> impl Iterator<Item = MessageId> {
         self.sent.iter().map(|sent| sent.message)
     }
 
-    /// The message to which a position belongs.
+    /// Returns the message at a position of the stream.
     pub fn message_at(&self, position: u64) -> Option<MessageId> {
         self.sent.get(self.index(position)).map(|sent| sent.message)
     }
@@ -264,7 +264,7 @@ mod tests {
         assert_eq!(journal.take_given_up(), Some((MessageId(1), Bytes(1000))));
         assert_eq!(journal.take_given_up(), None);
         assert_eq!(journal.message_at(1000), Some(MessageId(2)));
-        // Nothing is left of message 1, which ends where message 0 does: that is the one meant now.
+        // Message 1 is empty now and ends where message 0 does: message 2 is meant.
         journal.given_up = Some((2000, Bytes(400)));
         assert_eq!(journal.take_given_up(), Some((MessageId(2), Bytes(400))));
         assert_eq!(journal.starts(MessageId(4), None), u64::MAX);

@@ -1,4 +1,4 @@
-//! Receiving ends.
+//! The receiving ends of connections.
 
 use std::collections::VecDeque;
 
@@ -16,26 +16,26 @@ use crate::flow::Flow;
 use crate::net::Net;
 use crate::notice::Opening;
 
-/// The receiving ends of all connections that their hosts have been told of.
+/// The receiving ends of all connections that their hosts know of.
 pub struct Receivers {
     ends: Table<ConnectionId, Option<ReceivingEnd>>,
     stage: Stage,
 }
 
-/// The receiving end of a connection, with its place in the network and the messages it waits for. What a packet touches
-/// comes first, so that it takes few cache lines.
+/// The receiving end of a connection, with its address and the messages that it expects. The fields that a packet uses
+/// are first, so that it takes few cache lines.
 #[repr(C, align(64))]
 pub struct ReceivingEnd {
     receiver: Receiver,
     address: Address,
     /// Index of its configuration.
     config: u32,
-    /// The end of the first message that has not arrived; never when there is none.
+    /// The end of the first message that has not arrived; `u64::MAX` if there is none.
     boundary: u64,
-    /// What has arrived since this was last taken.
+    /// Arrivals since this was last taken.
     pub arrivals: Arrivals,
     flow: Flow,
-    /// The end of the last message that is over.
+    /// The end of the last complete message.
     done: u64,
     /// Messages that have not arrived.
     expected: VecDeque<Expected>,
@@ -49,9 +49,9 @@ struct Expected {
     message: MessageId,
     /// The position of its end in the stream.
     end: u64,
-    /// The sender has given it up.
+    /// The sender has aborted it.
     given_up: bool,
-    /// Bytes of it that have arrived, in order or not, up to when each figure was last asked for.
+    /// Bytes of it that had arrived, in order or not, when each figure was last taken.
     taken: [u64; 2],
 }
 
@@ -64,41 +64,41 @@ pub enum Figure {
     Throughput,
 }
 
-/// What has arrived at a receiving end. (Packets and bytes apart: the compiler would count both at once, in more
+/// Arrivals at a receiving end. (Packets and bytes are not adjacent: the compiler would update both at once, in more
 /// instructions.)
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Arrivals {
-    /// Data packets.
+    /// Number of data packets.
     pub packets: u64,
     /// Their waits at the last switch, in units of 1024 ps.
     pub wait: u64,
-    /// Their wire bytes.
+    /// Wire bytes of these packets.
     pub bytes: Bytes,
-    /// How many of them were marked.
+    /// Number of marked packets among them.
     pub marks: u32,
 }
 
-/// A message that is over at its receiving host.
+/// A message that is complete or aborted at its receiving host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Over {
-    /// Which.
+    /// Id of the message.
     pub message: MessageId,
-    /// Its payload, without what was taken for [`Figure::Goodput`] before.
+    /// Its payload, without the bytes taken for [`Figure::Goodput`] before.
     pub uncounted: Bytes,
-    /// Its payload, without what was taken for [`Figure::Throughput`] before.
+    /// Its payload, without the bytes taken for [`Figure::Throughput`] before.
     pub unsampled: Bytes,
-    /// It is not complete: the sender has given it up.
+    /// It is not complete: the sender has aborted it.
     pub given_up: bool,
 }
 
 impl Receivers {
-    /// None, held to this.
+    /// Returns an empty set of ends, checked by `stage`.
     pub fn new(stage: Stage) -> Receivers {
         Receivers { ends: Table::default(), stage }
     }
 
-    /// Opens the receiving end of a connection at a host; its answers take a path back.
+    /// Opens the receiving end of a connection at a host; its replies use the route `path`.
     pub fn open(&mut self, configs: &[Config], id: ConnectionId, (to, opening): (HostId, &Opening), path: u32) {
         let &Opening { config, flow, generation } = opening;
         self.stage.acts(to);
@@ -118,43 +118,43 @@ impl Receivers {
         });
     }
 
-    /// Every open end answers the way that its flow has now.
+    /// Updates the routes of all open ends.
     pub fn reroute(&mut self, net: &mut Net) {
         for end in self.ends.iter_mut().flatten() {
             end.address.path = net.detour(end.address.path, end.flow);
         }
     }
 
-    /// Closes a connection here; packets of it that still travel will be ignored.
+    /// Closes a connection here; its packets in flight will be ignored.
     pub fn close(&mut self, net: &mut Net, configs: &[Config], hosts: &mut Table<HostId, HostState>, id: ConnectionId) {
         let (receiver, config, mut out) = self.at(id).parts(net, configs, hosts);
         receiver.on_close(config, out.net.now, &mut out);
         self.ends[id] = None;
     }
 
-    /// The receiving end of an open connection.
+    /// Returns the receiving end of an open connection.
     pub fn at(&mut self, id: ConnectionId) -> &mut ReceivingEnd {
         let end = self.ends[id].as_mut().expect("it is open");
         self.stage.acts(end.address.host);
         end
     }
 
-    /// All connections that are open here.
+    /// Returns all connections that are open here.
     pub fn open_ones(&self) -> Vec<ConnectionId> {
         self.ends.entries().filter(|(_, end)| end.is_some()).map(|(id, _)| id).collect()
     }
 
-    /// The messages that something may yet be booked on.
+    /// Returns the messages for which counts may still be recorded.
     pub fn in_use(&self) -> impl Iterator<Item = MessageId> {
         self.ends.iter().flatten().flat_map(ReceivingEnd::in_use)
     }
 
-    /// The receiving end of a connection, if its host has been told of it and it is open.
+    /// Returns the receiving end of a connection, if its host knows of it and it is open.
     pub fn get(&mut self, id: ConnectionId) -> Option<&mut ReceivingEnd> {
         self.ends.find_mut(id)?.as_mut().inspect(|end| self.stage.acts(end.address.host))
     }
 
-    /// A packet has reached its host.
+    /// Handles a packet that has reached its host.
     #[inline(always)]
     pub fn deliver(
         &mut self,
@@ -180,7 +180,7 @@ impl Receivers {
         if next >= end.boundary { Progress::Arrived } else { Progress::None }
     }
 
-    /// A timer of a receiving end has come, unless it was overtaken by an earlier one.
+    /// Handles the timer of a receiving end, unless the timer has been set anew.
     pub fn on_timer(
         &mut self,
         net: &mut Net,
@@ -199,7 +199,7 @@ impl Receivers {
 }
 
 impl ReceivingEnd {
-    /// The host where it stands.
+    /// Returns the host of this end.
     pub fn host(&self) -> HostId {
         self.address.host
     }
@@ -214,12 +214,12 @@ impl ReceivingEnd {
         (&mut self.receiver, &configs[self.config as usize], outbox)
     }
 
-    /// Which of the connections that had its number it is.
+    /// Returns the generation of the connection among those with its id.
     pub fn generation(&self) -> u16 {
         self.address.generation
     }
 
-    /// The message that is arriving, or the last one.
+    /// Returns the message that is arriving, or the last one.
     pub fn message(&self) -> MessageId {
         self.expected.front().map_or(self.last, |expected| expected.message)
     }
@@ -228,25 +228,25 @@ impl ReceivingEnd {
         self.expected.iter().skip(1).map(|expected| expected.message).chain([self.message()])
     }
 
-    /// A message follows, up to this position.
+    /// Adds an expected message, up to this position.
     pub fn expect(&mut self, message: MessageId, end: u64) {
         self.expected.push_back(Expected { message, end, given_up: false, taken: [0; 2] });
         self.boundary = self.expected[0].end;
     }
 
-    /// Up to here it knows of messages.
+    /// Returns the position up to which messages are known.
     fn told(&self) -> u64 {
         self.expected.back().map_or(self.done, |last| last.end)
     }
 
-    /// The sender has given a message up, which may have arrived all the same.
+    /// Records that the sender has aborted a message, which may have arrived all the same.
     pub fn given_up(&mut self, message: MessageId, unsent: Bytes) {
         let Some(index) = self.expected.iter().position(|expected| expected.message == message) else { return };
         self.expected[index].given_up = true;
         self.expected.iter_mut().skip(index).for_each(|expected| expected.end -= unsent.0);
     }
 
-    /// The first message, once it is over.
+    /// Takes the first message, once it is complete or aborted.
     pub fn take_over(&mut self) -> Option<Over> {
         let next = self.receiver.next();
         let is_over = self.expected.front().is_some_and(|first| first.end <= next);
@@ -259,8 +259,8 @@ impl ReceivingEnd {
         Some(Over { message, uncounted, unsampled, given_up })
     }
 
-    /// Takes for a figure the payload that has arrived of messages that are not over, without what was taken before:
-    /// gives each of these messages with its bytes.
+    /// Takes for a figure the payload that has arrived of incomplete messages, without the bytes taken before. Passes
+    /// each of these messages with its bytes to `give`.
     pub fn take_arrived(&mut self, figure: Figure, mut give: impl FnMut(MessageId, Bytes)) {
         let all = self.receiver.arrived_below(u64::MAX);
         let mut below = self.done;

@@ -1,9 +1,10 @@
 //! The round of the senders that wait for room in the queue of their host's port.
 //!
-//! Linux keeps little of a connection's data below the transport (TCP small queues), and fq serves the connections of a host
-//! by turns. Here a port takes data while its backlog is short ([`Net::has_room`]). A sender that finds no room joins the
-//! round; from then on all wait for their turn, so that none overtakes those that have waited longer. Each sends one packet
-//! in its turn (`fair`), or as many as the queue takes (`fifo`). Acknowledgements and control packets do not wait.
+//! Linux keeps little of a connection's data below the transport (TCP small queues), and fq serves the connections of a
+//! host in turns. Here a port accepts data while its backlog is short ([`Net::has_room`]). A sender that finds no room
+//! joins the round. From then on all wait for their turn, so that none overtakes senders that have waited longer. Each
+//! sends one packet in its turn (`fair`), or as many as the queue accepts (`fifo`). Acknowledgements and control
+//! packets do not wait.
 
 use std::collections::VecDeque;
 
@@ -18,9 +19,9 @@ use crate::net::Net;
 pub struct Round {
     /// The senders that wait, the next first.
     waiting: VecDeque<Waiter>,
-    /// Rings when the next has its turn.
+    /// Fires when the next sender has its turn.
     timer: Timer,
-    /// The path of a sender that has waited, which names the host's port.
+    /// The route of a sender that has waited, which determines the host's port.
     path: u32,
     /// The turn of the state that connections share.
     shared: Turn,
@@ -48,13 +49,13 @@ pub enum Turn {
 }
 
 impl Round {
-    /// No sender waits.
+    /// Returns a round without senders.
     pub fn new(host: HostId) -> Round {
         let timer = Timer::new(Event::HostTurn(host), host.0.into());
         Round { waiting: VecDeque::new(), timer, path: 0, shared: Turn::None }
     }
 
-    /// Puts a sender last in the round of the port at which its path begins.
+    /// Adds a sender at the end of the round of its route's first port.
     pub fn join(&mut self, net: &mut Net, waiter: Waiter, path: u32) {
         self.path = path;
         self.waiting.push_back(waiter);
@@ -64,18 +65,18 @@ impl Round {
         }
     }
 
-    /// Takes an end out: it is closed.
+    /// Removes a closed end from the round.
     pub fn leave(&mut self, id: ConnectionId) {
         self.waiting.retain(|waiter| *waiter != Waiter::End(id));
     }
 
-    /// Returns whether the turn that was announced is now.
+    /// Returns whether the announced turn is due now.
     pub fn rings(&mut self, net: &Net) -> bool {
         self.timer.rings(net)
     }
 
-    /// Takes the next sender out, if the port has room for it. If not, its turn is announced; if no sender waits, the port is
-    /// open to all again.
+    /// Takes the next sender, if the port has room for it. If not, its turn is announced; if no sender waits, the port
+    /// is open to all again.
     pub fn next(&mut self, net: &mut Net) -> Option<Waiter> {
         let Some(&next) = self.waiting.front() else {
             net.open_host_port(self.path);
@@ -95,19 +96,20 @@ impl Round {
         }
     }
 
-    /// The turn of the state that connections share begins.
+    /// Begins the turn of the state that connections share.
     pub fn begin_turn_of_shared(&mut self) {
         self.shared = Turn::Now;
     }
 
-    /// The turn of the state that connections share ends, whether it has sent or not.
+    /// Ends the turn of the state that connections share, whether it has sent or not.
     pub fn end_turn_of_shared(&mut self) {
         if self.shared == Turn::Now {
             self.shared = Turn::None;
         }
     }
 
-    /// Returns whether the state that connections share may send a packet by an end's path now. If not, it joins the round.
+    /// Returns whether the state that connections share may send a packet by an end's route now. If not, it joins the
+    /// round.
     pub fn takes_shared(&mut self, net: &mut Net, end: End) -> bool {
         let is_idle = net.nic_idle_at(end.route) <= net.now;
         if is_idle && (self.shared == Turn::Now || self.waiting.is_empty()) {

@@ -1,4 +1,4 @@
-//! Sending ends.
+//! The sending ends of connections.
 
 use transport::registry::Config;
 use transport::{Extension, Message, Packet, Sender};
@@ -14,22 +14,22 @@ use crate::event::Event;
 use crate::flow::Flow;
 use crate::net::Net;
 
-/// The sending ends of all connections. A number is used again when the receiving host has learnt that its connection
-/// was closed; a generation tells the packets of those that used it apart.
+/// The sending ends of all connections. An id is reused when the receiving host has learnt that its connection was
+/// closed; a generation distinguishes the packets of connections with the same id.
 pub struct Senders {
     ends: Table<ConnectionId, Option<SendingEnd>>,
     numbers: Numbers,
     stage: Stage,
 }
 
-/// The sending end of a connection, with its place in the network. What an acknowledgement touches stands together, so
-/// that it takes few cache lines: from the end of the journal to somewhere in the sender.
+/// The sending end of a connection, with its address. The fields that an acknowledgement uses are adjacent, so that it
+/// takes few cache lines: from the end of the journal to somewhere in the sender.
 #[repr(C, align(64))]
 pub struct SendingEnd {
     flow: Flow,
-    /// Its receiving host.
+    /// The receiving host of the connection.
     to: HostId,
-    /// How long light takes along its path.
+    /// Propagation delay of its route.
     delay: Span,
     journal: Journal,
     address: Address,
@@ -41,24 +41,24 @@ pub struct SendingEnd {
     sender: Sender,
 }
 
-/// How a connection's packets reach its receiving host.
+/// The route of a connection's packets to its receiving host.
 #[derive(Clone, Copy)]
 pub struct Way {
-    /// Their path.
+    /// Position of the route.
     pub path: u32,
-    /// Where it leads.
+    /// Host at its end.
     pub to: HostId,
-    /// How long light takes along it.
+    /// Propagation delay of the route.
     pub delay: Span,
 }
 
 impl Senders {
-    /// None, in so many groups, held to this.
+    /// Returns an empty set of ends, in `groups` groups, checked by `stage`.
     pub fn new(groups: usize, stage: Stage) -> Senders {
         Senders { ends: Table::default(), numbers: Numbers::new(groups), stage }
     }
 
-    /// Uses only the numbers of one part of so many.
+    /// Uses only the ids of one partition of several.
     pub fn keep_to(&mut self, part: u32, of: u32) {
         self.numbers.keep_to(part, of);
     }
@@ -93,8 +93,8 @@ impl Senders {
         id
     }
 
-    /// Closes a connection here; acknowledgements that still travel will be ignored. Its number will be free when
-    /// the receiving host knows.
+    /// Closes a connection here; acknowledgements in flight will be ignored. Its id is free as soon as the receiving
+    /// host knows.
     pub fn close(&mut self, net: &mut Net, configs: &[Config], hosts: &mut Table<HostId, HostState>, id: ConnectionId) {
         let end = self.at(id);
         let (sender, config, mut out) = end.parts(net, configs, hosts);
@@ -109,43 +109,43 @@ impl Senders {
         self.numbers.give_back(id, known);
     }
 
-    /// A connection's sending end.
+    /// Returns a connection's sending end.
     pub fn at(&mut self, id: ConnectionId) -> &mut SendingEnd {
         let end = self.ends[id].as_mut().expect("it was opened");
         self.stage.acts(end.address.host);
         end
     }
 
-    /// All connections that are open here.
+    /// Returns all connections that are open here.
     pub fn open_ones(&self) -> Vec<ConnectionId> {
         self.ends.entries().filter(|(_, end)| end.as_ref().is_some_and(|end| end.open)).map(|(id, _)| id).collect()
     }
 
-    /// The messages that something may yet be booked on.
+    /// Returns the messages for which counts may still be recorded.
     pub fn in_use(&self) -> impl Iterator<Item = MessageId> {
         self.ends.iter().flatten().filter(|end| end.open).flat_map(|end| end.journal.messages())
     }
 
-    /// Every open end sends the way that its flow has now.
+    /// Updates the routes of all open ends.
     pub fn reroute(&mut self, net: &mut Net) {
         for end in self.ends.iter_mut().flatten().filter(|end| end.open) {
             end.address.path = net.detour(end.address.path, end.flow);
         }
     }
 
-    /// Whether a connection is open here, not one that had its number before.
+    /// Returns whether a connection is open here, and not an earlier one with its id.
     pub fn is_open(&self, id: ConnectionId, generation: u16) -> bool {
         self.ends[id].as_ref().is_some_and(|end| end.open && end.address.generation == generation)
     }
 
-    /// The message that a packet is of, if its connection is open here.
+    /// Returns the message of a packet, if its connection is open here.
     pub fn message_of(&self, packet: &Packet) -> Option<MessageId> {
         let id = packet.connection;
         let end = self.ends.find(id)?.as_ref()?;
         if self.is_open(id, packet.generation) { end.journal.message_at(packet.seq) } else { None }
     }
 
-    /// An acknowledgement has reached its host.
+    /// Handles an acknowledgement that has reached its host.
     #[inline(always)]
     pub fn deliver(
         &mut self,
@@ -166,7 +166,7 @@ impl Senders {
         end.progress(idle)
     }
 
-    /// It is a sending end's turn at its host's port.
+    /// Handles a sending end's turn at its host's port.
     pub fn on_turn(
         &mut self,
         net: &mut Net,
@@ -183,7 +183,7 @@ impl Senders {
         }
     }
 
-    /// A timer of a sending end has come, unless it was overtaken by an earlier one.
+    /// Handles the timer of a sending end, unless the timer has been set anew.
     pub fn on_timer(
         &mut self,
         net: &mut Net,
@@ -215,12 +215,12 @@ impl SendingEnd {
         (&mut self.sender, &configs[self.config as usize], outbox)
     }
 
-    /// Notes that a message follows; gives the position of its end.
+    /// Records a new message; returns the position of its end.
     pub fn starts(&mut self, message: MessageId, bytes: Option<Bytes>) -> u64 {
         self.journal.starts(message, bytes)
     }
 
-    /// Hands a message to the transport.
+    /// Passes a message to the transport.
     pub fn hand_over(
         &mut self,
         net: &mut Net,
@@ -232,33 +232,33 @@ impl SendingEnd {
         sender.hand_over(config, out.net.now, message, &mut out);
     }
 
-    /// The path of its packets.
+    /// Returns the route of its packets.
     pub fn path(&self) -> u32 {
         self.address.path
     }
 
-    /// How its packets reach its receiving host.
+    /// Returns the way of its packets to its receiving host.
     pub fn way(&self) -> Way {
         Way { path: self.address.path, to: self.to, delay: self.delay }
     }
 
-    /// Which of the connections that had its number it is.
+    /// Returns the generation of the connection among those with its id.
     pub fn generation(&self) -> u16 {
         self.address.generation
     }
 
-    /// It is closed when everything is acknowledged.
+    /// Returns whether it is closed when everything is acknowledged.
     pub fn closes(&self) -> bool {
         self.closes
     }
 
-    /// What is noted of its messages, up to date.
+    /// Returns the record of its messages, up to date.
     pub fn journal(&mut self) -> &mut Journal {
         self.journal.acknowledged(self.sender.acknowledged());
         &mut self.journal
     }
 
-    /// What can be observed of it, and the message that it is about: the first that is not acknowledged.
+    /// Returns the observable state, and its message: the first that is not fully acknowledged.
     pub fn observe(&self, configs: &[Config], now: Instant) -> Option<(MessageId, transport::Observation)> {
         let message = self.journal.message_at(self.sender.acknowledged())?;
         let mut seen = transport::Observation::default();
@@ -266,7 +266,7 @@ impl SendingEnd {
         Some((message, seen))
     }
 
-    /// What follows when a packet or timer has left everything acknowledged (`idle`), or not.
+    /// Returns the result of a packet or timer after which everything is acknowledged (`idle`), or not.
     #[inline]
     fn progress(&self, idle: bool) -> Progress {
         if self.journal.given_up.is_some() {

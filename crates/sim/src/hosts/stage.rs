@@ -1,4 +1,4 @@
-//! Who may be touched in one event.
+//! Checks that each event changes one host only.
 
 use units::HostId;
 
@@ -8,11 +8,11 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-/// Holds a run to one host at a time: what happens in one event at a host touches ends of that host alone, so that a
-/// rack can be a domain of its own. Checked where debug assertions are on; elsewhere it is nothing.
+/// Restricts a run to one host at a time: an event at a host changes only ends of that host. So a rack can be a domain
+/// of its own. Checked with debug assertions; a no-op otherwise.
 #[derive(Clone, Default)]
 pub struct Stage {
-    /// The host that acts, plus [`Stage::NOBODY`]; or everybody is looked at from outside.
+    /// The host that acts, plus [`Stage::FIRST`]; or no host yet, or all are examined from outside.
     #[cfg(debug_assertions)]
     acts: Arc<AtomicU64>,
 }
@@ -23,17 +23,17 @@ impl Stage {
     const NOBODY: u64 = 1;
     const FIRST: u64 = 2;
 
-    /// An event begins; nobody acts yet.
+    /// Begins an event, in which no host acts yet.
     pub fn begins(&self) {
         self.acts.store(Stage::NOBODY, Ordering::Relaxed);
     }
 
-    /// Hosts are looked at from outside, all at once, until the next event.
+    /// Permits access to all hosts from outside until the next event.
     pub fn watched(&self) {
         self.acts.store(Stage::WATCHED, Ordering::Relaxed);
     }
 
-    /// An end at this host, or its state, is touched.
+    /// Records a change of an end at this host, or of its state.
     #[track_caller]
     pub fn acts(&self, host: HostId) {
         let own = Stage::FIRST + u64::from(host.0);
@@ -47,12 +47,12 @@ impl Stage {
 
 #[cfg(not(debug_assertions))]
 impl Stage {
-    /// An event begins; nobody acts yet.
+    /// Begins an event, in which no host acts yet.
     #[inline(always)]
     pub fn begins(&self) {}
-    /// Hosts are looked at from outside, all at once, until the next event.
+    /// Permits access to all hosts from outside until the next event.
     pub fn watched(&self) {}
-    /// An end at this host, or its state, is touched.
+    /// Records a change of an end at this host, or of its state.
     #[inline(always)]
     pub fn acts(&self, _: HostId) {}
 }

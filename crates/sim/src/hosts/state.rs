@@ -1,4 +1,4 @@
-//! What belongs to one host as a whole.
+//! The state of one host as a whole.
 
 use std::collections::BTreeMap;
 
@@ -11,16 +11,16 @@ use super::timer::Timer;
 use crate::event::Event;
 use crate::net::Net;
 
-/// What a host asks for as a whole: to be woken, and turns at its port.
+/// The requests of a host as a whole: its timer, and turns at its port.
 pub struct Desk {
     timer: Timer,
     /// The senders that wait for room at the host's port.
     pub round: Round,
 }
 
-/// A host, but for the ends that stand there, which reach it by its number, and its port.
+/// A host's state, without its port and its ends, which refer to it by the host's id.
 pub struct HostState {
-    /// What connections of the host share, by family.
+    /// State that connections of the host share, by family.
     pub shared: Shared,
     desk: Desk,
     /// Connections from here that stay open, by transport and receiving host.
@@ -28,31 +28,31 @@ pub struct HostState {
 }
 
 impl HostState {
-    /// Nothing has happened there.
+    /// Returns the initial state of a host.
     pub fn new(host: HostId) -> HostState {
         let timer = Timer::new(Event::HostTimer(host), host.0.into());
         let desk = Desk { timer, round: Round::new(host) };
         HostState { shared: Shared::default(), desk, persistent: BTreeMap::new() }
     }
 
-    /// The connection of a transport that stays open to another host, if there is one.
+    /// Returns the connection of a transport that stays open to another host, if there is one.
     pub fn persistent(&self, transport: u32, to: HostId) -> Option<ConnectionId> {
         self.persistent.get(&(transport, to)).copied()
     }
 
-    /// A connection of a transport stays open to another host.
+    /// Records a connection of a transport that stays open to another host.
     pub fn keep(&mut self, transport: u32, to: HostId, id: ConnectionId) {
         self.persistent.insert((transport, to), id);
     }
 
-    /// Its timer has come, unless it was overtaken by an earlier one.
+    /// Handles the host's timer, unless it has been set anew.
     pub fn on_timer(&mut self, net: &mut Net, host: HostId) {
         if self.desk.timer.rings(net) {
             self.wake(net, host);
         }
     }
 
-    /// It is the turn of what connections of the host share to send a packet.
+    /// Lets the state that connections of the host share send a packet in its turn.
     pub fn on_turn(&mut self, net: &mut Net, host: HostId) {
         self.desk.round.begin_turn_of_shared();
         self.wake(net, host);
@@ -64,24 +64,25 @@ impl HostState {
         self.shared.on_timer(now, &mut AtDesk { net, host, desk: &mut self.desk });
     }
 
-    /// The senders that wait for room at the host's port.
+    /// Returns the senders that wait for room at the host's port.
     pub fn round(&mut self) -> &mut Round {
         &mut self.desk.round
     }
 
-    /// Returns whether what connections share may send by an end's path now. If not, it is woken when it may.
+    /// Returns whether the state that connections share may send by an end's route now. If not, it is called when it
+    /// may.
     pub fn link_is_free(&mut self, net: &mut Net, host: HostId, end: End) -> bool {
         let now = net.now;
         AtDesk { net, host, desk: &mut self.desk }.link_is_free(now, end)
     }
 
-    /// Asks to be woken.
+    /// Sets the host's timer.
     pub fn arm(&mut self, net: &mut Net, at: Instant) {
         self.desk.timer.arm(net, at);
     }
 }
 
-/// What a host asks for as a whole, carried out.
+/// Executes the requests of a host as a whole.
 struct AtDesk<'a> {
     net: &'a mut Net,
     host: HostId,

@@ -9,18 +9,18 @@ use crate::net::Net;
 pub struct Timer {
     /// The earliest pending event.
     at: Instant,
-    /// What that is.
+    /// The event that is pending.
     event: Event,
-    /// Its place among the timers of the same instant.
+    /// Its order among the timers of the same instant.
     pub order: u64,
 }
 
 impl Timer {
-    /// Not armed.
+    /// Returns a timer that is not armed.
     pub fn new(event: Event, order: u64) -> Timer {
         Timer { at: Instant::MAX, event, order }
     }
-    /// Rings at `at` or earlier.
+    /// Arms the timer to fire at `at` or earlier.
     #[inline]
     pub fn arm(&mut self, net: &mut Net, at: Instant) {
         if at < self.at {
@@ -28,12 +28,13 @@ impl Timer {
             net.events.push_timer(at, self.event, self.order);
         }
     }
-    /// Forgets what it was armed for.
+    /// Cancels the timer, if it is armed.
     pub fn disarm(&mut self) {
         self.at = Instant::MAX;
     }
-    /// Whether the event that has just come is the one it was armed for: not one that an earlier one has overtaken, nor that of
-    /// a flow that had this one's number before and is due at the same instant, where each has a place of its own.
+    /// Returns whether the current event is the one for which it was armed. It may also be superseded by an earlier
+    /// one. Or it may belong to a flow that had this one's id before, for the same instant, where each has an order of
+    /// its own.
     pub fn rings(&mut self, net: &Net) -> bool {
         let rings = self.at == net.now && net.events.was_timer(net.now, self.event, self.order);
         if rings {

@@ -1,24 +1,24 @@
-//! What families of transports keep at the ports.
+//! The per-port agents of transport families.
 
 use transport::agent::{Agent, Allocation, Decision, PortState};
 use transport::{Agents, Header, Packet};
 use units::{Bytes, Instant, LinkId, Rate, Table};
 
-/// The agents at every port, numbered like the links, and what they have decided.
+/// The agents at every port, indexed by link, and their decisions.
 #[derive(Default)]
 pub struct AtPorts {
     ports: Table<LinkId, Vec<Box<dyn Agent>>>,
-    /// What was decided since this was last taken, each at its link.
+    /// Decisions since this list was last taken, each with its link.
     pub decided: Vec<(LinkId, Decision)>,
 }
 
 impl AtPorts {
-    /// Whether any family has agents.
+    /// Returns whether any family has agents.
     pub fn are_there(&self) -> bool {
         self.ports.iter().any(|agents| !agents.is_empty())
     }
 
-    /// For links of these rates.
+    /// Returns the agents for links of these rates.
     pub fn new(families: &[Agents], frame_overhead: Bytes, links: impl Iterator<Item = Rate>) -> AtPorts {
         let at = |rate| families.iter().map(|family| family.at(rate, frame_overhead)).collect();
         AtPorts { ports: links.map(at).collect(), decided: Vec::new() }
@@ -31,18 +31,18 @@ impl AtPorts {
         }
     }
 
-    /// Whether a packet passes the full buffer of a port.
+    /// Returns whether a packet is accepted although the buffer of a port is full.
     pub fn pass_full_buffers(&self, link: LinkId, packet: &Packet, header: &Header) -> bool {
         let mut agents = self.ports.find(link).into_iter().flatten();
         agents.any(|agent| agent.passes_full_buffers(packet, header))
     }
 
-    /// Lets all agents forget what has expired.
+    /// Lets all agents remove expired state.
     pub fn settle(&mut self, now: Instant) {
         self.ports.iter_mut().flatten().for_each(|agent| agent.settle(now));
     }
 
-    /// What is given away at a port, if that is done there.
+    /// Returns the allocation of a port's capacity, if an agent allocates there.
     pub fn allocation(&self, link: LinkId) -> Option<Allocation> {
         self.ports.find(link)?.iter().find_map(|agent| agent.allocation())
     }

@@ -1,11 +1,11 @@
-//! Arrivals that are looked up some time before they come.
+//! Prefetches arrivals some time before they are due.
 //!
-//! What an arrival needs hangs on a chain: the wheel names the link, its port the packet's slot, the slot the path, the path
-//! the next port. Followed when its time has come, each step waits for the one before, and so does every branch that depends
-//! on it. But nothing that happens before can change what is at the end of the chain, only what else comes first. So the
-//! next two arrivals are in hand, the first of them looked up in full, while the one before them is dealt with: a processor
-//! that executes out of order does both at once. Where ports are fed there is more to deal with for each arrival, and fewer
-//! are pending: then one is in hand.
+//! The data of an arrival form a chain: the wheel has the link, its port the packet's slot, the slot the route, the
+//! route the next port. Followed only when the arrival is due, each step waits for the one before, and so does every
+//! branch that depends on it. But no earlier event can change the end of the chain, only the order of events. So the
+//! next two arrivals are prefetched, the first of them in full, while the one before them is processed. A processor
+//! that executes out of order does both at once. With deferred enqueue, an arrival takes more work and fewer are
+//! pending: then only one is prefetched.
 
 use units::{Instant, LinkId};
 
@@ -13,50 +13,49 @@ use super::Net;
 use super::route::Router;
 use crate::event::Event;
 
-/// An arrival that is looked up: whatever happens before, it is this packet, and it goes there.
+/// A prefetched arrival: earlier events change neither its packet nor its next link.
 #[derive(Clone, Copy, Debug)]
 pub struct Upcoming {
-    /// When it comes.
+    /// Time of the arrival.
     pub at: Instant,
-    /// At the end of which link.
+    /// The link at whose end it arrives.
     pub link: LinkId,
-    /// The packet's number in the store.
+    /// The packet's slot in the packet pool.
     pub number: u32,
-    /// The link that it takes next, or [`END`](Router::END) at its host.
+    /// The next link of the packet, or [`END`](Router::END) at its host.
     to: LinkId,
 }
 
-/// The next two arrivals of the wheel, which have been taken out. What is scheduled later may come before them, and what is
-/// no arrival.
+/// The next two arrivals, removed from the wheel. Arrivals scheduled later may precede them, and so may other events.
 #[derive(Clone, Copy, Debug)]
 pub struct Ahead {
     next: Upcoming,
-    /// The one behind it, of which the path is not looked up yet; none where ports are fed.
+    /// The second one, whose route is not prefetched yet; none with deferred enqueue.
     second: Upcoming,
 }
 
-/// What happens next.
+/// The next event of the network.
 pub enum Next {
     /// A packet arrives, in a network without faults.
     Arrival(Upcoming),
-    /// Anything else.
+    /// Any event except such an arrival.
     Other(Instant, Event),
-    /// Nothing.
+    /// No event until the given time.
     Nothing,
 }
 
-/// Where fewer arrivals are pending than this, nothing is taken in hand: mostly the next one is none of them, but follows from
-/// the one before.
+/// With fewer pending arrivals than this, nothing is prefetched: the next arrival mostly is none of them, but follows
+/// from the one before.
 const FEW: usize = 6;
 
-/// The same where ports are fed, and fewer arrivals follow at once from the one before.
+/// The same with deferred enqueue, where fewer arrivals follow at once from the one before.
 const FEW_WHERE_FED: usize = 2;
 
 impl Upcoming {
-    /// There is none.
+    /// Stands for no arrival at all.
     const NOTHING: Upcoming = Upcoming { at: Instant::MAX, link: LinkId(0), number: 0, to: Router::END };
 
-    /// The link that it takes next, unless it has reached its host.
+    /// Returns the next link of the packet, unless it has reached its host.
     #[inline(always)]
     pub fn to(self) -> Option<LinkId> {
         (self.to != Router::END).then_some(self.to)
@@ -67,32 +66,32 @@ impl Upcoming {
         self.at < Instant::MAX
     }
 
-    /// A link has one pending arrival at most.
+    /// Returns whether this is the pending arrival of `link`, which has one at most.
     fn is_at(&self, link: LinkId) -> bool {
         self.is_there() && self.link == link
     }
 }
 
 impl Ahead {
-    /// Nothing is in hand.
+    /// No arrival is prefetched.
     pub const EMPTY: Ahead = Ahead { next: Upcoming::NOTHING, second: Upcoming::NOTHING };
 }
 
 impl Net {
-    /// [`next_arrival`](Net::next_arrival) gives what comes by `until`. Where there are faults it gives nothing: what is on
-    /// its way may be lost.
+    /// Makes [`next_arrival`](Net::next_arrival) return arrivals up to `until`. With faults it returns none, because
+    /// packets in flight may be lost.
     pub fn look_until(&mut self, until: Instant) {
         self.events.look_until(if self.has_faults() { Instant::ZERO } else { until });
     }
 
-    /// [`next_arrival`](Net::next_arrival) gives nothing that comes later than `until`. Whether it gives what comes by then,
-    /// [`another`](Net::another) decides.
+    /// Makes [`next_arrival`](Net::next_arrival) return no arrival after `until`. [`another`](Net::another) decides on
+    /// arrivals up to then.
     pub fn look_no_further(&mut self, until: Instant) {
         self.events.look_no_further(until);
     }
 
-    /// The next event, if that is the next arrival in hand; else [`another`](Net::another) says what it is. `FED`: whether
-    /// ports are [fed](Net::feeds).
+    /// Returns the prefetched arrival if it is the next event; else [`another`](Net::another) returns that. `FED`:
+    /// ports [defer enqueueing](Net::feeds).
     #[inline(always)]
     pub fn next_arrival<const FED: bool>(&mut self, ahead: &mut Ahead) -> Option<Upcoming> {
         if !self.events.comes(ahead.next.at) {
@@ -101,7 +100,7 @@ impl Net {
         Some(self.step::<FED>(ahead))
     }
 
-    /// Gives the next arrival in hand, and takes one more.
+    /// Returns the next prefetched arrival, and prefetches one more.
     #[inline(always)]
     fn step<const FED: bool>(&mut self, ahead: &mut Ahead) -> Upcoming {
         let next = ahead.next;
@@ -115,7 +114,7 @@ impl Net {
         next
     }
 
-    /// The next event by `until`, whatever it is.
+    /// Returns the next event by `until`, of any kind.
     #[inline(never)]
     pub fn another<const FED: bool>(&mut self, ahead: &mut Ahead, until: Instant) -> Next {
         if FED && self.events.has_hastened() {
@@ -138,7 +137,8 @@ impl Net {
         }
     }
 
-    /// Fills the hand, and takes into it what was scheduled since and comes before what is there. An arrival is pending.
+    /// Completes the prefetched arrivals, and replaces them where arrivals scheduled since are earlier. At least one
+    /// must be pending.
     fn put_in_order<const FED: bool>(&mut self, Ahead { next, second }: &mut Ahead) {
         if FED {
             if !next.is_there() || self.events.first_due().is_some_and(|first| self.is_after(next, first)) {
@@ -171,7 +171,7 @@ impl Net {
         }
     }
 
-    /// What is in hand does not come yet.
+    /// Returns the prefetched arrivals to the wheel.
     pub fn leave(&mut self, ahead: &mut Ahead) {
         self.put_back(&ahead.second);
         self.put_back(&ahead.next);
@@ -181,7 +181,7 @@ impl Net {
         }
     }
 
-    /// Takes the next arrival out, beside so many that are in hand.
+    /// Removes the next arrival from the wheel, in addition to `in_hand` prefetched ones.
     #[inline(always)]
     fn take_ahead<const FED: bool>(&mut self, in_hand: usize) -> Upcoming {
         match self.events.take_ahead(in_hand) {
@@ -190,12 +190,12 @@ impl Net {
         }
     }
 
-    /// An arrival, looked up.
+    /// Returns an arrival with its packet and next link.
     pub fn arrival(&self, at: Instant, link: LinkId) -> Upcoming {
         self.with_path(self.upcoming::<true>(at, link))
     }
 
-    /// The first packet in line for the end of a link.
+    /// Returns the first packet in the in-flight FIFO of a link.
     #[inline(always)]
     fn upcoming<const FED: bool>(&self, at: Instant, link: LinkId) -> Upcoming {
         let port = &self.ports[link];
@@ -203,7 +203,7 @@ impl Net {
         Upcoming { at, link, number, to: Router::END }
     }
 
-    /// With the link that it takes next.
+    /// Returns the arrival with the packet's next link.
     #[inline(always)]
     fn with_path(&self, upcoming: Upcoming) -> Upcoming {
         match upcoming.is_there() {
@@ -228,7 +228,7 @@ mod tests {
         stream: Stream,
         hosts: u32,
         waits: u32,
-        /// What has happened, in order.
+        /// The events that have happened, in order.
         seen: Vec<(Instant, Event)>,
         until: Instant,
     }
@@ -246,7 +246,7 @@ mod tests {
             trial
         }
 
-        /// Up to three packets, long or short, from one host to another; some carry more than a header.
+        /// Sends up to three packets, long or short, from one host to another; some carry more than a header.
         fn send(&mut self) {
             let from = self.stream.below(self.hosts.into()) as u32;
             let to = (from + 1 + self.stream.below((self.hosts - 1).into()) as u32) % self.hosts;
@@ -260,7 +260,7 @@ mod tests {
             }
         }
 
-        /// Something comes soon or late.
+        /// Schedules an event sooner or later.
         fn wait(&mut self) {
             self.waits += 1;
             let at = self.net.now + Span::from_micros(1 + self.stream.below(40));
@@ -287,7 +287,7 @@ mod tests {
                     self.net.collect(arrival.number, &mut packet);
                     let extension = self.net.take_extension(&packet);
                     let wait = extension.map_or(packet.wait_or_extension, |extension| extension.wait);
-                    // What arrived, with what became of it on its way.
+                    // The arriving packet, with its wait and its mark.
                     let about = u64::from(wait) << 16 | packet.seq << 8 | u64::from(packet.flags.has(Flags::CE));
                     self.seen.push((Instant(about), Event::Arrival(arrival.link)));
                     match self.stream.below(8) {
@@ -311,19 +311,19 @@ mod tests {
             if let Event::SenderTimer(_) = event
                 && self.stream.below(4) == 0
             {
-                // Somebody looks from outside.
+                // All ports are brought up to date from outside.
                 self.net.settle();
             }
             self.send();
         }
 
-        /// The next slice begins. False when that was the last.
+        /// Begins the next slice. Returns false if that was the last.
         fn slice(&mut self) -> bool {
             self.until += Span(self.stream.below(50_000_000));
             self.net.events.next_at().is_some()
         }
 
-        /// One event after the other.
+        /// Runs without prefetching, one event after the other.
         fn plainly(mut self) -> Trial {
             let mut nothing = Ahead::EMPTY;
             while self.slice() {
@@ -332,14 +332,14 @@ mod tests {
                         Event::Arrival(link) => self.arrives(self.net.arrival(at, link)),
                         _ => self.happens(at, event),
                     }
-                    // Where ports are fed, something may have been hastened.
+                    // With deferred enqueue, an arrival may have been rescheduled.
                     self.net.leave(&mut nothing);
                 }
             }
             self
         }
 
-        /// Looking ahead.
+        /// Runs with prefetching of arrivals.
         fn ahead<const FED: bool>(mut self) -> Trial {
             while self.slice() {
                 let mut ahead = Ahead::EMPTY;
@@ -359,7 +359,7 @@ mod tests {
             self
         }
 
-        /// What has happened at hosts.
+        /// Returns the events at hosts.
         fn at_hosts(&self) -> Vec<(Instant, Event)> {
             let is_at_host = |event| match event {
                 Event::Arrival(link) => self.net.ports[link].place.to_host(),
@@ -368,7 +368,7 @@ mod tests {
             self.seen.iter().copied().filter(|&(_, event)| is_at_host(event)).collect()
         }
 
-        /// What has been seen at each port, and what was counted.
+        /// Returns the observations of each port, and the counts of the network.
         fn at_ports(mut self) -> (Vec<impl PartialEq + std::fmt::Debug>, [u64; 3]) {
             self.net.settle();
             let Counters { packet_hops, events, drops, .. } = self.net.counted();
@@ -380,7 +380,7 @@ mod tests {
         }
     }
 
-    /// What is looked up before its time, and what overtakes it, comes in the order in which it comes otherwise.
+    /// Prefetched arrivals and events that overtake them happen in the same order as without prefetching.
     #[test]
     fn what_is_in_hand_comes_in_its_turn() {
         for hosts in [2, 5, 40] {
@@ -394,9 +394,9 @@ mod tests {
         }
     }
 
-    /// Ports that are fed mark, drop and delay as others do, each packet as of its own time, whoever looks ahead or from
-    /// outside; what overtakes others on the way to a port, and what comes there at one instant, included. Nothing that is
-    /// counted tells the two apart.
+    /// Ports with deferred enqueue mark, drop and delay as others do, each packet as of its own time, with or without
+    /// prefetching. This includes reordered and simultaneous arrivals, and updates from outside. No count differs
+    /// between the two.
     #[test]
     fn what_is_fed_arrives_as_if_it_were_not() {
         let sizes = [(1, 2), (1, 5), (1, 40), (2, 4), (5, 40)];

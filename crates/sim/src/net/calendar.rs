@@ -1,7 +1,7 @@
-//! Packets that will come to switches, by when.
+//! Calendar of the packets that will arrive at switches.
 //!
-//! A ring of slots of equal time, each a list of packets that is threaded through the store: nearly always of one or none. So
-//! what comes in a window is in order as it is taken, and nothing of it was compared with anything.
+//! A ring of slots of equal time, each a list of packets threaded through the packet pool: nearly always of one packet
+//! or none. So the arrivals of an epoch are in order as they are taken, without comparisons.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,17 +13,17 @@ use crate::event;
 use crate::port::store::{NONE, Store};
 use crate::topology::Clock;
 
-/// Packets on their way to switches of one tier.
+/// Pending arrivals at the switches of one tier.
 pub struct Calendar {
-    /// The number of the last packet that was put into each slot.
+    /// The last packet put into each slot, by its number in the packet pool.
     last: Box<[u32; SLOTS]>,
     /// One bit for each slot that is not empty.
     occupied: [u64; SLOTS / 64],
     /// A slot spans 2^shift ps.
     shift: u32,
-    /// The first slot that may be occupied, counted from time zero; the last is less than a turn of the ring behind it.
+    /// The first slot that may be occupied, counted from time zero. The last is less than a turn of the ring later.
     first: u64,
-    /// What the ring has no place for: when it comes, in which order it was put here, and its number.
+    /// Arrivals outside the ring: time, order of insertion, and number in the packet pool.
     apart: BinaryHeap<Reverse<(Instant, u64, u32)>>,
     put_apart: u64,
     packets: u64,
@@ -31,18 +31,18 @@ pub struct Calendar {
 
 const SLOTS: usize = 2048;
 
-/// A window of time.
+/// An epoch: the span of time whose arrivals are taken together.
 pub struct Window<'clocks> {
-    /// It ends when the clocks at the ends of links show this.
+    /// Its end, as shown by the clocks at the ends of links.
     pub until: Instant,
-    /// What comes later than at this time is not in it.
+    /// Later arrivals are not part of it.
     pub by: Instant,
-    /// By link: the clock at its end.
+    /// The clock at the end of each link.
     pub clocks: &'clocks Table<LinkId, Clock>,
 }
 
 impl Calendar {
-    /// For packets that nearly all come within this time from the last that was taken.
+    /// Returns a calendar for packets nearly all of which arrive within `ahead` after the last packet taken.
     pub fn new(ahead: Span) -> Calendar {
         Calendar {
             last: Box::new([NONE; SLOTS]),
@@ -55,12 +55,12 @@ impl Calendar {
         }
     }
 
-    /// How many are on their way.
+    /// Returns the number of pending arrivals.
     pub fn packets(&self) -> u64 {
         self.packets
     }
 
-    /// The packet in the slot of the store of this number comes by a link when the clock there shows this.
+    /// Adds the packet `number` of the pool, which arrives by a link when the clock there shows `at`.
     #[inline(always)]
     pub fn expect(&mut self, store: &mut Store, number: u32, by: LinkId, at: Instant) {
         self.packets += 1;
@@ -68,11 +68,11 @@ impl Calendar {
         store.comes_before(number, by, at, behind);
     }
 
-    /// Gives the number of the packet that was put into its slot before, if there is one.
+    /// Puts a packet into its slot; returns the number of the packet put there before, if there is one.
     #[inline(always)]
     fn put(&mut self, number: u32, at: Instant) -> u32 {
         let turn = at.0 >> self.shift;
-        // Wraps for those before the first.
+        // Wraps for slots before the first.
         if turn.wrapping_sub(self.first) >= SLOTS as u64 {
             self.put_apart(number, at);
             return NONE;
@@ -94,8 +94,8 @@ impl Calendar {
         self.apart.push(Reverse((at, self.put_apart, number)));
     }
 
-    /// Takes what comes in a window: gives the numbers in the order in which they come; at one instant in that of their ranks,
-    /// by one link in that in which they were sent.
+    /// Takes the arrivals of an epoch: appends their numbers to `due` in order of time. At one instant the order is by
+    /// rank; by one link, the order of sending.
     pub fn take(&mut self, store: &mut Store, window: &Window, due: &mut Vec<u32>) {
         let end = window.until.0 >> self.shift;
         let mut turn = self.first;
@@ -111,7 +111,8 @@ impl Calendar {
             turn += these;
         }
         self.first = self.first.max(end);
-        // The last slot goes on behind the window. Where that ends by a time, others may have been taken too early.
+        // The last slot extends beyond the epoch. Where the epoch also ends by a time, other packets may have been
+        // taken too early.
         let of_last = due.iter().rev().take_while(|number| store.at(**number).at.0 >> self.shift == end).count();
         let from = if window.by == Instant::MAX { due.len() - of_last } else { 0 };
         if due[from..].iter().any(|number| !window.has(store, *number)) {
@@ -124,7 +125,7 @@ impl Calendar {
         self.packets -= due.len() as u64;
     }
 
-    /// Takes what is in a slot.
+    /// Takes the packets of a slot.
     #[inline(always)]
     fn empty(&mut self, slot: usize, store: &Store, window: &Window, due: &mut Vec<u32>) {
         let number = mem::replace(&mut self.last[slot], NONE);
@@ -135,7 +136,7 @@ impl Calendar {
         }
     }
 
-    /// As [`empty`](Calendar::empty), of those behind the first, which was taken.
+    /// As [`empty`](Calendar::empty), for the packets behind the first, which was taken.
     fn empty_several(&mut self, behind: u32, store: &Store, window: &Window, due: &mut Vec<u32>) {
         let (begin, mut number) = (due.len() - 1, behind);
         while number != NONE {
@@ -146,7 +147,8 @@ impl Calendar {
         window.put_in_order(&mut due[begin..], store);
     }
 
-    /// As [`take`](Calendar::take), of what the ring had no place for. What it has a place for now goes there.
+    /// As [`take`](Calendar::take), for arrivals outside the ring. Packets for which the ring has a slot now are moved
+    /// there.
     #[cold]
     fn take_apart(&mut self, store: &mut Store, window: &Window, due: &mut Vec<u32>) {
         let before = due.len();
@@ -163,7 +165,7 @@ impl Calendar {
         stays.into_iter().for_each(|number| self.put_back(store, number));
     }
 
-    /// The first slot up to this one that is occupied.
+    /// Returns the first occupied slot up to `end`.
     #[inline(always)]
     fn occupied_by(&self, end: u64) -> Option<u64> {
         let mut turn = self.first;
@@ -178,7 +180,7 @@ impl Calendar {
         None
     }
 
-    /// What the clocks show when the first comes.
+    /// Returns the time of the first arrival, as the clock there shows it.
     pub fn next_at(&self, store: &Store) -> Instant {
         let mut first = self.apart.peek().map_or(Instant::MAX, |Reverse((at, ..))| *at);
         if let Some(turn) = self.occupied_by(u64::MAX) {
@@ -193,13 +195,13 @@ impl Calendar {
 }
 
 impl Window<'_> {
-    /// Whether a packet on its way comes in the window.
+    /// Returns whether a pending packet arrives in the epoch.
     fn has(&self, store: &Store, number: u32) -> bool {
         let at = store.at(number).at;
         at <= self.until && (self.by == Instant::MAX || self.clocks[store.by(number)].time(at) <= self.by)
     }
 
-    /// In the order in which they come, where those by one link are in the order in which they were sent.
+    /// Sorts packets into the order of arrival. Packets by one link must be in the order of sending.
     #[inline(never)]
     fn put_in_order(&self, numbers: &mut [u32], store: &Store) {
         let at = |number: &u32| store.at(*number).at;
@@ -219,8 +221,8 @@ mod tests {
     use transport::Packet;
     use units::Stream;
 
-    /// Random packets come in the order of (time, rank), by one link in the order in which they were sent; those of which the
-    /// clock is behind only when it is time.
+    /// Random packets are taken in the order of (time, rank), by one link in the order of sending. Packets at a clock
+    /// that is behind are taken only when they are due.
     #[test]
     fn packets_come_in_order() {
         for ahead in [Span(600), Span(5_000), Span(100_000)] {
@@ -250,7 +252,7 @@ mod tests {
                 let expected: Vec<u32> = pending.extract_if(.., is_due).map(|(.., number)| number).collect();
                 assert_eq!(due, expected);
                 due.drain(..).for_each(|number| store.leave(number));
-                // What is late by its clock comes later, but nothing new before it.
+                // Packets at a clock that is behind are taken later, but no new one before them.
                 now = until;
             }
         }

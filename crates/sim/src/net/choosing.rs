@@ -1,8 +1,8 @@
-//! What the network does for ports that choose ([`Choice`](crate::port::Choice)): room, pools and events.
+//! Room, shared buffers and events of ports with a queueing discipline ([`Choice`](crate::port::Choice)).
 //!
-//! While something waits, the end of each transmission is an event of its own: one more per packet-hop. A transmission
-//! that is due begins before anything else that happens to the port at the same instant, so it does not matter in which
-//! order events of the same time come.
+//! While packets are queued, the end of each transmission is an event of its own: one more per packet-hop. A
+//! transmission that is due begins before anything else that happens to the port at the same instant. So the order of
+//! events of that time does not matter.
 
 use transport::{Flags, Packet};
 use units::{LinkId, Span};
@@ -12,14 +12,14 @@ use crate::event::Event;
 use crate::port::{Fate, Port, Verdict, units_of_wait};
 
 impl Net {
-    /// The transmission at a port has ended.
+    /// Begins the next transmission at a port after one has ended.
     pub fn depart(&mut self, link: LinkId) {
         self.ports[link].choice_mut().armed = false;
         self.begin_due(link);
         self.arm(link);
     }
 
-    /// As [`offer_choosing`](Net::offer_choosing), for a packet in the store, where it stays if it is dropped.
+    /// As [`offer_choosing`](Net::offer_choosing), for a packet in the packet pool, where it stays if it is dropped.
     pub(super) fn offer_beside(&mut self, link: LinkId, number: u32, protected: bool) -> Fate {
         let fate = self.offer_choosing(link, onwards(&self.store.at(number).packet), protected);
         if fate != Fate::Dropped {
@@ -28,8 +28,8 @@ impl Net {
         fate
     }
 
-    /// Takes a packet, or drops it; a protected one is taken also when there is no room. Its route is that from the end
-    /// of this link on.
+    /// Enqueues a packet, or drops it; a protected one is enqueued also when there is no room. Its route already starts
+    /// at the end of this link.
     pub(super) fn offer_choosing(&mut self, link: LinkId, mut packet: Packet, protected: bool) -> Fate {
         self.begin_due(link);
         let now = self.now;
@@ -57,7 +57,7 @@ impl Net {
         Fate::Queued
     }
 
-    /// Lets transmissions that are due begin.
+    /// Begins all transmissions that are due.
     pub(super) fn settle_choosing(&mut self) {
         let now = self.now;
         for link in (0..self.ports.len()).map(LinkId::from_index) {
@@ -70,7 +70,7 @@ impl Net {
         }
     }
 
-    /// Begins transmissions while the wire is free and something waits; more than one where packets have no size.
+    /// Begins transmissions while the wire is free and packets are queued; more than one where packets have no size.
     pub(super) fn begin_due(&mut self, link: LinkId) {
         while let Some(slot) = self.ports[link].pop_due(self.now) {
             self.leaves(link, &slot.packet);
@@ -78,7 +78,7 @@ impl Net {
         }
     }
 
-    /// Puts a packet that has waited on the wire.
+    /// Begins the transmission of a packet that was queued for `waited`.
     fn begin(&mut self, link: LinkId, mut packet: Packet, waited: Span) {
         let wait = units_of_wait(waited);
         if packet.flags.has(Flags::EXTENDED) {
@@ -98,7 +98,7 @@ impl Net {
         }
     }
 
-    /// Whether an arriving packet may wait; pushes others out if the discipline says so.
+    /// Returns whether an arriving packet may be queued; removes others if the discipline chooses some.
     fn make_room(&mut self, link: LinkId, packet: &Packet) -> bool {
         let mut settled = false;
         loop {
@@ -114,7 +114,7 @@ impl Net {
             if let Some(pool) = self.pools.get(pool as usize)
                 && !settled
             {
-                // What is due to leave other ports at this very instant makes room.
+                // Departures from other ports that are due at this very instant make room.
                 settled = true;
                 pool.members().to_vec().into_iter().for_each(|member| self.begin_due(member));
                 continue;
@@ -125,7 +125,7 @@ impl Net {
         }
     }
 
-    /// A packet leaves the shared buffer, if there is one.
+    /// Removes a packet from the shared buffer, if there is one.
     pub(super) fn leaves(&mut self, link: LinkId, packet: &Packet) {
         let pool = self.ports[link].choice_mut().pool;
         if let Some(pool) = self.pools.get_mut(pool as usize) {
@@ -133,7 +133,7 @@ impl Net {
         }
     }
 
-    /// Asks for an event at the end of the transmission while something waits.
+    /// Schedules an event at the end of the transmission while packets are queued.
     fn arm(&mut self, link: LinkId) {
         let port = &mut self.ports[link];
         let (idle_at, choice) = (port.idle_at(), port.choice_mut());

@@ -1,7 +1,7 @@
-//! What faults do to the network while it runs.
+//! Effects of faults on the network at run time.
 //!
-//! A port whose link is down says so where others say which buffer they draw on, so that packets find it on the way that
-//! they take anyhow. What packets meet on a link they meet at its end. Where a run has no fault there is none of this.
+//! A port whose link is down records so in the field of its shared buffer, so that packets find it without a further
+//! check. Effects on packets apply at the end of the link. A run without faults pays nothing for this.
 
 use std::collections::BTreeMap;
 
@@ -18,17 +18,17 @@ use crate::port::level::Level;
 /// The faults of a run.
 pub(super) struct Faults {
     faults: Vec<Fault>,
-    /// In the order of their times; the event of a change has its number.
+    /// In order of time; the event of a change has its index here.
     changes: Vec<Change>,
     links: Table<LinkId, OfLink>,
-    /// A packet that was held back and goes on now.
+    /// A delayed packet that is forwarded now.
     released: Option<Packet>,
     counts: FaultCounts,
-    /// What had been counted when the warm-up ended.
+    /// The counts at the end of the warm-up.
     before_warm_up: FaultCounts,
 }
 
-/// What becomes different at some time.
+/// The change at the start or end of a fault.
 #[derive(Clone, Copy)]
 struct Change {
     at: Instant,
@@ -49,26 +49,26 @@ enum What {
 /// A direction of a link.
 #[derive(Default)]
 struct OfLink {
-    /// How many faults that keep it down hold now, and what its port said of its buffer before.
+    /// The number of faults that keep it down now, and the port's buffer mode before.
     down: u32,
     pool: u32,
-    /// As far as routing knows, so many keep it down.
+    /// The number of faults that keep it down, as far as routing knows.
     avoided: u32,
-    /// How many that keep its port from marking hold now, and where it marked before.
+    /// The number of faults that now keep its port from marking, and the threshold before.
     unmarked: u32,
     threshold: Option<Level>,
-    /// What packets meet: the faults by number that hold now, each with its stream.
+    /// The faults that now affect packets, by number, each with its stream.
     met: Vec<(usize, Stream)>,
-    /// The streams of faults that do not hold now.
+    /// The streams of inactive faults.
     at_rest: BTreeMap<usize, Stream>,
-    /// Packets that have been held back, and copies, with the times at which they go on.
+    /// Delayed packets, and copies, with the times at which they are forwarded.
     held: Vec<(Instant, Packet)>,
-    /// Packets that were lost.
+    /// Number of lost packets.
     drops: u64,
 }
 
 impl Net {
-    /// With these faults, whose changes become events.
+    /// Injects faults, whose changes become events.
     pub fn strike(&mut self, faults: Vec<Fault>, seed: u64) {
         if faults.is_empty() {
             return;
@@ -94,7 +94,7 @@ impl Net {
                 }
             }
         }
-        // Of changes at the same time those of the fault that stands first come first.
+        // Changes at the same time are ordered by the position of their fault.
         changes.sort_by_key(|change| (change.at, change.fault));
         for (number, change) in changes.iter().enumerate() {
             self.events.push(change.at, Event::Fault(number as u32));
@@ -103,7 +103,7 @@ impl Net {
         self.faults = Some(Box::new(Faults { faults, changes, links, released: None, counts, before_warm_up: counts }));
     }
 
-    /// A change is due. True when ways through the network are other ones now.
+    /// Applies a change that is due. Returns true if routes have changed.
     pub fn change(&mut self, number: u32) -> bool {
         let faults = self.faults_mut();
         let Change { fault, what, .. } = faults.changes[number as usize];
@@ -142,7 +142,7 @@ impl Net {
         false
     }
 
-    /// The path on which packets of a flow that took `path` go on from now.
+    /// Returns the route for further packets of a flow that used `path`.
     pub fn detour(&mut self, path: u32, flow: crate::flow::Flow) -> u32 {
         let from = self.graph.links[self.router.link(path).index()].from;
         let hosts = self.graph.hosts;
@@ -153,30 +153,30 @@ impl Net {
         other
     }
 
-    /// What faults have done since the warm-up, if the run has any.
+    /// Returns the effects of faults since the warm-up, if the run has any faults.
     pub fn fault_counts(&self) -> Option<FaultCounts> {
         self.faults.as_deref().map(|faults| faults.counts.since(faults.before_warm_up))
     }
 
-    /// The warm-up ends.
+    /// Ends the warm-up of the counts.
     pub(super) fn faults_warmed_up(&mut self) {
         if let Some(faults) = &mut self.faults {
             faults.before_warm_up = faults.counts;
         }
     }
 
-    /// Packets that faults have lost on a link, if the run has any.
+    /// Returns the number of packets lost to faults on a link, if the run has any faults.
     pub fn fault_drops(&self, link: LinkId) -> Option<u64> {
         self.faults.as_deref().map(|faults| faults.links[link].drops)
     }
 
-    /// Packets that faults hold back.
+    /// Returns the packets that faults delay.
     pub fn held(&self) -> impl Iterator<Item = &Packet> {
         let links = self.faults.iter().flat_map(|faults| faults.links.iter());
         links.flat_map(|link| &link.held).map(|(_, packet)| packet)
     }
 
-    /// A path of a run whose links may go down takes at least this long, whichever it is.
+    /// Returns the minimum propagation delay of any route between two hosts, if links may be down during the run.
     pub(super) fn least_propagation(&mut self, from: HostId, to: HostId) -> Option<Span> {
         let reroutes = |fault: &Fault| matches!(fault.effect, Effect::Down { .. });
         self.faults.as_ref().filter(|faults| faults.faults.iter().any(reroutes))?;
@@ -184,8 +184,8 @@ impl Net {
         Some(Span(shortest.0.saturating_mul(u64::from(self.router.hops(from, to)))))
     }
 
-    /// Takes the packet that has reached the end of `link` and may meet faults; gives it back if that is a host and it
-    /// got there. A switch has forwarded it.
+    /// Takes the packet that has reached the end of `link` and applies faults to it. Returns it if the end is a host
+    /// and it was not lost; a switch has forwarded it.
     pub fn arrive_through_faults(&mut self, link: LinkId) -> Option<Packet> {
         if let Some(packet) = self.faults_mut().released.take() {
             return self.pass_on(link, packet);
@@ -225,7 +225,7 @@ impl Net {
         self.pass_on(link, packet)
     }
 
-    /// The next packet to arrive at the end of a link is one that was held back there. False when it was lost since.
+    /// Selects the delayed packet to arrive at the end of a link next. Returns false if it has been lost since.
     #[cold]
     pub fn release(&mut self, link: LinkId) -> bool {
         let now = self.now;
@@ -236,7 +236,7 @@ impl Net {
         due.is_some()
     }
 
-    /// A packet that has reached the end of a link goes on; gives it back if that is a host.
+    /// Forwards a packet that has reached the end of a link, or returns it if the end is a host.
     #[inline(never)]
     fn pass_on(&mut self, link: LinkId, packet: Packet) -> Option<Packet> {
         if self.ports[link].place.to_host() {
@@ -248,7 +248,7 @@ impl Net {
         None
     }
 
-    /// A packet is lost to a fault on a link or at the port that feeds it.
+    /// Counts a packet lost to a fault on a link or at the port before it.
     pub(super) fn lost(&mut self, link: LinkId, packet: &Packet) {
         let faults = self.faults_mut();
         faults.counts.drops += 1;
@@ -256,7 +256,7 @@ impl Net {
         self.forget(link, packet);
     }
 
-    /// The links that a fault is on, by number.
+    /// Returns the links of a fault.
     fn directions(&self, fault: &Fault) -> Vec<LinkId> {
         let number = |&(from, to): &(u32, u32)| {
             let found = self.graph.links.binary_search_by_key(&(to, from), |link| (link.to, link.from));
@@ -273,7 +273,7 @@ impl Net {
         self.faults.as_mut().expect("only where there are faults")
     }
 
-    /// The link carries nothing any more: what waits for it or travels on it is lost.
+    /// Takes a link down: all packets queued for it or on it are lost.
     fn take_down(&mut self, link: LinkId) {
         let of_link = &mut self.faults_mut().links[link];
         of_link.down += 1;

@@ -1,16 +1,16 @@
-//! Ports that are fed: two hops of a packet for one event.
+//! Deferred enqueue at ports: two hops of a packet for one event.
 //!
-//! A switch's port that has its buffer for itself decides on a packet by what came there before, and what it decides shows
-//! at the far end of its wire, at least a propagation delay later. So the port need not be looked at when a packet comes.
-//! Whoever feeds it, a host's port or another switch's, knows when the packet will be there, and leaves it on its way to the
-//! port (`port/inlet.rs`). The event is when the first packet can be at the far end of the port's wire. By then all that came
-//! before is known, and is let in: each packet at its own time, by the queue of that time.
+//! A switch's port with a buffer of its own decides on a packet by the arrivals before it. Its decision has an effect
+//! at the far end of its wire only, at least a propagation delay later. So the port need not be examined when a packet
+//! arrives. The sending port, a host's or another switch's, knows the arrival time and leaves the packet pending at the
+//! port (`port/inlet.rs`). The event is the earliest arrival of a packet at the far end of the port's wire. By then all
+//! previous arrivals are known, and are enqueued: each at its own time, against the queue of that time.
 //!
-//! So arrivals at the ends of fed ports' wires are events, and those at fed ports are not. Of two switches that are joined
-//! one at most is fed: in a leaf-spine the leaves, in a fat-tree the switches with hosts and the core. Where more than a
-//! port's own packets have a say (a shared buffer, a discipline, agents, faults), nothing is fed; in one part of several only
-//! ports to hosts are, and the others go by [windows](super::windows). No result depends on it: whatever looks at ports from
-//! outside has everything let in first.
+//! So arrivals at the far ends of such ports' wires are events, and arrivals at the ports are not. Of two adjacent
+//! switches at most one defers enqueueing: the leaves of a leaf-spine; in a fat-tree, the switches with hosts and the
+//! core. No port does so if more than its own packets affect its decisions (a shared buffer, a discipline, agents,
+//! faults). In one partition of several only ports to hosts do, and the others work in [epochs](super::windows). No
+//! result depends on it: before any port is examined from outside, all its pending arrivals are enqueued.
 
 use transport::{Flags, Packet};
 use units::{Bytes, HostId, Instant, LinkId, Span};
@@ -21,8 +21,8 @@ use crate::port::store::Store;
 use crate::port::{Fate, Port, units_of_wait};
 
 impl Net {
-    /// Before anything is sent: ports are fed where that changes no result, if no packet has more bytes than this beside its
-    /// frame's.
+    /// Enables deferred enqueue where it changes no result, before anything is sent. No packet may have more than
+    /// `most` bytes beside its frame's.
     pub fn feed_ports(&mut self, most: Bytes) {
         if self.agents.are_there() || self.has_faults() {
             return;
@@ -42,8 +42,8 @@ impl Net {
         }
     }
 
-    /// The switches whose ports can be fed by all that leads to them, so that no two of them are joined. Those with most
-    /// hosts come first: what a host sends is mostly alone at its first hop.
+    /// Returns the switches whose ports can defer the enqueueing of all arrivals; no two of them are adjacent. Switches
+    /// with the most hosts are preferred: a host's packets are mostly alone at their first hop.
     fn fed_switches(&self, largest: Bytes) -> Vec<bool> {
         let hosts = self.graph.hosts;
         let switch_of = |node: u32| node.checked_sub(hosts).map(|switch| switch as usize);
@@ -57,7 +57,7 @@ impl Net {
                 (None, Some(to)) => with_hosts[to] += 1,
                 _ => {}
             }
-            // A packet that is alone must get through, without a mark.
+            // A packet that is alone must pass, without a mark.
             if port.pool != Port::NO_POOL || !port.place.at_host() && port.minds_one(largest) {
                 [from, to].into_iter().flatten().for_each(|switch| plain[switch] = false);
             }
@@ -71,26 +71,27 @@ impl Net {
         fed
     }
 
-    /// Whether ports are fed: then [`arrives`](Net::arrives) takes what arrives.
+    /// Returns whether some ports defer enqueueing: then [`arrives`](Net::arrives) handles arrivals.
     #[inline]
     pub fn feeds(&self) -> bool {
         self.is_fed
     }
 
-    /// Whether all ports to hosts are fed, and what comes down to their switches goes to hosts there.
+    /// Returns whether all ports to hosts defer enqueueing in a network of tiers, where downlink packets at their
+    /// switches are all for hosts there.
     pub fn feeds_hosts(&self) -> bool {
         let mut to_hosts = self.ports.iter().filter(|port| port.place.to_host());
         self.router.has_tiers() && to_hosts.all(|port| port.pool == Port::FED)
     }
 
-    /// Before anything is sent: every hop of a packet is an event.
+    /// Makes every hop of a packet an event, before anything is sent.
     pub fn feed_nothing(&mut self) {
         assert_eq!(self.counters.packets_sent, 0, "packets are on their way to ports");
         self.is_fed = false;
         self.ports.iter_mut().for_each(Port::is_plain);
     }
 
-    /// A packet of so many bytes is on its way to a port, where it comes at that time by a link.
+    /// Adds a packet of `size` bytes to the pending arrivals of a port, by a link.
     #[inline(always)]
     pub(super) fn feed(&mut self, link: LinkId, by: LinkId, number: u32, (at, size): (Instant, u16)) {
         match self.ports[link].expect(&mut self.store, number, by, (at, size)) {
@@ -100,7 +101,7 @@ impl Net {
         }
     }
 
-    /// What a switch's port has taken is on its way to the port that is next.
+    /// Adds a packet that a switch's port has accepted to the pending arrivals of the next port.
     #[inline(always)]
     pub(super) fn feed_on(&mut self, by: LinkId, number: u32, at: Instant) -> Fate {
         let packet = self.store.packet_mut(number);
@@ -111,8 +112,8 @@ impl Net {
         Fate::Queued
     }
 
-    /// An arrival at the end of a link is due: the packet leaves the link, and the next arrival is scheduled. False when it
-    /// turns out that nothing arrives yet.
+    /// Handles a due arrival at the end of a link: the packet leaves the link, and the next arrival is scheduled.
+    /// Returns false if nothing arrives yet.
     #[inline(always)]
     pub fn arrives(&mut self, arrival: &mut Upcoming) -> bool {
         let Upcoming { link, at, number, .. } = *arrival;
@@ -143,13 +144,13 @@ impl Net {
         false
     }
 
-    /// The event that has just come is none: what was to happen had happened before, or happens later.
+    /// Counts an event without effect: its action happened before, or happens later.
     pub fn nothing_happened(&mut self) {
         self.events_in_vain += 1;
     }
 
-    /// An arrival at the end of a link is due: lets in what has come to its port by now, as far as that matters. False when it
-    /// turns out that nothing arrives yet.
+    /// Handles a due arrival at the end of a link: enqueues the port's pending arrivals as far as they matter. Returns
+    /// false if nothing arrives yet.
     #[inline(always)]
     fn ripens(&mut self, arrival: &mut Upcoming) -> bool {
         let Upcoming { link, at, number, .. } = *arrival;
@@ -167,7 +168,7 @@ impl Net {
         port.first() == number && self.store.at(number).at == at || self.is_another(arrival)
     }
 
-    /// As [`ripens`](Net::ripens), when the port has just dropped a packet.
+    /// As [`ripens`](Net::ripens), after the port has dropped a packet.
     #[cold]
     #[inline(never)]
     fn ripens_without(&mut self, (at, number): (Instant, u32), arrival: &mut Upcoming) -> bool {
@@ -181,7 +182,7 @@ impl Net {
         self.is_another(arrival)
     }
 
-    /// The packet that was foreseen is not the one that arrives now, or not yet: others have overtaken it.
+    /// Handles an arrival that differs from the predicted one: other packets have overtaken it, or it is later.
     #[cold]
     #[inline(never)]
     fn is_another(&mut self, arrival: &mut Upcoming) -> bool {
@@ -194,7 +195,7 @@ impl Net {
         true
     }
 
-    /// What has come to ports by now, with all that comes at this instant, is let in.
+    /// Enqueues the arrivals of all ports up to and including this instant.
     pub fn let_all_in(&mut self) {
         for link in (0..self.ports.len()).map(LinkId::from_index) {
             let now = self.now_at(link);
@@ -205,11 +206,11 @@ impl Net {
         }
     }
 
-    /// What has come to the port to a host before what happens there now is let in.
+    /// Enqueues the arrivals of the port to a host that precede the current event there.
     pub(super) fn let_in_at(&mut self, host: HostId) {
         // The only link to a host has its number.
         let (link, now) = (LinkId(host.0), self.now);
-        // Notices come before all else of their instant.
+        // Control messages precede all else of their instant.
         let at = if self.noticing { now.earlier_by(Span(1)) } else { now };
         while self.ports[link].expects_at() <= at {
             let Some((at, number)) = self.ports[link].take_expected_before(&self.store, now, link) else { return };
@@ -217,7 +218,7 @@ impl Net {
         }
     }
 
-    /// A packet has come to a port at that time.
+    /// Enqueues a packet that arrived at a port at `at`.
     fn let_in(&mut self, link: LinkId, number: u32, at: Instant) {
         self.hops_let_in += 1;
         let port = &mut self.ports[link];
@@ -227,7 +228,7 @@ impl Net {
         }
     }
 
-    /// A packet that has come to a port at that time was dropped.
+    /// Accounts for a packet that arrived at a port at `at` and was dropped.
     #[cold]
     fn not_let_in(&mut self, link: LinkId, number: u32, at: Instant) {
         let mut packet = Packet::BLANK;
@@ -240,13 +241,13 @@ impl Net {
         }
     }
 
-    /// How many packets are on their way to ports that are fed.
+    /// Returns the number of pending arrivals of all ports.
     pub(super) fn on_their_way(&self) -> usize {
         self.ports.iter().map(|port| port.on_their_way(&self.store)).sum()
     }
 }
 
-/// Notes with what a packet carries beside its header, if it does, how long it waits at a port.
+/// Records a packet's wait at a port in its extension, if it has one.
 #[inline(always)]
 pub(super) fn note_wait(extensions: &mut Extensions, store: &Store, port: &Port, at: Instant, number: u32) {
     let packet = &store.at(number).packet;
@@ -270,7 +271,7 @@ mod tests {
     use crate::port::level::Level;
     use units::{Amount, ConnectionId, MessageId, Rate};
 
-    /// Who feeds whom: of each link's port, whether it is fed, and whether it feeds.
+    /// Returns for each port whether it defers enqueueing, and whether it sends to a port that does.
     fn fed(net: &mut Net) -> Vec<(bool, bool)> {
         net.feed_ports(Bytes(1500));
         net.ports.iter().map(|port| (port.pool == Port::FED, port.pool == Port::FEEDS)).collect()
@@ -301,7 +302,7 @@ mod tests {
                 net.ports[link].pool = 0;
                 net.pools.push(Pool::new(Amount::Packets(12), 1.0));
             },
-            // A packet that is alone might be marked here, or dropped.
+            // Here a packet that is alone might be marked or dropped.
             |net, link| limit(net, link, Level::INFINITE, Level { value: 0, in_bytes: false }),
             |net, link| limit(net, link, Level { value: 1000, in_bytes: true }, Level::INFINITE),
         ];
@@ -316,8 +317,8 @@ mod tests {
         }
     }
 
-    /// Five hosts send full packets to a sixth, which come to its port together, first after 32 us, then every 12 us. One
-    /// leaves each time and ten may wait: of the third five two are dropped, of all others four.
+    /// Five hosts send full packets to a sixth. The packets arrive at its port together, first after 32 us, then every
+    /// 12 us. One departs each time and ten may be queued: of the third five two are dropped, of all others four.
     #[test]
     fn a_receiver_knows_what_was_dropped_at_its_port_by_now() {
         let mut net = star(6, 1, Some(Span::ZERO), ["fifo", "fifo"]);

@@ -1,4 +1,4 @@
-//! How much may wait at hosts' ports, and when a sender that waits has room there.
+//! Limits on the queues of hosts' ports, and the times at which a waiting sender has room there.
 
 use units::{Amount, Bytes, Instant, LinkId, Span};
 
@@ -10,18 +10,18 @@ use crate::network::HostQueue;
 #[derive(Clone, Copy)]
 pub(super) struct HostPorts {
     queue: HostQueue,
-    /// The wire bytes that may be there before the largest packet joins them.
+    /// The largest wire bytes queued before the largest packet is added.
     before_one_more: Bytes,
 }
 
 impl HostPorts {
-    /// Ports that take all that is sent.
+    /// Ports that accept all packets.
     pub(super) const UNLIMITED: HostPorts = HostPorts { queue: HostQueue::Unlimited, before_one_more: Bytes(u64::MAX) };
 }
 
 impl Net {
-    /// Bounds the hosts' queues as the scenario says, where no packet has more bytes than `largest` without its frame. Called
-    /// before anything is sent.
+    /// Bounds the hosts' queues as the scenario requires, before anything is sent. No packet may have more bytes than
+    /// `largest` without its frame.
     pub fn bound_hosts(&mut self, queue: HostQueue, largest: Bytes) {
         let limit = match queue {
             HostQueue::Unlimited => return,
@@ -47,23 +47,23 @@ impl Net {
         self.host_ports.queue != HostQueue::Unlimited
     }
 
-    /// Returns whether the port at which a path begins takes a packet now from a sender that does not wait for its turn.
+    /// Returns whether the first port of a route accepts a packet now from a sender outside its turn.
     #[inline(always)]
     pub fn has_room(&self, path: u32) -> bool {
         self.ports[self.router.link(path)].has_room(self.now)
     }
 
-    /// Returns whether the port at which a path begins takes a packet now from an end whose turn it is.
+    /// Returns whether the first port of a route accepts a packet now from an end whose turn it is.
     pub fn has_room_in_turn(&self, path: u32) -> bool {
         self.room_at(path) <= self.now
     }
 
-    /// Returns whether a sender may fill the queue in its turn, or sends one packet.
+    /// Returns whether a sender may fill the queue in its turn, rather than send one packet.
     pub fn fills_in_a_turn(&self) -> bool {
         matches!(self.host_ports.queue, HostQueue::Fifo(_))
     }
 
-    /// Returns when the port at which a path begins takes a packet of a sender that waits there, if nothing else is sent.
+    /// Returns when the first port of a route accepts a packet of a sender that waits there, if nothing else is sent.
     pub fn room_for(&self, path: u32, waiter: Waiter) -> Instant {
         match waiter {
             Waiter::End(_) => self.room_at(path),
@@ -76,20 +76,20 @@ impl Net {
         self.ports[link].idle_at().earlier_by(self.room(link))
     }
 
-    /// Makes all that send by the port at which a path begins wait for their turn.
+    /// Makes all senders at the first port of a route wait for their turn.
     pub fn close_host_port(&mut self, path: u32) {
         let link = self.router.link(path);
         self.ports[link].close();
     }
 
-    /// Lets all send by the port at which a path begins while it has room.
+    /// Lets all senders at the first port of a route send while it has room.
     pub fn open_host_port(&mut self, path: u32) {
         let link = self.router.link(path);
         let room = self.room(link);
         self.ports[link].open(room);
     }
 
-    /// Returns how long the port's backlog may take when one more packet joins it.
+    /// Returns the limit on the port's backlog, in time, before one more packet is added.
     fn room(&self, link: LinkId) -> Span {
         self.graph.links[link.index()].rate.transmission().of(self.host_ports.before_one_more)
     }

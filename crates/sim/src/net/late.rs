@@ -1,9 +1,9 @@
-//! Drops that become known late.
+//! Deferred drop accounting.
 //!
-//! What is dropped at a receiver's port counts for the message that is arriving then. A port that goes by a clock behind that
-//! of its host ([`Partition`](crate::topology::Partition)) comes to drop a packet when the host is later already: the message
-//! may have arrived since, and its connection may be closed. So what was booked is remembered until all drops before it are
-//! known.
+//! A packet dropped at a receiver's port counts for the message that is arriving then. But the clock of a port may be
+//! behind that of its host ([`Partition`](crate::topology::Partition)). The port then drops a packet when the host's
+//! time is already later: the message may have arrived since, and its connection may be closed. So recorded messages
+//! are remembered until all drops before them are known.
 
 use std::collections::VecDeque;
 
@@ -14,16 +14,16 @@ use super::Net;
 use crate::event;
 use crate::topology::Clock;
 
-/// What is known late, at receivers' ports whose clocks are behind.
+/// Deferred drop accounting at receivers' ports whose clocks are behind.
 #[derive(Default)]
 pub struct LateDrops {
-    /// What was booked, the earliest first.
+    /// The recorded messages, the earliest first.
     booked: VecDeque<Booking>,
-    /// Wire bytes that were dropped before something was booked on a message.
+    /// Wire bytes that were dropped before a message was recorded and became known later.
     dropped: Vec<(MessageId, Bytes)>,
 }
 
-/// Until then, what was dropped of a connection counts for this message, if it does not for one that was booked before.
+/// A recorded message. Drops of its connection until then count for it, unless they count for one recorded before.
 struct Booking {
     /// The time, and the rank at it.
     until: (Instant, u64),
@@ -32,15 +32,15 @@ struct Booking {
     message: MessageId,
 }
 
-/// When something comes by a link: its time, and its rank at it.
+/// Returns the time and the rank of an arrival by a link.
 fn arrival(at: Instant, by: LinkId) -> (Instant, u64) {
     let (at, rank, _) = event::arrival(at, by);
     (Instant(at), rank)
 }
 
 impl Net {
-    /// A message is about to be booked that arrives at a host by a connection, by number and generation: what was dropped at the
-    /// host's port before the packet or the notice that has just come is known now, or will be booked on it.
+    /// Prepares to record a message that arrives at a host by a connection, given by id and generation. Drops at the
+    /// host's port before the current packet or control message are known now, or will be counted for it later.
     pub fn know_drops(&mut self, host: HostId, connection: (ConnectionId, u16), message: MessageId) {
         let (now, noticing) = (self.now, self.noticing);
         // The only link to a host has its number.
@@ -54,20 +54,21 @@ impl Net {
             self.let_in_at(host);
             self.late().and_then(|late| late.booked.pop_front());
         }
-        // Notices come before all else.
+        // Control messages precede all else.
         let until = if noticing { (now, 0) } else { arrival(now, port) };
         if let Some(late) = self.late() {
             late.booked.push_back(Booking { until, host, connection, message });
         }
     }
 
-    /// A packet was dropped at a port when that showed this time. Whether it counts for a message that was booked since.
+    /// Returns whether a packet that was dropped at a port, at a time that the port showed, counts for a message
+    /// recorded since.
     pub(super) fn is_known_late(&mut self, port: LinkId, at: Instant, packet: &Packet) -> bool {
         let clock = self.clock(port);
         if clock == Clock::HOSTS || packet.payload == 0 || !self.ports[port].place.to_host() {
             return false;
         }
-        // Its route is that from the end of the port's link on.
+        // Its route already starts at the end of the port's link.
         let at = arrival(clock.time(at), self.router.link(packet.route - 2));
         let Some(LateDrops { booked, dropped }) = self.late() else { return false };
         let connection = (packet.connection, packet.generation);
@@ -75,8 +76,8 @@ impl Net {
         found.inspect(|found| dropped.push((found.message, packet.size.into()))).is_some()
     }
 
-    /// Everything up to now has been let in: takes wire bytes that were dropped before something was booked on a message, and
-    /// forgets what was booked.
+    /// Takes the wire bytes that were dropped before a message was recorded, and clears the recorded messages. All
+    /// arrivals up to now must be enqueued.
     pub fn take_known_late(&mut self) -> Vec<(MessageId, Bytes)> {
         self.late().map(std::mem::take).unwrap_or_default().dropped
     }
@@ -95,9 +96,9 @@ mod tests {
     use std::sync::Arc;
     use units::Span;
 
-    /// Five hosts send full packets to a sixth at their leaf, which come to its port together, first after 32 us, then every
-    /// 12 us. One leaves each time and ten may wait: of the third five two are dropped, of all others four. The port is
-    /// 20 us behind.
+    /// Five hosts send full packets to a sixth at their leaf. The packets arrive at its port together, first after 32
+    /// us, then every 12 us. One departs each time and ten may be queued: of the third five two are dropped, of all
+    /// others four. The port's clock is 20 us behind.
     #[test]
     fn what_is_dropped_counts_for_the_message_that_was_arriving_then() {
         let mut net = leaves(2, 12, 1, Some(Span::ZERO), ["fifo", "fifo"]);
@@ -115,7 +116,7 @@ mod tests {
         for (micros, noticing, message) in [
             (56, true, 0),
             (57, false, 1),
-            // Notices come before packets of the same instant.
+            // Control messages precede packets of the same instant.
             (80, true, 2),
             (81, false, 3),
             (99, false, 4),
@@ -125,7 +126,7 @@ mod tests {
             *booked.entry(message).or_default() += net.take_dropped_at_receiver(connection).0 / 1500;
         }
         assert!(booked.values().all(|dropped| *dropped == 0), "{booked:?}: nothing is known at once");
-        // Of what was booked by 57 us all is known 20 us later.
+        // All drops of messages recorded by 57 us are known 20 us later.
         assert_eq!(net.late().map(|late| late.booked.len()), Some(3));
         net.now = Instant::from_micros(150);
         net.let_all_in();
@@ -133,7 +134,7 @@ mod tests {
             *booked.entry(message.0).or_default() += dropped.0 / 1500;
         }
         assert_eq!(booked, BTreeMap::from([(0, 0), (1, 2), (2, 4), (3, 4), (4, 4)]));
-        // Those at 104, 116, 128 and 140 us are for whatever is booked next.
+        // Drops at 104, 116, 128 and 140 us are for the message recorded next.
         assert_eq!(net.take_dropped_at_receiver(connection), Bytes(16 * 1500));
         assert!(net.take_known_late().is_empty());
     }

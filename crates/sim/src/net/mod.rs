@@ -1,4 +1,4 @@
-//! The network: ports joined by links, shared buffers, paths, and the packets in them.
+//! The network: ports joined by links, shared buffers, routes, and the packets in flight.
 
 mod agents;
 mod ahead;
@@ -38,52 +38,52 @@ use part::Part;
 use pool::Pool;
 use route::Router;
 
-/// The network with everything that is in it.
+/// The network and everything in it.
 pub struct Net {
-    /// The present.
+    /// Current time of the simulation.
     pub now: Instant,
-    /// What is to come.
+    /// All events that are pending.
     pub events: EventQueue,
-    /// Totals.
+    /// Totals of the run.
     pub counters: Counters,
-    /// Nodes and links; links sorted by the node they lead to, and ports numbered like them.
+    /// Nodes and links; links are sorted by the node at their end, and ports have the same index.
     pub graph: Graph,
     ports: Table<LinkId, Port>,
-    /// Whether ports are [fed](Net::feeds).
+    /// Some ports [defer enqueueing](Net::feeds).
     is_fed: bool,
-    /// Packets that were let in at ports that are fed: hops without an event.
+    /// Packets enqueued from pending arrivals: hops without an event.
     hops_let_in: u64,
-    /// Events at which nothing happened: others had overtaken what they were for.
+    /// Events without effect, because other events had overtaken them.
     events_in_vain: u64,
-    /// A notice is what happens now, and no arrival of a packet.
+    /// The current event is a control message, not the arrival of a packet.
     pub noticing: bool,
-    /// The packets that they hold.
+    /// The packets that all ports hold.
     store: Store,
-    /// For how long each port had sent when the warm-up ended.
+    /// Time that each port had spent sending by the end of the warm-up.
     sent_before: Table<LinkId, Span>,
     pools: Vec<Pool>,
     router: Router,
     extensions: Extensions,
-    /// What families of transports keep at the ports.
+    /// The agents of transport families at the ports.
     pub agents: AtPorts,
-    /// Wire bytes that were dropped at their receivers' ports, by connection and generation.
+    /// Wire bytes dropped at their receivers' ports, by connection id and generation.
     dropped_at_receiver: BTreeMap<(ConnectionId, u16), Bytes>,
     frame_overhead: u16,
     host_ports: HostPorts,
     jitter: Jitter,
-    /// What goes wrong; none in nearly all runs.
+    /// The faults; none in nearly all runs.
     faults: Option<Box<Faults>>,
-    /// What is written down of packets; nothing in nearly all runs.
+    /// The packet log; none in nearly all runs.
     pub log: Option<Box<PacketLog>>,
-    /// What it knows of the others, when several threads have a part of a run each.
+    /// State shared with the other partitions, when several threads simulate a run.
     pub part: Option<Box<Part>>,
 }
 
 impl Net {
-    /// An empty network.
+    /// Returns an empty network.
     pub fn new(network: Network, seed: u64, service: Service) -> Net {
         let Network { mut graph, switch, frame_overhead, host_jitter, settings, .. } = network;
-        // Events at the same time go by link number: by the node that they happen at.
+        // Events at the same time are ordered by link index: by the node at which they happen.
         graph.links.sort_by_key(|link| (link.to, link.from));
         let hosts = graph.hosts;
         let longest_hop = graph.links.iter().map(|link| link.rate.transmission().of(Bytes(1600)) + link.delay).max();
@@ -109,7 +109,7 @@ impl Net {
             };
             let mut port = Port::new(spec.rate, spec.delay, place);
             let mut site = Site { rate: spec.rate, mark: Level::INFINITE };
-            // Nothing is ever marked at a host, nor where there is no limit.
+            // Nothing is ever marked at a host, nor at an unlimited port.
             let mut marking = &MARKERS[0];
             if !place.at_host() {
                 let node = (spec.from - hosts) as usize;
@@ -172,28 +172,28 @@ impl Net {
         }
     }
 
-    /// Puts the agents of these families at every port.
+    /// Installs the agents of these families at every port.
     pub fn station(&mut self, families: &[Agents]) {
         let rates = self.graph.links.iter().map(|link| link.rate);
         self.agents = AtPorts::new(families, self.frame_overhead.into(), rates);
     }
 
-    /// Whether each link leaves a switch, not a host.
+    /// Returns for each link whether it starts at a switch, not a host.
     pub fn leave_switches(&self) -> impl Iterator<Item = bool> {
         self.graph.links.iter().map(|link| link.from >= self.graph.hosts)
     }
 
-    /// Whether a path begins at a host.
+    /// Returns whether a route begins at a host.
     pub fn begins_at(&self, path: u32, host: HostId) -> bool {
         self.graph.links[self.router.link(path).index()].from == host.0
     }
 
-    /// When all that was sent by a path will have left its host: a NIC is first in, first out.
+    /// Returns when all packets sent by a route will have left their host: a NIC is first in, first out.
     pub fn nic_idle_at(&self, path: u32) -> Instant {
         self.ports[self.router.link(path)].idle_at()
     }
 
-    /// What has been counted, whether ports are fed or not: each hop as an event.
+    /// Returns the counts, the same with and without deferred enqueue: each hop counts as an event.
     pub fn counted(&self) -> Counters {
         let counters = self.counters;
         Counters {
@@ -203,7 +203,7 @@ impl Net {
         }
     }
 
-    /// The path of a flow, for [`send`](Net::send) and [`ideal`](Net::ideal).
+    /// Returns the route of a flow, for [`send`](Net::send) and [`ideal`](Net::ideal).
     pub fn path(&mut self, from: HostId, to: HostId, flow: Flow) -> u32 {
         let (position, is_new) = self.router.path(from, to, flow);
         if is_new && let Some(part) = &mut self.part {
@@ -212,24 +212,24 @@ impl Net {
         position
     }
 
-    /// Gives all paths away, one after the other, as link numbers: positions are what [`path`](Net::path) gave.
+    /// Takes the links of all routes, one after the other: positions are as returned by [`path`](Net::path).
     pub fn take_paths(&mut self) -> Vec<LinkId> {
         self.router.take_links()
     }
 
-    /// Puts a packet into its host's NIC queue; `packet.route` is the path that it takes. Compiled where packets are
-    /// made, so that they are written where they wait.
+    /// Puts a packet into its host's NIC queue; `packet.route` is its route. Inlined where packets are created, so that
+    /// they are written in place.
     #[inline(always)]
     pub fn send(&mut self, mut packet: Packet) {
         self.counters.packets_sent += 1;
         let link = self.router.link(packet.route);
         let pool = self.ports[link].pool;
         let next = packet.route + 1;
-        // What is fed to a port has the route from there on.
+        // The route of a pending arrival starts at its port.
         packet.route = next + u32::from(pool == Port::FEEDS);
         packet.size += self.frame_overhead;
         let (size, is_data) = (packet.size, packet.payload > 0);
-        // By its number from here on: were it handed on by reference, the compiler would write every packet elsewhere first.
+        // Use the slot from here on: with a reference, the compiler would write every packet elsewhere first.
         let number = self.store.put(packet);
         if pool > Port::FEEDS {
             return self.send_apart(link, number);
@@ -245,7 +245,7 @@ impl Net {
         }
     }
 
-    /// When what a host's port that is first in, first out sends now could be at the far end.
+    /// Returns when a packet sent now by a host's port that is first in, first out could be at the far end.
     #[inline(always)]
     fn launch(&mut self, link: LinkId, size: u16, is_data: bool) -> Instant {
         let (now, jitter) = (self.now, self.jitter);
@@ -263,7 +263,7 @@ impl Net {
         }
     }
 
-    /// As [`send`](Net::send), with more than its header.
+    /// As [`send`](Net::send), for a packet that carries more than its header.
     pub fn send_extended(&mut self, mut packet: Packet, mut extension: Extension) {
         let link = self.router.link(packet.route);
         if let Some(header) = &mut extension.header
@@ -277,19 +277,19 @@ impl Net {
         self.send(packet);
     }
 
-    /// Whether packets may meet faults: then [`arrive_through_faults`](Net::arrive_through_faults) takes them.
+    /// Returns whether the run has faults: then [`arrive_through_faults`](Net::arrive_through_faults) handles arrivals.
     #[inline]
     pub fn has_faults(&self) -> bool {
         self.faults.is_some()
     }
 
-    /// The link that a packet in the store takes next.
+    /// Returns the next link of a packet in the packet pool.
     #[inline]
     pub fn next_link(&self, number: u32) -> LinkId {
         self.router.link(self.store.at(number).packet.route)
     }
 
-    /// The packet of this number in the store, first in its line, has reached the end of `link`.
+    /// Removes the packet in slot `number`, the first in flight, which has reached the end of `link`.
     #[inline(always)]
     pub fn take(&mut self, link: LinkId, number: u32) {
         let port = &mut self.ports[link];
@@ -302,13 +302,13 @@ impl Net {
         self.counters.packet_hops += 1;
     }
 
-    /// Takes a packet out of the network, to where it is wanted.
+    /// Moves a packet from the network into `packet`.
     #[inline(always)]
     pub fn collect(&mut self, number: u32, packet: &mut Packet) {
         self.store.take(number, packet);
     }
 
-    /// Writes down the packet that is about to be taken from the end of `link`.
+    /// Logs the packet that is about to be taken from the end of `link`.
     #[cold]
     pub fn log_arrival(&mut self, link: LinkId) {
         let (Some(log), Some(packet)) = (&mut self.log, self.ports[link].packets(&self.store).next()) else { return };
@@ -316,13 +316,13 @@ impl Net {
         log.arrives(self.now, link, next, packet);
     }
 
-    /// Takes what an extended packet carries beside its header, once.
+    /// Takes the extension of an extended packet, once.
     pub fn take_extension(&mut self, packet: &Packet) -> Option<Extension> {
         packet.flags.has(Flags::EXTENDED).then(|| self.extensions.take(packet.wait_or_extension))
     }
 
-    /// Wire bytes of a connection, by number and generation, that were dropped at its receiver's port since the
-    /// last call. Those of earlier ones of that number are forgotten: nobody is left to whom they matter.
+    /// Returns the wire bytes of a connection, by id and generation, dropped at its receiver's port since the last
+    /// call. Bytes of earlier connections of that id are discarded: those connections are closed.
     pub fn take_dropped_at_receiver(&mut self, connection: (ConnectionId, u16)) -> Bytes {
         if self.dropped_at_receiver.is_empty() {
             return Bytes::ZERO;
@@ -336,7 +336,7 @@ impl Net {
         dropped
     }
 
-    /// Offers a packet that has reached a switch to the port that it is to leave by.
+    /// Offers a packet that has reached a switch to its next port.
     #[inline(always)]
     pub fn forward(&mut self, number: u32, link: LinkId) {
         let packet = &self.store.at(number).packet;
@@ -352,7 +352,7 @@ impl Net {
         }
     }
 
-    /// Apart, so that the two common fates are told from each other by a comparison.
+    /// Not inlined, so that one comparison distinguishes the two common fates.
     #[cold]
     #[inline(never)]
     fn not_kept(&mut self, link: LinkId, number: u32, fate: Fate) {
@@ -376,13 +376,13 @@ impl Net {
             Port::CHOOSES => self.offer_beside(link, number, false),
             pool => match self.pools.get_mut(pool as usize) {
                 Some(pool) => pool.offer(&mut self.store, self.now, number, link, &mut self.ports),
-                // A port whose link is down, or one that stands elsewhere, because its link is cut.
+                // A port whose link is down, or whose link is cut.
                 None => self.offer_apart(link, number, false),
             },
         }
     }
 
-    /// As [`offer`](Net::offer). The port's agents see a packet with a header that the port has accepted.
+    /// As [`offer`](Net::offer). The port's agents see an accepted packet that has a header.
     #[inline(never)]
     fn offer_extended(&mut self, link: LinkId, number: u32) -> Fate {
         let packet = self.store.at(number).packet;
@@ -413,7 +413,7 @@ impl Net {
         self.forget(link, packet);
     }
 
-    /// A packet has gone at the port that feeds `link`, or on the wire behind it.
+    /// Discards a packet lost at the port before `link`, or on its wire.
     fn forget(&mut self, link: LinkId, packet: &Packet) {
         if let Some(log) = &mut self.log {
             log.lost(self.now, link, packet);
@@ -425,11 +425,11 @@ impl Net {
         self.take_extension(packet);
     }
 
-    /// Lets all queues catch up with the present.
+    /// Brings all queues up to the present.
     pub fn settle(&mut self) {
         self.let_all_in();
         for pool in 0..self.pools.len() {
-            // They are of one switch, and none of them is fed.
+            // All ports of the buffer are of one switch, and none defers enqueueing.
             let now = self.pools[pool].members().first().map_or(self.now, |port| self.now_at(*port));
             self.pools[pool].settle(&self.store, now, &mut self.ports);
         }
@@ -442,7 +442,7 @@ impl Net {
         self.agents.settle(self.now);
     }
 
-    /// The warm-up ends.
+    /// Ends the warm-up of all ports.
     pub fn warmed_up(&mut self) {
         self.settle();
         self.sent_before = self.ports.entries().map(|(link, port)| port.sent_for(self.now_at(link))).collect();
@@ -450,17 +450,17 @@ impl Net {
         self.faults_warmed_up();
     }
 
-    /// All ports, numbered like the links; the ports of cut links stand elsewhere ([`port_of`](Net::port_of)).
+    /// Returns all ports, indexed by link; the ports of cut links have other indices ([`port_of`](Net::port_of)).
     pub fn ports(&self) -> &Table<LinkId, Port> {
         &self.ports
     }
 
-    /// Everything that waits at ports to hosts or travels behind them.
+    /// Returns all packets queued at ports to hosts or on their wires.
     pub fn packets_to_hosts(&self) -> impl Iterator<Item = &Packet> {
         self.ports.iter().filter(|port| port.place.to_host()).flat_map(|port| port.packets(&self.store))
     }
 
-    /// The share of the time since the warm-up in which a link has sent.
+    /// Returns the share of the time since the warm-up in which a link has sent.
     pub fn utilisation(&self, link: LinkId, warm_up: Instant) -> f64 {
         let watched_for = self.now.saturating_sub(warm_up);
         let port = self.port_of(link);
@@ -468,24 +468,24 @@ impl Net {
         if watched_for == Span::ZERO { 0.0 } else { (sent_for.as_secs_f64() / watched_for.as_secs_f64()).min(1.0) }
     }
 
-    /// The rate of the first link of a path.
+    /// Returns the rate of the first link of a route.
     pub fn first_rate(&self, path: u32) -> Rate {
         self.graph.links[self.router.link(path).index()].rate
     }
 
-    /// The rate of the link to a host.
+    /// Returns the rate of the link to a host.
     pub fn incoming_rate(&self, host: HostId) -> Rate {
-        // By what they lead to; each host has one.
+        // Sorted by their end; each host has one.
         let first = self.graph.links.partition_point(|link| link.to < host.0);
         self.graph.links[first].rate
     }
 
-    /// What each packet takes on every link beside its own bytes.
+    /// Returns the bytes that each packet takes on every link beside its own.
     pub fn frame_overhead(&self) -> Bytes {
         self.frame_overhead.into()
     }
 
-    /// How long light takes along a path; where flows may be sent another way, along the shortest there can be.
+    /// Returns the propagation delay of a route. If faults may reroute flows, it is the minimum over all routes.
     pub fn propagation(&mut self, path: u32, to: HostId) -> Span {
         let from = self.graph.links[self.router.link(path).index()].from;
         if let Some(least) = self.least_propagation(HostId(from), to) {
@@ -502,14 +502,14 @@ impl Net {
         delay
     }
 
-    /// How long `payload` in segments of `mss` with `header` take along a path of an empty
-    /// network: the last packet waits at each hop for its turn behind the others.
+    /// Returns the time that `payload`, in segments of `mss` with `header`, takes along a route of an empty network.
+    /// The last packet waits at each hop for the others.
     pub fn ideal(&self, path: u32, to: HostId, payload: Bytes, mss: u32, header: u32) -> Span {
         let overhead = Bytes::from(header) + Bytes::from(self.frame_overhead);
         let mss = Bytes::from(mss);
         let packets = payload.pieces(mss);
         let (full, last) = (mss + overhead, payload - mss * (packets - 1) + overhead);
-        // When the packet before the last, and the last, have left each hop and arrived at its end.
+        // Times at which the packet before the last, and the last, have left each hop and arrived at its end.
         let (mut first, mut slowest, mut last_at) = (Span::ZERO, Span::ZERO, Span::ZERO);
         for position in path.. {
             let spec = &self.graph.links[self.router.link(position).index()];
@@ -531,8 +531,8 @@ impl Net {
     }
 }
 
-/// The first packet of a port has reached the other end, and the port has not been looked at since the packet left its
-/// queue.
+/// Removes the first packet of a port from its queue: it has reached the other end, and the port was not examined since
+/// its transmission began.
 #[inline(never)]
 fn leaves_unseen(port: &mut Port, pools: &mut [Pool], store: &Store) {
     match pools.get_mut(port.pool as usize) {
@@ -541,29 +541,29 @@ fn leaves_unseen(port: &mut Port, pools: &mut [Pool], store: &Store) {
     }
 }
 
-/// What agents may know of a port.
+/// Returns the state of a port that agents see.
 fn state(now: Instant, port: &mut Port) -> PortState {
     PortState { now, sent_for: port.sent_for(now), waiting_bytes: Bytes(port.backlog(now)) }
 }
 
-/// A packet that has taken one more hop.
+/// Returns a packet that has taken one more hop.
 fn onwards(packet: &Packet) -> Packet {
     Packet { route: packet.route + 1, ..*packet }
 }
 
-/// How much later than it could a data packet reaches the first switch: what makes up for hosts with perfect clocks.
-/// (ACKs are short, and no two senders' ACKs compete for the place that one of them has just left.)
+/// Random delay of data packets on their way to the first switch, which replaces the imperfect clocks of real hosts.
+/// (ACKs are short, and no two senders' ACKs compete for the room that one of them has just freed.)
 #[derive(Clone, Copy)]
 struct Jitter {
-    /// All bits set where a packet is late by up to its own transmission, else none.
+    /// All bits set if a packet's delay is up to its own transmission time, else none.
     own: u64,
-    /// Else by up to this.
+    /// Else the maximum delay.
     longest: Span,
     salt: u64,
 }
 
 impl Jitter {
-    /// By up to `longest`; none: by up to the packet's own transmission.
+    /// Returns delays of up to `longest`; with `None`, of up to the packet's own transmission time.
     fn new(longest: Option<Span>, seed: u64) -> Jitter {
         Jitter {
             own: if longest.is_none() { u64::MAX } else { 0 },
@@ -572,8 +572,8 @@ impl Jitter {
         }
     }
 
-    /// A function of time and link alone: what else a run sends changes no draw. One multiplication mixes (as in
-    /// wyhash), another scales.
+    /// Returns a delay as a function of time and link alone, independent of all other packets. One multiplication mixes
+    /// (as in wyhash), another scales.
     #[inline(always)]
     fn draw(self, now: Instant, link: LinkId, transmission: Span) -> Span {
         let longest = (transmission.0 & self.own) + self.longest.0;
@@ -583,7 +583,7 @@ impl Jitter {
     }
 }
 
-/// Where extensions wait while their packets travel.
+/// The extensions of packets in flight.
 #[derive(Default)]
 struct Extensions {
     slots: Vec<Option<Extension>>,
@@ -619,12 +619,12 @@ mod tests {
     use crate::port::queue;
     use units::{Amount, Marks, Rate, Value, Values};
 
-    /// Hosts and a switch at 1 Gbps, 20 us away, whose ports hold ten packets and mark above three.
+    /// Returns hosts and a switch at 1 Gbps, 20 us away, whose ports hold ten packets and mark above three.
     pub(super) fn star(hosts: u32, seed: u64, host_jitter: Option<Span>, ordering: [&str; 2]) -> Net {
         leaves(1, hosts, seed, host_jitter, ordering)
     }
 
-    /// As [`star`]; of several leaves each has as many hosts, one behind the other, and is joined to one more switch.
+    /// As [`star`]; several leaves have as many hosts each, in order, and are connected to one more switch.
     pub(super) fn leaves(leaves: u32, hosts: u32, seed: u64, host_jitter: Option<Span>, ordering: [&str; 2]) -> Net {
         let (rate, delay) = (Rate::from_gbps(1), Span::from_micros(20));
         let mut graph = Graph::new("test", hosts);
@@ -660,7 +660,7 @@ mod tests {
         star(2, seed, host_jitter, ["fifo", "fifo"])
     }
 
-    /// What arrives at hosts, in order, with the times.
+    /// Returns the arrivals at hosts, in order, with the times.
     fn drain(net: &mut Net) -> Vec<(Instant, Packet)> {
         let mut arrived = Vec::new();
         while let Some((at, event)) = net.events.pop(Instant::MAX) {
@@ -685,7 +685,7 @@ mod tests {
         arrived
     }
 
-    /// 1500 B from one host to another.
+    /// Returns 1500 B from one host to another.
     pub(super) fn full(net: &mut Net, (from, to): (u32, u32), seq: u64) -> Packet {
         let route = net.path(HostId(from), HostId(to), Flow::of_pair(HostId(from), HostId(to)));
         Packet { route, ..Packet::data(seq, 1460, 40, Instant::ZERO, Flags::ECT) }
@@ -701,7 +701,7 @@ mod tests {
             }
             let arrived = drain(&mut net);
             assert_eq!(arrived.iter().map(|(_, packet)| packet.seq).collect::<Vec<_>>(), order);
-            // 12 us to send and 20 us to travel, twice; then one every 12 us.
+            // 12 us to send and 20 us to propagate, twice; then one every 12 us.
             let times: Vec<Instant> = arrived.iter().map(|&(at, _)| at).collect();
             assert_eq!(times, [64, 76, 88, 100].map(Instant::from_micros), "{hosts}");
             let nic = net.ports.iter().find(|port| port.place == Place::HostToSwitch && port.packets > 0);
@@ -709,7 +709,7 @@ mod tests {
         }
     }
 
-    /// As behind ns-2's `overhead_`: what an ACK lets go keeps its distances.
+    /// As with ns-2's `overhead_`: packets released by one ACK keep their distances.
     #[test]
     fn what_a_host_is_given_at_one_instant_is_late_alike() {
         let mut net = net(1, None);
@@ -718,7 +718,7 @@ mod tests {
             net.send(packet);
         }
         let times: Vec<Instant> = drain(&mut net).iter().map(|&(at, _)| at).collect();
-        // 12 us to send and 20 us to travel, twice, and what they are late; then one every 12 us.
+        // 12 us to send and 20 us to propagate, twice, plus the delay; then one every 12 us.
         let first = Instant::from_micros(64);
         assert!(times[0] > first && times[0] < first + Span::from_micros(12), "{}", times[0]);
         assert!(times.windows(2).all(|pair| pair[1] - pair[0] == Span::from_micros(12)), "{times:?}");
@@ -746,7 +746,7 @@ mod tests {
             };
             net.now = at;
             if link == nic {
-                // Without jitter it would be there 12 us after the one before.
+                // Without jitter it would arrive 12 us after the one before.
                 let exact = Instant::from_micros(12 * number + 20);
                 assert!(at >= exact.max(last) && at < exact + Span::from_micros(12), "{at} for {exact}");
                 late += u32::from(at > exact);
@@ -777,7 +777,7 @@ mod tests {
                     net.take_extension(packet).map_or(packet.wait_or_extension, |extension| extension.wait)
                 })
                 .collect();
-            // The second pair, 12 us later, finds one in transmission and none, then one waiting.
+            // The second pair, 12 us later, finds one in transmission and an empty queue, then one queued.
             assert_eq!(waits, [0, 12, 12, 24].map(|micros: u32| micros * 1_000_000 / 1024), "{discipline}");
         }
     }
@@ -800,7 +800,7 @@ mod tests {
         assert_eq!(drain(&mut net).len(), 3);
     }
 
-    /// With the queue and the marker beside it, a port does what it does by itself.
+    /// With its queue and marker in the cold state, a port behaves as with the built-in ones.
     #[test]
     fn first_in_first_out_beside_the_port_is_the_same_as_within() {
         for (seed, sharing) in [(1, false), (2, false), (3, true)] {
@@ -846,8 +846,8 @@ mod tests {
         }
     }
 
-    /// A phantom queue drains at half of the port's rate and marks above 3000 B (HULL 3.1): one packet every 12 us
-    /// fills it by 750 B each, while none ever waits.
+    /// A phantom queue drains at half of the port's rate and marks above 3000 B (HULL 3.1). One packet every 12 us
+    /// fills it by 750 B each, while the queue stays empty.
     #[test]
     fn a_marker_that_sees_departures_marks_where_nothing_waits() {
         struct Phantom {
@@ -889,7 +889,7 @@ mod tests {
             generation,
             ..Packet::data(0, 1460, 40, Instant::ZERO, Flags::NONE)
         };
-        // One of a connection that was closed, two of that which has its number now, one of another.
+        // One packet of a closed connection, two of the connection that has its id now, one of another.
         for (number, generation) in [(7, 0), (7, 2), (7, 2), (8, 2)] {
             net.dropped(to_host, &packet(number, generation));
         }
@@ -903,8 +903,8 @@ mod tests {
         assert_eq!(net.take_dropped_at_receiver((ConnectionId(8), 2)), Bytes(1500));
     }
 
-    /// The hosts are two links of 20 us apart. A way that is known is as long as it is; one that may be left for another
-    /// is counted at the shortest delay of any link, here 5 us, and no host learns anything of another sooner.
+    /// The hosts are two links of 20 us apart. The delay of a fixed route is the sum of its links. A route that may
+    /// change counts at the shortest delay of any link, here 5 us; no host learns of another sooner.
     #[test]
     fn light_takes_the_shortest_way_there_can_be_where_links_go_down() {
         let effects = [(None, 40), (Some(Effect::Unmarked), 40), (Some(Effect::Down { reroute: Span::ZERO }), 10)];
@@ -919,7 +919,7 @@ mod tests {
         }
     }
 
-    /// Evenly between nothing and the packet's own time, or what the scenario says, by seed, link and time.
+    /// Uniform between zero and the packet's own transmission time, or the scenario's value, by seed, link and time.
     #[test]
     fn packets_are_late_by_up_to_their_own_transmission() {
         let own = net(1, None).jitter;

@@ -1,8 +1,9 @@
-//! The network of one thread, when several simulate a run together.
+//! The network of one thread, when several threads simulate a run.
 //!
-//! Each has all of it, and uses the hosts and ports of its part. A cut link has two halves: its port, which decides when
-//! a packet will arrive, and the wire's end, where it does; the halves of one link may be in several parts. What a port
-//! sends goes at once to the end that belongs to the next port on its way: here, or to another thread ([`Outgoing`]).
+//! Each thread has a copy of all of it, and uses the hosts and ports of its partition. A cut link has two halves: its
+//! port, which decides when a packet will arrive, and the wire's end, where it arrives. The halves of one link may be
+//! in several partitions. A packet sent by a port is passed at once to the wire's end that belongs to its next port:
+//! here, or in another thread ([`Outgoing`]).
 
 use std::sync::Arc;
 use std::vec::Drain;
@@ -21,39 +22,39 @@ use crate::port::store::Slot;
 use crate::port::{Choice, Fate, Port};
 use crate::topology::{Clock, Partition};
 
-/// What a network knows of the others.
+/// The partition of one thread, and its channels to the others.
 pub struct Part {
     pub(super) number: u32,
     pub(super) partition: Arc<Partition>,
-    /// Where the port of each link stands: those of cut links behind all others, for the ends of their wires have their
-    /// places.
+    /// The index of each link's port. The ports of cut links are behind all others, because the ends of their wires
+    /// have the links' indices.
     places: Table<LinkId, LinkId>,
-    /// Where these ports begin, and the links that they feed.
+    /// Index of the first such port, and the cut links of these ports.
     first: usize,
     own: Vec<LinkId>,
-    /// What goes to each part.
+    /// The channel to each partition.
     outgoing: Vec<Outgoing>,
-    /// When the first of that arrives.
+    /// Time of the first arrival among outgoing packets.
     earliest: Instant,
-    /// Packets that have left for other parts, less those that have come from there.
+    /// Packets sent to other partitions, less packets received from them.
     left: u64,
-    /// Events that every part has, for each takes the same.
+    /// Events counted by every partition, because each executes the same.
     pub everywhere: u64,
-    /// By port: its clock; empty where all go by that of the hosts.
+    /// Clock of each port; empty where all have that of the hosts.
     pub(super) clocks: Table<LinkId, Clock>,
     pub(super) windows: Windows,
     pub(super) late: LateDrops,
-    /// Messages that have arrived or were given up since this was last taken, once that decides when the run ends.
+    /// Messages that have arrived or were aborted since this was last taken; only when they decide the end of the run.
     pub decided: Option<Vec<MessageId>>,
 }
 
 /// A packet that will arrive at the end of a link.
 pub struct Coming {
-    /// When.
+    /// Time of the arrival.
     pub at: Instant,
-    /// Of which.
+    /// Link at whose end it arrives.
     pub link: LinkId,
-    /// What.
+    /// The packet that arrives.
     pub packet: Packet,
 }
 
@@ -69,16 +70,16 @@ impl Coming {
     }
 }
 
-/// What comes from another part.
+/// An item received from another partition.
 pub enum Comes {
     /// A packet, which may be extended.
     Packet(Coming),
-    /// What the receiving host of a connection will learn, and when.
+    /// A control message for the receiving host of a connection, and its time.
     Notice(Instant, ConnectionId, Notice),
 }
 
 impl Comes {
-    /// What words stand for.
+    /// Decodes an item from words.
     #[inline(always)]
     pub fn from_words(words: Words) -> Comes {
         if Notice::is_in(&words) {
@@ -89,27 +90,27 @@ impl Comes {
     }
 }
 
-/// What goes to another part.
+/// The channel to another partition.
 ///
-/// Nearly all goes by a [`Ring`], where both parts are simulated at once. What does not fit there, and all where there is no
-/// ring, goes by [`Mail`].
+/// Nearly all items are sent by a [`Ring`], if both partitions are simulated at once. Items for which it has no room,
+/// and all if there is no ring, are sent by [`Mail`].
 #[derive(Default)]
 pub struct Outgoing {
     ring: Option<Sender>,
-    /// Nothing goes by the ring, for it might overtake what is in the mail.
+    /// Suspends the ring, because its items might overtake the mail.
     apart: bool,
     mail: Mail,
 }
 
 impl Outgoing {
-    /// From now on there is a ring, into which nothing has been put yet; or none any more.
+    /// Sets or removes the ring, which must be empty.
     pub fn goes_by(&mut self, ring: Option<Arc<Ring>>) {
         debug_assert!(self.mail.is_empty(), "it has been taken");
         self.ring = ring.map(Sender::of);
         self.apart = false;
     }
 
-    /// Something is to go, behind what was put here before.
+    /// Sends an item, behind all items sent before.
     #[inline(always)]
     pub fn put(&mut self, words: &Words) {
         if self.apart || !self.ring.as_mut().is_some_and(|ring| ring.put(words)) {
@@ -117,7 +118,7 @@ impl Outgoing {
         }
     }
 
-    /// Packets may take a new path from now on.
+    /// Publishes the links of a new route.
     pub fn tell(&mut self, position: u32, path: &[LinkId]) {
         self.mail.paths.extend((position..).zip(path.iter().copied()));
     }
@@ -128,7 +129,7 @@ impl Outgoing {
         self.mail.words.push(*words);
     }
 
-    /// What goes by the ring is sent.
+    /// Makes the items in the ring visible to the receiver.
     #[inline(always)]
     pub fn send(&self) {
         if let Some(ring) = &self.ring {
@@ -136,80 +137,81 @@ impl Outgoing {
         }
     }
 
-    /// Whether something goes by mail, or has gone by it of late.
+    /// Returns whether items are in the mail, or were so until recently.
     #[inline(always)]
     pub fn is_apart(&self) -> bool {
         self.apart || !self.mail.is_empty()
     }
 
-    /// The mail; `taken`: whether what went by it before was taken.
+    /// Returns the mail; `taken`: its previous items were taken.
     pub fn mail(&mut self, taken: bool) -> &mut Mail {
         self.apart &= !(taken && self.mail.words.is_empty());
         &mut self.mail
     }
 }
 
-/// What goes from one part to another but by a ring.
+/// The mailbox from one partition to another, for everything not sent by a ring.
 #[derive(Default)]
 pub struct Mail {
-    /// Paths that packets may take from now on: links, with their positions.
+    /// New routes: links, with their positions.
     paths: Vec<(u32, LinkId)>,
-    /// Packets that will arrive at the ends of links, those of a link in order; and notices, those of a connection in order.
+    /// Packets that will arrive at the ends of links, in order for each link; and control messages, in order for each
+    /// connection.
     words: Vec<Words>,
-    /// What those of the packets carry that are extended, in the same order.
+    /// The extensions of extended packets, in the same order.
     extensions: Vec<Extension>,
 }
 
 impl Mail {
-    /// Whether there is none.
+    /// Returns whether the mailbox is empty.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.words.is_empty() && self.paths.is_empty()
     }
 
-    /// What comes later goes behind.
+    /// Appends later mail to this.
     pub fn append(&mut self, later: &mut Mail) {
         self.paths.append(&mut later.paths);
         self.words.append(&mut later.words);
         self.extensions.append(&mut later.extensions);
     }
 
-    /// All that is there, to be taken out.
+    /// Drains all contents of the mailbox.
     pub fn open(&mut self) -> Opened<'_> {
         let Mail { paths, words, extensions } = self;
         Opened { paths: paths.drain(..), words: words.drain(..), extensions: extensions.drain(..) }
     }
 }
 
-/// What is taken out of [`Mail`].
+/// The contents of a drained [`Mail`].
 pub struct Opened<'mail> {
-    /// Links of new paths, with their positions.
+    /// Links of new routes, with their positions.
     pub paths: Drain<'mail, (u32, LinkId)>,
-    /// Packets and notices.
+    /// Packets and control messages.
     pub words: Drain<'mail, Words>,
-    /// What extended packets carry.
+    /// The extensions of extended packets.
     pub extensions: Drain<'mail, Extension>,
 }
 
 impl Part {
-    /// Who has what.
+    /// Returns the assignment of hosts and ports to partitions.
     pub fn partition(&self) -> &Arc<Partition> {
         &self.partition
     }
-    /// Whether a host is here.
+    /// Returns whether a host is in this partition.
     pub fn has(&self, host: HostId) -> bool {
         self.partition.of_host[host] == self.number
     }
-    /// When the first of what is outgoing arrives.
+    /// Returns the time of the first arrival among outgoing items.
     pub fn earliest(&self) -> Instant {
         self.earliest
     }
-    /// What goes to each part. It is to be taken.
+    /// Returns the channels to all partitions, whose items are to be taken.
     pub fn take_outgoing(&mut self) -> &mut [Outgoing] {
         self.earliest = Instant::MAX;
         &mut self.outgoing
     }
-    /// A notice goes to a host, if that is elsewhere.
+    /// Sends a control message to a host, if that is in another partition. Returns whether it is.
     pub fn notify(&mut self, to: HostId, at: Instant, id: ConnectionId, notice: Notice) -> bool {
         let elsewhere = !self.has(to);
         if elsewhere {
@@ -218,7 +220,7 @@ impl Part {
         }
         elsewhere
     }
-    /// Packets may take a new path from now on.
+    /// Publishes the links of a new route to all other partitions.
     pub fn tell(&mut self, position: u32, path: &[LinkId]) {
         let others = self.outgoing.iter_mut().zip(0..).filter(|(_, part)| *part != self.number);
         others.for_each(|(to, _)| to.tell(position, path));
@@ -226,7 +228,7 @@ impl Part {
 }
 
 impl Net {
-    /// Becomes one part of several.
+    /// Sets up this network as one partition of several.
     pub fn becomes(&mut self, partition: Arc<Partition>, number: u32) {
         let is_level = partition.is_level();
         assert!(is_level || self.feeds_hosts(), "only what is fed may be behind");
@@ -234,7 +236,7 @@ impl Net {
         let first = self.ports.len();
         let mut own = Vec::new();
         let mut places: Table<LinkId, LinkId> = (0..first).map(LinkId::from_index).collect();
-        // Windows know no difference between cut links and others.
+        // Epochs make no difference between cut links and others.
         for &link in partition.cut.iter().filter(|_| is_level) {
             let spec = &self.graph.links[link.index()];
             let end = Port::new(spec.rate, spec.delay, self.ports[link].place);
@@ -273,23 +275,23 @@ impl Net {
         }
     }
 
-    /// The clock of a port.
+    /// Returns the clock of a port.
     pub(super) fn clock(&self, port: LinkId) -> Clock {
         self.part.as_ref().and_then(|part| part.clocks.find(port)).copied().unwrap_or(Clock::HOSTS)
     }
 
-    /// The present, by the clock of a port.
+    /// Returns the present, by the clock of a port.
     pub(super) fn now_at(&self, port: LinkId) -> Instant {
         self.clock(port).shows(self.now)
     }
 
-    /// Where the port that feeds a link stands.
+    /// Returns the index of a link's port.
     #[inline]
     pub fn port_of(&self, link: LinkId) -> LinkId {
         self.part.as_ref().map_or(link, |part| part.places[link])
     }
 
-    /// The port of a cut link, or one whose link is down, takes a packet, or drops it.
+    /// Offers a packet to the port of a cut link, or to one whose link is down.
     #[inline(never)]
     pub(super) fn offer_apart(&mut self, link: LinkId, number: u32, protected: bool) -> Fate {
         if self.ports[link].pool == Port::DOWN {
@@ -307,7 +309,7 @@ impl Net {
             _ if protected => self.offer_protected(port, number),
             _ => self.offer(port, number),
         };
-        // A port that chooses sends packets on their way when their transmission begins.
+        // A port with a queueing discipline forwards packets when their transmission begins.
         if fate == Fate::Dropped || self.ports[port].pool == Port::CHOOSES {
             fate
         } else if extended {
@@ -319,15 +321,15 @@ impl Net {
         }
     }
 
-    /// What the port of a cut link has taken last goes to the end of the link. Apart, so that a network of one part, where
-    /// this is never called, keeps nothing ready for it.
+    /// Forwards the last packet accepted by the port of a cut link to the end of the link. Not inlined, because a
+    /// network of one partition never calls it.
     #[cold]
     #[inline(never)]
     pub(super) fn send_away(&mut self, link: LinkId) {
         self.send_on(link, self.port_of(link));
     }
 
-    /// What a port has taken last goes to the end of its link.
+    /// Forwards the last packet accepted by a port to the end of its link.
     #[inline(never)]
     pub(super) fn send_on(&mut self, link: LinkId, port: LinkId) {
         let &Slot { at, packet } = self.ports[port].hand_over(&mut self.store);
@@ -335,7 +337,7 @@ impl Net {
         self.hand_on(link, number, at);
     }
 
-    /// The packet in the slot of this number goes to the end of a link, where it arrives at this time.
+    /// Forwards the packet in slot `number` to the end of a link, where it arrives at `at`.
     #[inline(always)]
     fn hand_on(&mut self, link: LinkId, number: u32, at: Instant) {
         let part = self.part.as_deref_mut().expect("only a network in parts has cut links");
@@ -350,7 +352,7 @@ impl Net {
         self.leave_for(to, number, &Coming { at, link, packet });
     }
 
-    /// The packet in the slot of this number goes to another part, as it is to come there.
+    /// Sends the packet in slot `number` to another partition, in the form in which it arrives there.
     #[inline(always)]
     pub(super) fn leave_for(&mut self, to: u32, number: u32, coming: &Coming) {
         let part = self.part.as_deref_mut().expect("only one part of several has others");
@@ -366,25 +368,25 @@ impl Net {
         self.store.leave(number);
     }
 
-    /// The cut link that a port feeds which stands behind those of all links.
+    /// Returns the cut link of a port whose index is behind all links.
     #[inline]
     pub(super) fn cut_behind(&self, port: LinkId) -> Option<LinkId> {
         let part = self.part.as_ref()?;
         port.index().checked_sub(part.first).map(|place| part.own[place])
     }
 
-    /// Another part tells the paths that its packets may take.
+    /// Records routes that another partition has published.
     pub fn learn(&mut self, paths: impl Iterator<Item = (u32, LinkId)>) {
         paths.for_each(|(position, link)| self.router.learn(position, link));
     }
 
-    /// An extended packet comes from another part.
+    /// Receives an extended packet from another partition.
     pub fn receive_extended(&mut self, mut coming: Coming, extension: Extension) {
         coming.packet.wait_or_extension = self.extensions.keep(extension);
         self.receive(coming);
     }
 
-    /// A packet comes from another part.
+    /// Receives a packet from another partition.
     #[inline(always)]
     pub fn receive(&mut self, Coming { at, link, packet }: Coming) {
         let part = self.part.as_deref_mut().expect("only one part of several has others");
@@ -397,11 +399,11 @@ impl Net {
         }
     }
 
-    /// Packets that are queued or on a wire. In one part of several the sum over all of them counts, for one alone may
-    /// fall below zero, and wrap.
+    /// Returns the number of packets queued or on a wire. With several partitions only their sum is meaningful: one
+    /// alone may fall below zero, and wrap.
     pub fn packets_in_flight(&self) -> u64 {
         let in_line = |ports: &[Port]| {
-            // A port that feeds others, or goes by windows, only keeps copies of what waits there.
+            // A port before deferred enqueue, or one that sends in epochs, only keeps copies of queued packets.
             let ports = ports.iter().filter(|port| port.pool != Port::FEEDS);
             ports.map(|port| port.packets(&self.store).count() as u64).sum::<u64>()
         };
@@ -412,7 +414,7 @@ impl Net {
         (in_line(ends) + waiting + elsewhere + part.windows.packets()).wrapping_add(part.left)
     }
 
-    /// As [`offer`](Net::offer), for a packet that is taken also when there is no room.
+    /// As [`offer`](Net::offer), for a packet that is accepted also when there is no room.
     pub(super) fn offer_protected(&mut self, link: LinkId, number: u32) -> Fate {
         match self.ports[link].pool {
             Port::NO_POOL => self.ports[link].offer_within(&mut self.store, self.now, number, Level::INFINITE),
@@ -425,7 +427,7 @@ impl Net {
     }
 }
 
-/// The totals of two parts together.
+/// Returns the totals of two partitions together.
 pub fn add(one: &Counters, other: &Counters) -> Counters {
     Counters {
         packets_sent: one.packets_sent + other.packets_sent,

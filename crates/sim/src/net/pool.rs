@@ -7,51 +7,50 @@ use crate::port::level::Level;
 use crate::port::store::Store;
 use crate::port::{Fate, Port};
 
-/// A buffer that the ports of one switch share: a port may hold up to `alpha` times what is free
-/// (Choudhury and Hahne 1998).
+/// A buffer that the ports of one switch share: a port's queue may hold up to `alpha` times the free memory (Choudhury
+/// and Hahne 1998).
 pub struct Pool {
     capacity: Amount,
     alpha: f64,
-    /// The switch's ports.
+    /// The ports of the switch.
     members: Vec<LinkId>,
-    /// Packets and bytes that waited at all ports when each was last looked at: never less than what
-    /// waits now.
+    /// Packets and bytes that were queued at all ports when each was last examined: never less than are queued now.
     packets: u64,
     bytes: u64,
 }
 
 impl Pool {
-    /// An empty buffer.
+    /// Returns an empty buffer.
     pub fn new(capacity: Amount, alpha: f64) -> Pool {
         Pool { capacity, alpha, members: Vec::new(), packets: 0, bytes: 0 }
     }
 
-    /// A port draws on this buffer.
+    /// Adds a port to this buffer.
     pub fn add(&mut self, link: LinkId) {
         self.members.push(link);
     }
 
-    /// A port that draws on this buffer has another place now.
+    /// Updates the index of a port of this buffer.
     pub fn moves(&mut self, from: LinkId, to: LinkId) {
         self.members.iter_mut().filter(|member| **member == from).for_each(|member| *member = to);
     }
 
-    /// The switch's ports.
+    /// Returns the ports of the switch.
     pub fn members(&self) -> &[LinkId] {
         &self.members
     }
-    /// A packet waits in it.
+    /// Counts a packet that is enqueued.
     pub fn enter(&mut self, packet: &Packet) {
         self.packets += 1;
         self.bytes += u64::from(packet.size);
     }
-    /// A packet that waited leaves it.
+    /// Counts a packet that is dequeued.
     pub fn leave(&mut self, packet: &Packet) {
         self.packets -= 1;
         self.bytes -= u64::from(packet.size);
     }
 
-    /// Offers a packet to one of the ports, within what the others leave to it.
+    /// Offers a packet to one of the ports, within the room that the others leave.
     pub fn offer(
         &mut self,
         store: &mut Store,
@@ -61,8 +60,8 @@ impl Pool {
         ports: &mut Table<LinkId, Port>,
     ) -> Fate {
         self.look_at(store, now, &mut ports[index]);
-        // What has left other ports since they were looked at only adds to the room: where it is
-        // enough without, they need not be looked at.
+        // Departures from other ports since they were examined only add to the room: if it suffices without them, these
+        // ports need not be examined.
         let port = &ports[index];
         let (packets, bytes) = (port.waiting_in_line(), port.waiting_bytes());
         if !port.fits(now, &store.at(number).packet, self.room(packets, bytes)) {
@@ -72,7 +71,7 @@ impl Pool {
         self.offer_within(store, now, number, &mut ports[index], room)
     }
 
-    /// As [`offer`](Pool::offer), for a packet that is taken also when there is no room.
+    /// As [`offer`](Pool::offer), for a packet that is accepted also when there is no room.
     pub fn admit(
         &mut self,
         store: &mut Store,
@@ -94,14 +93,14 @@ impl Pool {
         fate
     }
 
-    /// Lets every packet that has begun its transmission by `now` leave the buffer.
+    /// Removes all packets whose transmission has begun by `now`.
     pub fn settle(&mut self, store: &Store, now: Instant, ports: &mut Table<LinkId, Port>) {
         for i in 0..self.members.len() {
             self.look_at(store, now, &mut ports[self.members[i]]);
         }
     }
 
-    /// Gives up everything at a port and behind it.
+    /// Removes all packets at a port and on its wire.
     pub fn flush(&mut self, store: &mut Store, now: Instant, port: &mut Port) -> Vec<Packet> {
         self.look_at(store, now, port);
         self.packets -= port.waiting_in_line();
@@ -109,7 +108,7 @@ impl Pool {
         port.flush(store, now)
     }
 
-    /// The first packet that waits at a port begins its transmission.
+    /// Begins the transmission of the first queued packet of a port.
     pub fn first_leaves(&mut self, store: &Store, port: &mut Port) {
         self.watch(port, |port| port.leave(store));
     }
@@ -119,7 +118,7 @@ impl Pool {
         self.watch(port, |port| port.settle(store, now));
     }
 
-    /// Packets may leave the queue of a port.
+    /// Updates the counts after packets may have left the queue of a port.
     #[inline]
     fn watch(&mut self, port: &mut Port, leave: impl FnOnce(&mut Port)) {
         let (packets, bytes) = (port.waiting_in_line(), port.waiting_bytes());
@@ -128,7 +127,7 @@ impl Pool {
         self.bytes -= bytes - port.waiting_bytes();
     }
 
-    /// What the queue of a port may grow to, in which so many packets and bytes wait.
+    /// Returns the limit on the queue of a port, in which `packets` and `bytes` are queued.
     #[inline]
     pub fn room(&self, packets: u64, bytes: u64) -> Level {
         // Above alpha = 1 the free part itself is the limit.
@@ -148,7 +147,7 @@ mod tests {
     use transport::Flags;
     use units::{Rate, Span};
 
-    /// The ports of a switch, and what they hold.
+    /// The ports of a switch, and the packets that they hold.
     type Ports = (Table<LinkId, Port>, Store);
 
     fn pool(capacity: Amount, alpha: f64, ports: u32) -> (Pool, Ports) {
@@ -159,7 +158,7 @@ mod tests {
         (pool, (ports, Store::default()))
     }
 
-    /// Offers full packets to one port until it drops, and says how many it took.
+    /// Offers full packets to one port until it drops; returns the number accepted.
     fn fill(pool: &mut Pool, (ports, store): &mut Ports, index: u32, now: Instant) -> u64 {
         (0..).find(|_| offer(pool, (ports, store), index, now) == Fate::Dropped).expect("it drops at last")
     }
@@ -178,16 +177,16 @@ mod tests {
     #[test]
     fn with_alpha_one_the_first_port_takes_half_and_the_second_half_of_the_rest() {
         let (mut pool, mut ports) = pool(Amount::Packets(100), 1.0, 2);
-        // One goes straight to the wire; 50 wait when 50 are free.
+        // One is transmitted at once; 50 are queued when 50 are free.
         assert_eq!(fill(&mut pool, &mut ports, 0, Instant::ZERO), 51);
         assert_eq!(fill(&mut pool, &mut ports, 1, Instant::ZERO), 26);
         // Much later the buffer is empty again.
         assert_eq!(fill(&mut pool, &mut ports, 1, Instant::from_millis(10)), 51);
     }
 
-    /// A queue of n packets is taken when n is no more than alpha times what was free before: with one port,
-    /// n <= alpha (100 - (n - 1)), whose largest solution is 33 for 1/2 and 67 for 2. With 67 gone, a second port
-    /// solves n <= 2 (33 - (n - 1)): 22. One more is in transmission each time.
+    /// A queue of n packets is accepted when n is at most alpha times the memory free before. With one port, n <= alpha
+    /// (100 - (n - 1)), whose largest solution is 33 for 1/2 and 67 for 2. With 67 queued, a second port solves n <= 2
+    /// (33 - (n - 1)): 22. One more is in transmission each time.
     #[test]
     fn the_threshold_is_alpha_times_what_is_free() {
         for (alpha, first, second) in [(0.5, 33, 22), (2.0, 67, 22)] {
@@ -199,7 +198,7 @@ mod tests {
         }
     }
 
-    /// 50 wait at port 0 until its first transmission ends after 12 us; then 49.
+    /// 50 are queued at port 0 until its first transmission ends after 12 us; then 49.
     #[test]
     fn room_that_another_port_frees_counts_from_that_instant_on() {
         for (at, taken) in [(12_000_000 - 1, 25), (12_000_000, 26)] {
@@ -212,7 +211,7 @@ mod tests {
         }
     }
 
-    /// Of three packets one is in transmission and two wait.
+    /// Of three packets one is in transmission and two are queued.
     #[test]
     fn what_leaves_a_port_before_anybody_looks_leaves_the_buffer() {
         let (mut pool, (mut ports, mut store)) = pool(Amount::Packets(100), 1.0, 1);
@@ -230,12 +229,12 @@ mod tests {
     #[test]
     fn a_protected_packet_is_taken_and_counted_where_there_is_no_room() {
         let (mut pool, mut ports) = pool(Amount::Packets(4), 1.0, 1);
-        // Two wait where four were free: a third would be more than the two that are left.
+        // Two are queued when four were free: a third would exceed the two that are left.
         assert_eq!(fill(&mut pool, &mut ports, 0, Instant::ZERO), 3);
         let number = ports.1.put(Packet::data(0, 0, 40, Instant::ZERO, Flags::NONE));
         assert_eq!(pool.admit(&mut ports.1, Instant::ZERO, number, LinkId(0), &mut ports.0), Fate::Queued);
         assert_eq!((pool.packets, pool.bytes), (3, 3040));
-        // The first that waits begins after 12 us, the second after 24, the small one after 36.
+        // The first queued packet begins after 12 us, the second after 24, the small one after 36.
         for (at, left) in [(12_000_000, (2, 1540)), (23_999_999, (2, 1540)), (24_000_000, (1, 40))] {
             pool.settle(&ports.1, Instant(at), &mut ports.0);
             assert_eq!((pool.packets, pool.bytes), left, "{at} ps");
@@ -250,7 +249,7 @@ mod tests {
         assert_eq!(fill(&mut pool, &mut ports, 0, Instant::ZERO), 11);
     }
 
-    /// Of four, port 0 takes two and port 1 one; then room is short until port 0 begins its second packet.
+    /// Of four, port 0 accepts two and port 1 one; then room is short until port 0 begins its second packet.
     #[test]
     fn before_a_packet_is_dropped_all_ports_are_looked_at() {
         for (at, fate) in [(12_000_000 - 1, Fate::Dropped), (12_000_000, Fate::Queued)] {

@@ -1,4 +1,4 @@
-//! A ring by which one part of a run leaves for another what goes there, and which nobody locks.
+//! A lock-free ring for the items that one partition sends to another.
 
 use std::array;
 use std::sync::Arc;
@@ -6,38 +6,38 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use units::Instant;
 
-/// What goes from one part to another, as threads can leave it for each other.
+/// An item sent from one partition to another, as words that threads exchange.
 pub type Words = [u64; 7];
 
-/// A ring for one that sends and one that receives.
+/// A ring for one sender and one receiver.
 ///
-/// Who sends writes there when something is to go, long before it says so, and never waits for a cache line that the other
-/// has; nor does it read one, but where it knows of no room.
+/// The sender writes an item long before it publishes it, and never waits for a cache line of the receiver. It reads
+/// such a line only when it knows of no room.
 pub struct Ring {
     front: Front,
     back: Back,
     lines: [Line; Ring::ROOM],
 }
 
-/// What the sender says. On cache lines of its own.
+/// The sender's state, on cache lines of its own.
 #[repr(align(128))]
 #[derive(Default)]
 struct Front {
-    /// It has processed all that comes before this.
+    /// The sender has processed all events before this time.
     reached: AtomicU64,
-    /// So many were put into the ring until then.
+    /// Items put into the ring by then.
     sent: AtomicU64,
 }
 
-/// What the receiver says. On cache lines of its own.
+/// The receiver's state, on cache lines of its own.
 #[repr(align(128))]
 #[derive(Default)]
 struct Back {
-    /// So many were taken from the ring.
+    /// Items taken from the ring.
     taken: AtomicU64,
 }
 
-/// A place in a ring: a cache line.
+/// One slot of a ring: a cache line.
 #[repr(align(64))]
 #[derive(Default)]
 struct Line([AtomicU64; size_of::<Words>() / size_of::<u64>()]);
@@ -54,28 +54,28 @@ impl Line {
 }
 
 impl Ring {
-    /// A window has seldom more.
+    /// Capacity, which the items of an epoch seldom exceed.
     const ROOM: usize = 256;
 
-    /// From a part that has come so far.
+    /// Returns an empty ring, whose sender has processed all events before `reached`.
     pub fn at(reached: Instant) -> Ring {
         let front = Front { reached: AtomicU64::new(reached.0), ..Front::default() };
         Ring { front, back: Back::default(), lines: array::from_fn(|_| Line::default()) }
     }
 
-    /// The sender has processed all that comes before this.
+    /// Returns the time before which the sender has processed all events.
     #[inline(always)]
     pub fn reached(&self) -> Instant {
         Instant(self.front.reached.load(Ordering::Acquire))
     }
 
-    /// The sender has come so far. All that it leaves of that is there.
+    /// Publishes the time before which the sender has processed all events. All items from before must be in the ring.
     #[inline(always)]
     pub fn reaches(&self, reached: Instant) {
         self.front.reached.store(reached.0, Ordering::Release);
     }
 
-    /// Takes what was sent, in order.
+    /// Takes the published items, in order.
     #[inline(always)]
     pub fn take(&self, mut each: impl FnMut(Words)) {
         let sent = self.front.sent.load(Ordering::Acquire);
@@ -89,22 +89,22 @@ impl Ring {
     }
 }
 
-/// The end of a ring where things are put in; there is one.
+/// The sending end of a ring; there is one.
 pub struct Sender {
     ring: Arc<Ring>,
-    /// So many were put in.
+    /// Number of items put in.
     put: u64,
-    /// Up to so many there is room for.
+    /// Number of items up to which there is room.
     room: u64,
 }
 
 impl Sender {
-    /// Of a ring that nothing has been put into.
+    /// Returns the sending end of an empty ring.
     pub fn of(ring: Arc<Ring>) -> Sender {
         Sender { ring, put: 0, room: Ring::ROOM as u64 }
     }
 
-    /// Puts something in, which goes with what is [sent](Sender::send) next; false where there is no room.
+    /// Puts an item in, to be published by the next [`send`](Sender::send). Returns false if there is no room.
     #[inline(always)]
     pub fn put(&mut self, words: &Words) -> bool {
         if self.put == self.room && !self.finds_room() {
@@ -117,12 +117,12 @@ impl Sender {
 
     #[cold]
     fn finds_room(&mut self) -> bool {
-        // Who has taken something has read it before that.
+        // The receiver has read an item before it counts it as taken.
         self.room = self.ring.back.taken.load(Ordering::Acquire) + Ring::ROOM as u64;
         self.put < self.room
     }
 
-    /// Sends what was put in.
+    /// Publishes all items put in so far.
     #[inline(always)]
     pub fn send(&self) {
         self.ring.front.sent.store(self.put, Ordering::Release);
@@ -133,7 +133,7 @@ impl Sender {
 mod tests {
     use super::*;
 
-    /// What was put in is there when it was sent, in order; and there is room again for what was taken.
+    /// Items are received in order once they are published, and there is room again for the items taken.
     #[test]
     fn what_is_sent_comes_in_order_and_makes_room_when_it_is_taken() {
         let ring = Arc::new(Ring::at(Instant(7)));

@@ -10,28 +10,28 @@ use crate::flow::Flow;
 use crate::topology::Graph;
 use crate::topology::ways::{Detours, Ways};
 
-/// Finds paths and keeps each different one once.
+/// Finds routes, and stores each different one once.
 pub struct Router {
     ways: Ways,
-    /// Drawn from the seed: which way flows go differs from seed to seed.
+    /// Drawn from the seed: the routes of flows differ from seed to seed.
     salt: u64,
-    /// Links that no flow is to take, where there is another way.
+    /// Links that no flow may use, if there is another route.
     avoided: BTreeSet<LinkId>,
-    /// Ways without these.
+    /// Routes without the avoided links.
     detours: Detours,
-    /// Where each different path is kept.
+    /// Positions of all stored routes, by hash.
     known: HashTable<Known>,
-    /// All paths, one after the other: the links to take, and behind each [`END`](Router::END).
+    /// All routes, one after the other: the links of each, followed by [`END`](Router::END).
     links: Vec<LinkId>,
-    /// The positions at which this one keeps paths next. It takes a page of so many at a time, every so manyth.
+    /// Free positions for this partition's routes. It takes `page` positions at a time, every `every`th page.
     room: Range<usize>,
     page: usize,
     every: usize,
-    /// The path that was last asked for.
+    /// The route returned last.
     path: Vec<LinkId>,
 }
 
-/// Where a path is kept.
+/// The position of a stored route.
 #[derive(Clone, Copy)]
 struct Known {
     hash: u32,
@@ -39,7 +39,7 @@ struct Known {
 }
 
 impl Router {
-    /// For a graph whose links are numbered as they stand.
+    /// Returns a router for a graph, whose links are numbered in their order.
     pub fn new(graph: &Graph, salt: u64) -> Router {
         Router {
             ways: Ways::new(graph),
@@ -49,50 +49,51 @@ impl Router {
             known: HashTable::new(),
             links: Vec::new(),
             room: 0..usize::MAX,
-            // No path comes to a node twice.
+            // No route visits a node twice.
             page: (graph.hosts as usize + graph.switches.len() + 1).max(Router::PAGE),
             every: 1,
             path: Vec::new(),
         }
     }
 
-    /// So many positions are taken at a time, if that is enough for any path.
+    /// Positions taken at a time, if sufficient for any route.
     const PAGE: usize = 1 << 12;
-    /// No link: what follows the last of a path.
+    /// No link; follows the last link of a route.
     pub const END: LinkId = LinkId(u32::MAX);
 
-    /// Whether each path goes straight up and straight down.
+    /// Returns whether each route is straight up, then straight down.
     pub fn has_tiers(&self) -> bool {
         self.ways.has_tiers()
     }
 
-    /// Takes only the pages of one part of so many, before it has found any path. So paths of several parts have
-    /// different positions: each keeps those of its hosts, and [learns](Router::learn) the others.
+    /// Restricts the router to the pages of one partition, before it has found any route. So the routes of several
+    /// partitions have different positions: each stores the routes of its hosts, and [learns](Router::learn) the
+    /// others.
     pub fn keep_to(&mut self, part: u32, of: u32) {
         let first = part as usize * self.page;
         (self.room, self.every) = (first..first + self.page, of as usize);
     }
 
-    /// A link of a path that another part has found.
+    /// Records a link of a route that another partition has found.
     pub fn learn(&mut self, position: u32, link: LinkId) {
         self.reach(position as usize + 2);
         self.links[position as usize] = link;
     }
 
-    /// There is room for so many links.
+    /// Makes room for this many positions.
     fn reach(&mut self, positions: usize) {
         if self.links.len() < positions {
             self.links.resize(positions, Router::END);
         }
     }
 
-    /// The position in [`links`](Router::link) of the path that a flow takes, and whether it was kept just now. At each
-    /// node the flow's hash chooses among the links on shortest paths.
+    /// Returns the position in [`links`](Router::link) of the route of a flow, and whether it is new. At each node the
+    /// flow's hash chooses among the links on shortest routes.
     pub fn path(&mut self, from: HostId, to: HostId, flow: Flow) -> (u32, bool) {
         let Router { ways, avoided, detours, path, .. } = self;
         ways.prepare(to);
         let is_open = |link| !avoided.contains(&link);
-        // Where no other way is left, a flow stays on the one that it has.
+        // If no other route is left, a flow keeps its own.
         let goes_round = !avoided.is_empty() && detours.prepare(ways, from, to, is_open);
         path.clear();
         let mut node = from.0;
@@ -111,12 +112,12 @@ impl Router {
         self.keep()
     }
 
-    /// The path that was last asked for.
+    /// Returns the route returned last.
     pub fn latest(&self) -> &[LinkId] {
         &self.path
     }
 
-    /// The position of the path that was last asked for, and whether that is new.
+    /// Returns the position of the current route, and whether it is new.
     fn keep(&mut self) -> (u32, bool) {
         if self.room.len() <= self.path.len() {
             let next = self.room.end + (self.every - 1) * self.page;
@@ -125,7 +126,7 @@ impl Router {
         let Router { known, links, path, room, .. } = self;
         let hash = path.iter().fold(0, |hash, link| mix64(hash ^ u64::from(link.0))) as u32;
         let spread = |known: &Known| mix64(known.hash.into());
-        // A path ends with the only link to its host, so none is the beginning of another.
+        // A route ends with the only link to its host, so none is a prefix of another.
         let is_it = |known: &Known| known.hash == hash && links[known.position as usize..].starts_with(path);
         let new = Known { hash, position: room.start as u32 };
         let position = known.entry(spread(&new), is_it, spread).or_insert(new).get().position;
@@ -139,19 +140,19 @@ impl Router {
         (position, is_new)
     }
 
-    /// The link at a position of a path, behind which is [`END`](Router::END).
+    /// Returns the link at a position of a route; [`END`](Router::END) follows the last.
     #[inline]
     pub fn link(&self, position: u32) -> LinkId {
         self.links[position as usize]
     }
 
-    /// The link at a position of a path, and the next one.
+    /// Returns the link at a position of a route, and the next one.
     #[inline]
     pub fn links(&self, position: u32) -> (LinkId, LinkId) {
         (self.links[position as usize], self.links[position as usize + 1])
     }
 
-    /// No flow is to take this link any more where there is another way, or each may again.
+    /// Makes flows avoid this link if there is another route, or use it again.
     pub fn avoid(&mut self, link: LinkId, avoid: bool) {
         let changed = if avoid { self.avoided.insert(link) } else { self.avoided.remove(&link) };
         if changed {
@@ -159,7 +160,7 @@ impl Router {
         }
     }
 
-    /// So many links has the shortest way between two hosts.
+    /// Returns the number of links of the shortest route between two hosts.
     pub fn hops(&mut self, from: HostId, to: HostId) -> u32 {
         self.ways.prepare(to);
         let (mut node, mut hops) = (from.0, 0);
@@ -170,7 +171,7 @@ impl Router {
         hops
     }
 
-    /// Gives the links of all paths away; no path can be found afterwards.
+    /// Takes the links of all routes; no route can be found afterwards.
     pub fn take_links(&mut self) -> Vec<LinkId> {
         std::mem::take(&mut self.links)
     }
@@ -231,7 +232,8 @@ mod tests {
         assert!(same.abs_diff(100) <= 33, "{same}");
     }
 
-    /// Spine 1 of three is lost to leaf 0: its flows spread over the other two, all others stay where they are.
+    /// Leaf 0 loses its link to spine 1 of three. The flows of that link spread over the other two spines, all others
+    /// keep their routes.
     #[test]
     fn flows_go_round_a_link_and_return() {
         let graph = leaf_spine();
@@ -253,7 +255,7 @@ mod tests {
         // 150 each, with a standard deviation of sqrt(300 / 4) = 8.7.
         assert_eq!(counts[1], 0);
         assert!(counts[0].abs_diff(150) <= 35, "{counts:?}");
-        // Without a way round, a flow stays: host 0 has one link.
+        // Without a detour, a flow stays: host 0 has one link.
         let to_host = between((4, 0));
         router.avoid(to_host, true);
         assert_eq!(flows.iter().map(|&flow| spine(&mut router, flow)).collect::<Vec<_>>(), before);
@@ -261,7 +263,8 @@ mod tests {
         assert_eq!(flows.iter().map(|&flow| spine(&mut router, flow)).collect::<Vec<_>>(), before);
     }
 
-    /// Hosts 0 and 1 are of one part, hosts 2 and 3 of another. A page has room for two paths of four links and their ends.
+    /// Hosts 0 and 1 are of one partition, hosts 2 and 3 of another. A page has room for two routes of four links and
+    /// their ends.
     #[test]
     fn parts_keep_paths_at_different_positions_and_learn_the_others() {
         let graph = leaf_spine();
@@ -287,7 +290,7 @@ mod tests {
                 }
             }
         }
-        // Three ways between each two.
+        // Three routes between each two.
         assert_eq!(positions, [vec![0, 5, 22, 27, 44, 49], vec![11, 16, 33, 38, 55, 60]]);
     }
 

@@ -1,17 +1,20 @@
-//! Networks that go by windows, in one part of several.
+//! Networks that are simulated in epochs, in one partition of several.
 //!
-//! Where ports to hosts are fed ([`feeding`](super::feeding)), and packets go straight up and straight down, what happens at
-//! switches within a window of time hangs on what hosts did before it: clocks of switches are that far ahead of the hosts' or
-//! behind ([`Partition`](crate::topology::Partition)). So each window is done in three steps, and only arrivals at hosts are
-//! events:
+//! This applies where ports to hosts defer enqueueing ([`feeding`](super::feeding)), and routes are straight up and
+//! straight down. The clocks of switches are ahead of the hosts' or behind ([`Partition`](crate::topology::Partition)),
+//! by so much that events at switches within an epoch depend on earlier events at hosts only. So each epoch has three
+//! steps, and only arrivals at hosts are events:
 //!
-//! 1. **Down.** All that comes to switches above the racks is known. Tier by tier, the highest first, its packets are offered
-//!    to their ports in the order in which they come. What goes up again comes there in a later window, or to another part.
-//!    What comes to a rack goes to ports to hosts, which are fed.
-//! 2. **Hosts.** Events, as everywhere. What a host sends to another in its rack is fed to the port there.
-//! 3. **Up.** What hosts have sent out of their racks is offered to the ports of their switches that lead up.
+//! 1. **Downlink pass.** All arrivals at switches above the racks are known. Tier by tier, the highest first, their
+//!    packets are offered to their ports in the order of arrival. Packets sent up again arrive in a later epoch, or in
+//!    another partition. Packets for a rack are pending arrivals at ports to hosts.
+//! 2. **Hosts.** Events, as everywhere. Packets between hosts of a rack are pending arrivals at the port to the
+//!    receiver.
+//! 3. **Uplink pass.** Packets that hosts have sent out of their racks are offered to the uplink ports of their
+//!    switches.
 //!
-//! This takes fewer instructions than an event for each packet at each switch: what comes in a window is put in order at once.
+//! This takes fewer instructions than an event for each packet at each switch, because the arrivals of an epoch are
+//! sorted at once.
 
 use std::mem;
 
@@ -24,52 +27,53 @@ use super::part::Coming;
 use crate::port::store::{Slot, Store};
 use crate::port::{Fate, Port};
 
-/// What is on its way to switches.
+/// The pending arrivals at switches.
 #[derive(Default)]
 pub struct Windows {
-    /// By the tier of the switch.
+    /// By tier of the switch.
     coming: Vec<Calendar>,
-    /// By link: the tier of the switch at its end, if there is one.
+    /// The tier of the switch at the end of each link, if there is one.
     tier: Vec<u8>,
-    /// What comes in a window, and where it goes: empty, but for the memory that they have had.
+    /// The arrivals of an epoch, and their next ports. Empty between passes, and kept for their memory.
     due: Vec<u32>,
     bound: Vec<Bound>,
 }
 
-/// A packet that comes to a switch, looked up: then a processor need not wait for where it goes before it deals with the next.
+/// An arrival at a switch, with its next ports: so a processor need not wait for them before it handles the next
+/// arrival.
 #[derive(Clone, Copy)]
 struct Bound {
-    /// When it comes.
+    /// Time of the arrival.
     at: Instant,
-    /// Its number in the store.
+    /// The packet's slot in the packet pool.
     number: u32,
-    /// The link that it takes next, and the one behind that.
+    /// The packet's next link, and the one after that.
     link: LinkId,
     next: LinkId,
-    /// The part that has the port there.
+    /// The partition that has the port after that.
     to: u32,
 }
 
 impl Windows {
-    /// Whether the network goes by windows.
+    /// Returns whether the network is simulated in epochs.
     pub fn are_there(&self) -> bool {
         !self.coming.is_empty()
     }
 
-    /// The packet in the slot of this number will come to the end of a link when the clock there shows this.
+    /// Adds the packet in slot `number`, which arrives at the end of a link when the clock there shows `at`.
     #[inline(always)]
     pub fn expect(&mut self, store: &mut Store, number: u32, by: LinkId, at: Instant) {
         self.coming[usize::from(self.tier[by.index()])].expect(store, number, by, at);
     }
 
-    /// How many are on their way.
+    /// Returns the number of pending arrivals.
     pub fn packets(&self) -> u64 {
         self.coming.iter().map(Calendar::packets).sum()
     }
 }
 
 impl Net {
-    /// Before anything is sent: from now on the network goes by windows and by the clocks of its partition.
+    /// Switches the network to epochs and to the clocks of its partition, before anything is sent.
     pub(super) fn go_by_windows(&mut self) {
         let Net { part, ports, graph, .. } = self;
         let Some(part) = part.as_deref_mut() else { return };
@@ -87,7 +91,7 @@ impl Net {
             }
         }
         let highest = graph.links.iter().map(|link| tier(link.to)).max().unwrap_or_default();
-        // What has gone up comes that much later, or later still where it has waited.
+        // Uplink packets arrive that much later, or later still if they were queued.
         let ahead = Span(partition.lookahead.0.saturating_mul(2));
         part.windows = Windows {
             coming: (0..=highest).map(|_| Calendar::new(ahead)).collect(),
@@ -99,7 +103,8 @@ impl Net {
         self.is_fed = true;
     }
 
-    /// A packet of so many bytes leaves a host by a link, and comes to the end of it at that time. Its route goes on at `next`.
+    /// Sends a packet of `size` bytes from a host by a link, at whose end it arrives at `at`. Its route continues at
+    /// `next`.
     #[inline(never)]
     pub(super) fn send_by_windows(&mut self, link: LinkId, next: u32, number: u32, (at, size): (Instant, u16)) {
         let at = self.ports[link].keeps_order(at);
@@ -115,26 +120,27 @@ impl Net {
         self.feed(to, link, number, (at, size));
     }
 
-    /// All that comes to switches above racks before their clocks show more than `until`, and by that time, goes on.
+    /// Downlink pass: forwards all arrivals at switches above racks up to `by`, and until their clocks show more than
+    /// `until`.
     pub fn go_down(&mut self, until: Instant, by: Instant) {
         for tier in (1..self.part.as_ref().map_or(0, |part| part.windows.coming.len())).rev() {
             self.come(tier, until, by);
         }
     }
 
-    /// All that hosts have sent, and comes to the switches of their racks before these show more than `until`, and by that time,
-    /// goes on.
+    /// Uplink pass: forwards all arrivals from hosts at the switches of their racks up to `by`, and until these show
+    /// more than `until`.
     pub fn go_up(&mut self, until: Instant, by: Instant) {
         self.come(0, until, by);
     }
 
-    /// When the first packet comes to a switch.
+    /// Returns the time of the first arrival at a switch.
     pub fn comes_at(&self) -> Instant {
         let coming = self.part.iter().flat_map(|part| &part.windows.coming);
         coming.map(|coming| coming.next_at(&self.store)).min().unwrap_or(Instant::MAX)
     }
 
-    /// All that comes to switches of a tier goes on, if the network goes by windows.
+    /// Forwards all arrivals at switches of a tier, if the network is simulated in epochs.
     fn come(&mut self, tier: usize, until: Instant, by: Instant) {
         let Some(part) = self.part.as_deref_mut() else { return };
         let Some(coming) = part.windows.coming.get_mut(tier) else { return };
@@ -157,7 +163,7 @@ impl Net {
         }
     }
 
-    /// A packet has come to a switch.
+    /// Forwards a packet that has arrived at a switch.
     #[inline(always)]
     fn goes_on(&mut self, Bound { at, number, link, next, to }: Bound) {
         self.now = at;
@@ -165,7 +171,7 @@ impl Net {
         let port = &mut self.ports[link];
         debug_assert_eq!(port.pool, Port::FEEDS);
         if to != part.number {
-            // The port writes into a copy: to copy what was just written would wait for that.
+            // The port writes into a copy: to copy after a write would wait for the write.
             let mut packet = self.store.at(number).packet;
             return match port.pass(at, &mut packet) {
                 Some(at) => self.leave_for(to, number, &Coming { at, link, packet }),
@@ -189,7 +195,8 @@ impl Net {
         part.windows.expect(&mut self.store, number, link, at);
     }
 
-    /// A packet has come to a switch, whose port may not be idle: gives when it is at the other end, unless it is dropped.
+    /// Offers a packet to a switch's port that may not be idle. Returns its arrival time at the other end, unless it is
+    /// dropped.
     #[inline(never)]
     fn waits(&mut self, link: LinkId, number: u32, at: Instant) -> Option<Instant> {
         let port = &mut self.ports[link];
@@ -197,7 +204,7 @@ impl Net {
         port.offer_away(&mut self.store, at, number)
     }
 
-    /// As [`waits`](Net::waits), where it leaves for another part if the port takes it.
+    /// As [`waits`](Net::waits), for a packet that is sent to another partition if the port accepts it.
     #[inline(never)]
     fn goes_elsewhere(&mut self, to: u32, link: LinkId, number: u32, at: Instant) {
         note_wait(&mut self.extensions, &self.store, &self.ports[link], at, number);

@@ -1,4 +1,4 @@
-//! What watches a run from outside: it decides nothing and travels in no header.
+//! Observers of a run: they decide nothing, and their data are in no header.
 
 mod packets;
 mod rates;

@@ -1,9 +1,9 @@
-//! What becomes of each packet, hop by hop, for a replay of the first moments of a run.
+//! Log of each packet, hop by hop, for a replay of the first moments of a run.
 
 use transport::{Flags, Packet};
 use units::{Bytes, ConnectionId, Instant, LinkId};
 
-/// Hops and losses of packets, in the order in which they happened.
+/// Log of the hops and losses of packets, in the order in which they happened.
 pub struct PacketLog {
     from: Instant,
     until: Instant,
@@ -14,49 +14,49 @@ pub struct PacketLog {
 /// A packet has reached the end of a link, or was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Logged {
-    /// When.
+    /// Time of the hop or loss.
     pub at: Instant,
-    /// The link that it has crossed. Of a lost one, the link whose port had no room for it, or on which it was lost.
+    /// The link that it has crossed. For a loss, the link whose port had no room for it, or on which it was lost.
     pub link: LinkId,
-    /// The link for which it queues now; none at a host, and of a lost one.
+    /// The link for which it is queued now; `None` at a host, and for a loss.
     pub next: Option<LinkId>,
     /// It was lost, to a full buffer or to a fault.
     pub lost: bool,
-    /// Whose it is: numbers are used again, by another generation.
+    /// Id and generation of its connection; ids are reused with another generation.
     pub connection: (ConnectionId, u16),
-    /// Where its data begins in the connection's stream, or what an ACK expects next.
+    /// Position of its data in the connection's stream, or the next position that an ACK expects.
     pub seq: u64,
-    /// On the wire.
+    /// Bytes on the wire.
     pub size: Bytes,
-    /// Of this, data.
+    /// Bytes of this that are data.
     pub payload: Bytes,
-    /// It answers data, or opens a connection.
+    /// It acknowledges data, or opens a connection.
     pub ack: bool,
     /// A switch has marked it (CE).
     pub marked: bool,
-    /// It tells the sender of a mark (ECE).
+    /// It reports a mark to the sender (ECE).
     pub echo: bool,
     /// Its data was sent before.
     pub again: bool,
 }
 
 impl PacketLog {
-    /// Of what happens from one time until another, no more than so many rows.
+    /// Returns an empty log for the time from `from` until `until`, with at most `most` rows.
     pub fn new(from: Instant, until: Instant, most: usize) -> PacketLog {
         PacketLog { from, until, most, rows: Vec::new() }
     }
 
-    /// Whether something that happens now or later may have to be written down.
+    /// Returns whether an event now or later may have to be logged.
     pub fn wants_more(&self, now: Instant) -> bool {
         now <= self.until && self.rows.len() < self.most
     }
 
-    /// A packet has reached the end of a link, and queues for `next`.
+    /// Logs a packet that has reached the end of a link, and is queued for `next`.
     pub(crate) fn arrives(&mut self, now: Instant, link: LinkId, next: Option<LinkId>, packet: &Packet) {
         self.write(Logged { next, ..Logged::of(now, link, packet) });
     }
 
-    /// A packet was lost at the port of a link, or behind it.
+    /// Logs a packet that was lost at the port of a link, or on its wire.
     pub(crate) fn lost(&mut self, now: Instant, link: LinkId, packet: &Packet) {
         self.write(Logged { lost: true, ..Logged::of(now, link, packet) });
     }
@@ -67,7 +67,8 @@ impl PacketLog {
         }
     }
 
-    /// Until when every hop and loss was written down: the time asked for, or of the last row there was room for.
+    /// Returns the time until which every hop and loss is logged: the requested end, or the time of the last row for
+    /// which there was room.
     pub fn complete_until(&self) -> Instant {
         match self.rows.last() {
             Some(last) if self.rows.len() == self.most => last.at,
@@ -75,7 +76,7 @@ impl PacketLog {
         }
     }
 
-    /// What was written down.
+    /// Returns all logged rows.
     pub fn rows(&self) -> &[Logged] {
         &self.rows
     }

@@ -1,4 +1,4 @@
-//! Requests for rates: how many were denied, and whether flows with later deadlines held what they lacked.
+//! Requests for rates: counts denials, and whether flows with later deadlines held the missing rates.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -7,45 +7,45 @@ use units::{ConnectionId, Instant, LinkId, Table};
 
 use crate::outcome::Requests;
 
-/// Watches what the agents of all ports decide on requests for rates, beside the deadlines of the messages.
+/// Observes the decisions of all ports' agents on requests for rates, together with the deadlines of the messages.
 pub struct RateWatch {
     ports: Table<LinkId, PortWatch>,
-    /// By number and generation. Packets of one that was closed may still travel.
+    /// By id and generation. Packets of a closed connection may still be in flight.
     connections: BTreeMap<(ConnectionId, u16), ConnectionWatch>,
     /// Each request once, whatever the number of ports that saw it.
     total: Requests,
 }
 
-/// What one port has given away, as far as it is known from its decisions.
+/// The allocations of one port, as far as they follow from its decisions.
 #[derive(Default)]
 struct PortWatch {
     /// It is a switch's, not a host's.
     at_switch: bool,
     held: BTreeMap<Flow, Held>,
-    /// The flows in the order of their last requests, those that have asked again since included.
+    /// The flows in the order of their last requests, including flows that have sent another request since.
     heard: VecDeque<(Instant, Flow)>,
-    /// Flows that have come so far.
+    /// Number of flows so far.
     came: u64,
     requests: Requests,
 }
 
-/// What a flow holds at a port.
+/// The allocation of a flow at a port.
 #[derive(Clone, Copy)]
 struct Held {
     asked: u64,
     granted: u64,
-    /// What was left covered what it asked for, so that it does not hold it for being the least there is.
+    /// The remaining capacity covered its request, so it does not hold only the minimum rate.
     covered: bool,
     until: Instant,
     deadline: Option<Instant>,
-    /// How many flows came to the port before it.
+    /// Number of flows at the port before it.
     place: u64,
 }
 
 /// The latest messages and requests of a connection.
 #[derive(Default)]
 struct ConnectionWatch {
-    /// How many messages came before those that are remembered.
+    /// Number of messages before the recorded ones.
     before: u64,
     messages: VecDeque<MessageWatch>,
     requests: VecDeque<RequestWatch>,
@@ -60,16 +60,16 @@ struct MessageWatch {
     inverted: bool,
 }
 
-/// A request on its way.
+/// A request in flight.
 struct RequestWatch {
     number: u64,
     /// The deadline of its message.
     deadline: Option<Instant>,
-    /// What was noted of it at the switches that it has passed.
+    /// The results at the switches that it has passed.
     noted: Noted,
 }
 
-/// What is noted of a request.
+/// The results of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Noted {
     asked: bool,
@@ -82,26 +82,26 @@ struct Noted {
 }
 
 impl RateWatch {
-    /// So many messages before the one that a request is about are remembered, and so many requests: what travels
-    /// is about the latest.
+    /// Number of recorded messages before the one of a request, and of recorded requests: packets in flight are for the
+    /// latest.
     const REMEMBERED: usize = 64;
-    /// So many of the connections that had a number: what they sent may still travel.
+    /// Number of recorded generations of a connection id: their packets may still be in flight.
     const GENERATIONS: u16 = 4;
 
-    /// For links each of which leaves a switch or not.
+    /// Returns a watch for links, given for each whether it starts at a switch.
     pub fn new(links: impl Iterator<Item = bool>) -> RateWatch {
         let port = |at_switch| PortWatch { at_switch, ..PortWatch::default() };
         RateWatch { ports: links.map(port).collect(), connections: BTreeMap::new(), total: Requests::default() }
     }
 
-    /// A message is handed to a connection.
+    /// Records a message that is passed to a connection.
     pub fn started(&mut self, connection: ConnectionId, generation: u16, deadline: Option<Instant>) {
         self.connections.remove(&(connection, generation.wrapping_sub(RateWatch::GENERATIONS)));
         let message = MessageWatch { deadline, counted: false, inverted: false };
         self.connections.entry((connection, generation)).or_default().messages.push_back(message);
     }
 
-    /// An agent at a port has decided.
+    /// Records the decision of an agent at a port.
     pub fn decided(&mut self, now: Instant, link: LinkId, decision: &Decision) {
         let &Decision { flow, verdict } = decision;
         let port = &mut self.ports[link];
@@ -119,7 +119,7 @@ impl RateWatch {
             return;
         }
         port.requests.count(Noted::default(), noted);
-        // A host's own port is the first that a request passes; what happens to it there counts for that port alone.
+        // A host's own port is the first on a request's route; a result there counts for that port only.
         let together = if port.at_switch { request.noted.or(noted) } else { Noted { asked: true, ..Noted::default() } };
         self.total.count(request.noted, together);
         request.noted = together;
@@ -132,19 +132,19 @@ impl RateWatch {
         }
     }
 
-    /// Over the whole network, each request once.
+    /// Returns the counts of the whole network, each request once.
     pub fn total(&self) -> Requests {
         self.total
     }
 
-    /// What one port saw.
+    /// Returns the counts of one port.
     pub fn at(&self, link: LinkId) -> Requests {
         self.ports[link].requests
     }
 }
 
 impl ConnectionWatch {
-    /// A request leaves its host, about the message of this number.
+    /// Records a request of a host for the message of this number.
     fn asks(&mut self, number: u64, message: u64) {
         let index = message.saturating_sub(self.before) as usize;
         let deadline = self.messages.get(index).and_then(|message| message.deadline);
@@ -172,7 +172,7 @@ impl PortWatch {
         noted
     }
 
-    /// Forgets flows as the port's agent does.
+    /// Removes expired flows as the port's agent does.
     fn forget(&mut self, now: Instant) {
         while let Some(&(until, flow)) = self.heard.front()
             && until <= now
@@ -184,7 +184,7 @@ impl PortWatch {
         }
     }
 
-    /// Looks at what the others hold here at this instant.
+    /// Compares a request with the rates that the other flows hold here at this instant.
     fn note(&self, own: Held) -> Noted {
         let Some(deadline) = own.deadline.filter(|_| own.asked > 0) else { return Noted::default() };
         let mut noted = Noted { asked: true, refused: !own.covered, ..Noted::default() };
@@ -208,7 +208,7 @@ impl PortWatch {
 }
 
 impl Noted {
-    /// What either has noted.
+    /// Returns the union of both results.
     fn or(self, other: Noted) -> Noted {
         Noted {
             asked: self.asked || other.asked,
@@ -223,7 +223,7 @@ impl Noted {
 }
 
 impl Requests {
-    /// Counts what was noted now and not before.
+    /// Counts results that are new compared with `before`.
     fn count(&mut self, before: Noted, now: Noted) {
         let news = |before: bool, now: bool| u64::from(now && !before);
         self.requests += news(before.asked, now.asked);
@@ -240,7 +240,7 @@ impl Requests {
 mod tests {
     use super::*;
 
-    /// One port of 1000 Mbit/s whose decisions are told by hand.
+    /// One port of 1000 Mbit/s whose decisions are given by hand.
     #[derive(Default)]
     struct Bench {
         port: PortWatch,
@@ -248,7 +248,7 @@ mod tests {
     }
 
     impl Bench {
-        /// A flow asks and is granted so much of what is left.
+        /// Lets a flow send a request, of which `granted` is granted when `left` is left.
         fn ask(&mut self, flow: u32, asked: u64, granted: u64, left: u64) -> Noted {
             let deadline = self.deadlines.get(&flow).copied();
             let verdict = Verdict::Granted { number: 0, asked, granted, left, until: Instant::MAX };
@@ -262,7 +262,7 @@ mod tests {
         for (flow, ms) in [(1, 50), (2, 20), (4, 40)] {
             port.deadlines.insert(flow, Instant::from_millis(ms));
         }
-        // The flow with the latest deadline comes first and gets it all.
+        // The flow with the latest deadline is first and gets the whole rate.
         assert_eq!(port.ask(1, 500, 1000, 1000), Noted { asked: true, ..Noted::default() });
         let all = Noted {
             asked: true,
@@ -274,17 +274,17 @@ mod tests {
             passed_over: true,
         };
         assert_eq!(port.ask(2, 600, 60, 0), all);
-        // The first gives way, the second gets what is left, in part.
+        // The first yields, the second gets the rest, in part.
         port.ask(1, 500, 500, 940);
         assert_eq!(port.ask(2, 600, 500, 500), all);
-        // A request above what flow 1 holds beyond it could not have been met either.
+        // A request above the rate that flow 1 holds beyond it could not have been met either.
         assert_eq!(port.ask(2, 1100, 500, 500), Noted { displaceable: false, ..all });
         // Denied behind flows with earlier deadlines only: no inversion.
         port.port.decided(Instant::ZERO, (ConnectionId(1), 0, 0), None, Verdict::Ended);
         port.ask(2, 600, 1000, 1000);
         let denied = Noted { asked: true, denied: true, refused: true, ..Noted::default() };
         assert_eq!(port.ask(4, 700, 60, 0), denied);
-        // Who came first need not be who is granted first.
+        // The first flow to arrive need not be the first to be granted.
         port.ask(2, 100, 100, 940);
         port.ask(4, 700, 900, 900);
         assert_eq!(port.ask(2, 400, 100, 100), Noted { overtaken: false, ..all }, "flow 2 was there before flow 4");
@@ -297,7 +297,7 @@ mod tests {
         assert_eq!(port.ask(1, 0, 1000, 1000), Noted::default());
         let noted = Noted { asked: true, denied: true, displaceable: true, refused: true, ..Noted::default() };
         assert_eq!(port.ask(2, 600, 60, 0), noted);
-        // Where nothing is left the base rate may be enough: refused, but not denied.
+        // If nothing is left the base rate may be enough: refused, but not denied.
         assert_eq!(port.ask(2, 50, 60, 0), Noted { asked: true, refused: true, ..Noted::default() });
         assert_eq!(port.ask(2, 0, 60, 0), Noted::default(), "nothing asked for");
     }

@@ -1,4 +1,4 @@
-//! Signals over time.
+//! Samples of signals over time.
 
 use std::collections::BTreeMap;
 
@@ -12,33 +12,33 @@ use crate::net::Net;
 use crate::outcome::{Message, Sample, Subject};
 use crate::run::{QUEUE, THROUGHPUT, Trace};
 
-/// Takes samples of the signals that were asked for.
+/// Samples the requested signals.
 pub struct Sampler {
     trace: Trace,
     samples: Vec<Sample>,
-    /// Payload that has arrived since the last sample of messages that are over.
+    /// Payload since the last sample of messages that are complete or aborted.
     over: BTreeMap<MessageId, Bytes>,
 }
 
 impl Sampler {
-    /// No samples yet.
+    /// Returns a sampler without samples.
     pub fn new(trace: Trace) -> Sampler {
         Sampler { trace, samples: Vec::new(), over: BTreeMap::new() }
     }
 
-    /// Time between two samples.
+    /// Returns the time between two samples.
     pub fn every(&self) -> Span {
         self.trace.every
     }
 
-    /// Notes that a message is over, of which `bytes` have arrived since the last sample.
+    /// Records that a message is complete or aborted, and its `bytes` since the last sample.
     pub fn keep(&mut self, message: MessageId, bytes: Bytes) {
         if bytes > Bytes::ZERO {
             *self.over.entry(message).or_default() += bytes;
         }
     }
 
-    /// Takes a sample of everything now: of messages in the order of their starts, then of links.
+    /// Samples everything now: messages in the order of their starts, then links.
     pub fn take(&mut self, net: &Net, hosts: &mut Hosts, configs: &[Config], ledger: &Ledger) {
         let now = net.now;
         let per_sample = 8.0 / self.trace.every.as_secs_f64() / 1e6;
@@ -57,7 +57,7 @@ impl Sampler {
             let Some((message, of_sender)) = sending.observe(configs, now) else { continue };
             seen.push((message, of_sender));
             if hosts.receivers.get(id).is_none_or(|receiving| receiving.generation() != generation) {
-                // Its receiving host has not been told of it.
+                // Its receiving host does not know of it yet.
                 arrived.entry(message).or_default();
             }
         }
@@ -87,12 +87,12 @@ impl Sampler {
         }
     }
 
-    /// The messages of which something is kept for the next sample.
+    /// Returns the messages whose bytes are kept for the next sample.
     pub fn in_use(&self) -> impl Iterator<Item = MessageId> {
         self.over.keys().copied()
     }
 
-    /// Takes the samples since this was last called, in order of time.
+    /// Takes the samples since the last call, in order of time.
     pub fn take_samples(&mut self) -> Vec<Sample> {
         std::mem::take(&mut self.samples)
     }

@@ -1,10 +1,10 @@
-//! On which cores threads begin.
+//! Initial placement of threads on cores.
 //!
-//! A system may put a new thread on the core of the one that made it, and two that wait for each other by turns it leaves
-//! there for some ten milliseconds, though another core is idle: then both take twice the time, and longer. So a thread
-//! that finds another on its core moves once, and is free to be moved from there.
+//! A system may start a new thread on the core of the thread that created it. If the two wait for each other in turns,
+//! it may leave them there for some ten milliseconds although another core is idle. Then both take twice the time, or
+//! longer. So a thread that finds another on its core moves once, and may be moved on from there.
 
-/// The core that this thread is on; no core's number where that is not known, and [`part`] moves nobody.
+/// Returns the core of this thread. If it is not known, returns no core's number, and [`part`] moves no thread.
 pub fn here() -> usize {
     #[cfg(target_os = "linux")]
     return rustix::thread::sched_getcpu();
@@ -12,15 +12,15 @@ pub fn here() -> usize {
     usize::MAX
 }
 
-/// Of threads on these cores, those that are on the core of one before them get others of these, as long as there are any:
-/// which one the thread of this number is to move to.
+/// Returns the core to which thread `number` should move. Threads on the core of an earlier thread get other cores of
+/// `all`, as long as there are any.
 pub fn other(of: &[usize], number: usize, all: impl Iterator<Item = usize>) -> Option<usize> {
     let shares = |number: usize| of[..number].contains(&of[number]);
     let before = (0..number).filter(|number| shares(*number)).count();
     all.filter(|core| !of.contains(core)).nth(before).filter(|_| shares(number))
 }
 
-/// Moves the thread of this number away from the cores of those before it.
+/// Moves thread `number` away from the cores of earlier threads.
 pub fn part(of: &[usize], number: usize) {
     #[cfg(target_os = "linux")]
     if let Ok(allowed) = rustix::thread::sched_getaffinity(None) {
@@ -28,7 +28,7 @@ pub fn part(of: &[usize], number: usize) {
         if let Some(core) = other(of, number, all) {
             let mut only = rustix::thread::CpuSet::new();
             only.set(core);
-            // Where that is forbidden it stays.
+            // If it is not permitted, the thread stays.
             let _ = rustix::thread::sched_setaffinity(None, &only);
             let _ = rustix::thread::sched_setaffinity(None, &allowed);
         }
@@ -48,7 +48,7 @@ mod tests {
         assert_eq!(other(&[2, 2, 2, 2, 2]), [None, Some(3), Some(4), Some(5), None]);
     }
 
-    /// On a machine with two cores or more.
+    /// For machines with two cores or more.
     #[test]
     #[cfg(target_os = "linux")]
     fn a_thread_moves_and_may_be_moved_again() {

@@ -1,13 +1,14 @@
 //! One run by several threads, with the same results.
 //!
-//! Each thread has a part: a [`World`] of its own, in which it moves the hosts and ports that the [`Partition`] gives it.
-//! What happens in one part reaches another only over a cut link or by a notice, which takes as long; so each can go on for
-//! as long (a window) after the slowest before it must know what has crossed. Where events are few, or it has turned out to
-//! be faster, one thread moves all parts, window by window. After the end of what is measured, when each decided message
-//! may end the run, one thread moves all parts from instant to instant.
+//! Each thread has a partition: a [`World`] of its own, in which it advances the hosts and ports that the [`Partition`]
+//! assigns to it. Partitions affect each other only over a cut link or by a control message, which takes as long. So
+//! each can advance by that time (an epoch) past the slowest before it must receive items. If events are few, or it has
+//! proved faster, one thread advances all partitions, epoch by epoch. After the end of the measurement, each decided
+//! message may end the run; then one thread advances all partitions from instant to instant.
 //!
-//! Switches may go by clocks that are ahead of the hosts' or behind, which makes windows longer. Where all must be at one time,
-//! at the end of the warm-up and of what is measured, those that are behind catch up, and what is later waits.
+//! Switches may have clocks that are ahead of the hosts' or behind, which makes epochs longer. At the end of the
+//! warm-up and of the measurement all must be at one time. For that, partitions that are behind catch up, and later
+//! events wait.
 
 mod cores;
 mod pace;
@@ -39,18 +40,18 @@ use trial::{Choice, Trial};
 
 /// A run in progress, by one thread or by several.
 pub enum Simulation {
-    /// By one.
+    /// A run by one thread.
     Alone(Box<World>),
-    /// By several.
+    /// A run by several threads.
     Together(Box<Team>),
-    /// By one, until it has turned out what is faster; none only while that is decided.
+    /// A run by one thread during calibration; `None` only while that is evaluated.
     Open(Option<Box<Trial>>),
 }
 
 const OPEN: &str = "it is decided at once";
 
 impl Simulation {
-    /// Everything in place, nothing sent yet, for up to so many threads; and a note where there will be fewer.
+    /// Returns a run ready to start, for up to `threads` threads, and a note if there will be fewer.
     pub fn new(scenario: Scenario, threads: u32) -> (Simulation, Option<String>) {
         let parted = if threads > 1 { part(&scenario, threads) } else { Err("") };
         match parted {
@@ -66,8 +67,8 @@ impl Simulation {
         }
     }
 
-    /// Everything in place, nothing sent yet, for one thread or for up to so many as there may be when the run has begun,
-    /// whatever is faster on its beginning. What they take longer where one is faster is hardly seen.
+    /// Returns a run ready to start, for one thread or for up to `most` threads, whichever is faster on its beginning.
+    /// `most` is called once the run has begun. The calibration's cost is hardly noticeable where one thread is faster.
     pub fn choosing(scenario: Scenario, most: fn() -> u32, terms: Terms) -> Simulation {
         match part(&scenario, 2) {
             Ok(_) => Simulation::Open(Some(Box::new(Trial::new(scenario, most, terms)))),
@@ -75,7 +76,7 @@ impl Simulation {
         }
     }
 
-    /// Processes up to `events` events, or some more; false when the run is over.
+    /// Processes up to `events` events, or some more; returns false when the run is over.
     pub fn advance(&mut self, events: u64) -> bool {
         match self {
             Simulation::Alone(world) => world.advance(events),
@@ -92,7 +93,7 @@ impl Simulation {
         }
     }
 
-    /// The simulated time reached.
+    /// Returns the simulated time reached.
     pub fn now(&self) -> Instant {
         match self {
             Simulation::Together(team) => team.now,
@@ -100,12 +101,12 @@ impl Simulation {
         }
     }
 
-    /// When what is measured ends; the run may go on until that is decided.
+    /// Returns the end of the measurement; the run may continue until its messages are decided.
     pub fn duration(&self) -> Span {
         self.world().duration()
     }
 
-    /// Data packets that have reached receivers so far, of those that count.
+    /// Returns the number of counted data packets that have reached receivers so far.
     pub fn packets_delivered(&self) -> u64 {
         match self {
             Simulation::Together(team) => team.packets_delivered(),
@@ -113,7 +114,7 @@ impl Simulation {
         }
     }
 
-    /// A world that has the whole scenario.
+    /// Returns a world that has the whole scenario.
     pub fn world(&self) -> &World {
         match self {
             Simulation::Alone(world) => world,
@@ -122,7 +123,7 @@ impl Simulation {
         }
     }
 
-    /// As [`World::blocks_of`].
+    /// Delegates to [`World::blocks_of`] of each world.
     pub fn blocks_of(&mut self, rows: usize) {
         match self {
             Simulation::Alone(world) => world.blocks_of(rows),
@@ -131,8 +132,8 @@ impl Simulation {
         }
     }
 
-    /// As [`World::take`]. The rows of several threads are joined when the run is over, and leave then; while it is open
-    /// who goes on, nothing leaves.
+    /// As [`World::take`]. The rows of several threads are joined at the end of the run. Nothing is returned before,
+    /// nor during calibration.
     pub fn take(&mut self) -> Taken {
         match self {
             Simulation::Alone(world) => world.take(),
@@ -140,13 +141,13 @@ impl Simulation {
         }
     }
 
-    /// Ends the run here.
+    /// Ends the run at the present time.
     pub fn finish(self) -> Outcome {
         let (outcome, rest) = self.finish_taken();
         outcome.with(rest)
     }
 
-    /// As [`World::finish_taken`].
+    /// As [`World::finish_taken`], for all worlds.
     pub fn finish_taken(self) -> (Outcome, Rest) {
         match self {
             Simulation::Alone(world) => world.finish_taken(),
@@ -156,7 +157,8 @@ impl Simulation {
     }
 }
 
-/// How a scenario can be dealt out to threads, if ports to hosts are fed ([`World::can_be`]); the error says why it cannot be.
+/// Returns a partition of the scenario among threads, if ports to hosts can defer enqueueing ([`World::can_be`]). The
+/// error gives the reason why there is none.
 fn part(scenario: &Scenario, threads: u32) -> Result<Partition, &'static str> {
     let Scenario { run, network, faults, transports, classes, .. } = scenario;
     if run.trace.is_some() {
@@ -177,47 +179,47 @@ fn part(scenario: &Scenario, threads: u32) -> Result<Partition, &'static str> {
         return Err("switches write into headers of packets whose turn they choose");
     }
     let mut graph = network.graph.clone();
-    // As the simulator numbers them.
+    // In the simulator's order.
     graph.links.sort_by_key(|link| (link.to, link.from));
     let shared = matches!(network.switch.sharing, Sharing::Dynamic(_));
     Partition::new(&graph, threads, |switch| shared && !graph.switches[switch].unlimited)
 }
 
-/// Several threads with a part of a run each.
+/// A run by several threads, each with a partition.
 pub struct Team {
     worlds: Vec<World>,
     lookahead: Span,
-    /// How far a clock is ahead of the hosts' at most, and how far behind.
+    /// The maximum by which a clock is ahead of the hosts', and the maximum by which one is behind.
     ahead: Span,
     behind: Span,
     now: Instant,
-    /// When the warm-up ends, if that is to come.
+    /// End of the warm-up, if that is not over.
     warm_up: Option<Instant>,
-    /// When the run ends, as things are.
+    /// End of the run, as currently known.
     until: Instant,
-    /// What was measured, once the window of what counts has closed, and what the run goes on for.
+    /// The measurement, once it has ended, and the messages for which the run continues.
     measured: Option<(Measured, Awaited)>,
-    /// How many events the last windows had, and how many are worth more than one thread.
+    /// Events per recent epoch, and the minimum that is worth more than one thread.
     per_window: u64,
     fewest: u64,
     pace: Pace,
-    /// How long the windows took, without what it takes threads to begin.
+    /// Duration of all epochs, without the start of threads.
     took: Duration,
 }
 
-/// What a run goes on for.
+/// The messages for which a run continues after the measurement.
 struct Awaited {
     cool_down: CoolDown,
-    /// By message.
+    /// By message id: it is decided.
     decided: Vec<bool>,
 }
 
 impl Team {
-    /// Threads work together on windows that have so many events on average, if that is faster. Less is not worth a try:
-    /// it takes as long as some events do until one knows of the other.
+    /// Minimum average events per epoch for threads to run together, if that is faster. Fewer are not worth a try:
+    /// communication between threads takes as long as some events.
     const FEWEST: u64 = 30;
-    /// So many events at most, before it is decided anew who works: some 50 ms, beside which the tenth of a millisecond that
-    /// threads take to begin is nothing.
+    /// Maximum events before the governor decides anew: some 50 ms, compared with which the tenth of a millisecond to
+    /// start threads is negligible.
     const STINT: u64 = 1 << 21;
 
     fn of(scenario: Scenario, partition: Partition) -> Team {
@@ -250,14 +252,14 @@ impl Team {
         }
     }
 
-    /// Works together where windows have at least so many events on average; from none on, always. What comes of the run
-    /// is the same.
+    /// Returns the run with a minimum of average events per epoch for threads to run together; zero means always. The
+    /// results are the same.
     #[must_use]
     pub fn together_from(self, events: u64) -> Team {
         Team { fewest: events, ..self }
     }
 
-    /// Goes on together for about so many events, to see how long that takes.
+    /// Runs threads together for about `events` events, to measure their duration.
     fn tries(&mut self, events: u64) -> bool {
         let fewest = std::mem::replace(&mut self.fewest, 0);
         let more = self.goes_on(events);
@@ -265,18 +267,18 @@ impl Team {
         more
     }
 
-    /// How many threads there are.
+    /// Returns the number of threads.
     pub fn threads(&self) -> usize {
         self.worlds.len()
     }
 
-    /// As [`Simulation::advance`].
+    /// As [`Simulation::advance`], for at least a trial's events.
     pub fn advance(&mut self, events: u64) -> bool {
-        // Less would tell nothing of how long it takes.
+        // Fewer would not suffice to measure their duration.
         self.goes_on(events.max(Pace::TRY))
     }
 
-    /// Processes so many events or some more; false when the run is over.
+    /// Processes `events` events or some more; returns false when the run is over.
     fn goes_on(&mut self, events: u64) -> bool {
         let goal = self.events().saturating_add(events);
         while self.events() < goal {
@@ -292,19 +294,19 @@ impl Team {
         true
     }
 
-    /// Up to now, by all.
+    /// Returns the number of events so far, of all threads.
     fn events(&self) -> u64 {
         self.worlds.iter().map(World::events).sum()
     }
 
-    /// Goes on until there have been so many events; true when the window of what counts is over.
+    /// Runs until there have been `goal` events; returns true when the measurement is over.
     fn measure(&mut self, goal: u64) -> bool {
         let before = self.events();
         let target = self.warm_up.unwrap_or(self.until);
         let always = self.fewest == 0;
         let together = always || self.per_window >= self.fewest && self.pace.together();
         let most = if always { goal - before } else { self.pace.next().min(goal - before) };
-        // Where none is ahead of that, all can be brought to one time.
+        // If no partition is beyond that, all can be synchronized to one time.
         let stint =
             Stint { lookahead: self.lookahead, until: target.earlier_by(self.ahead), goal: goal.min(before + most) };
         let from = self.next_at().max(self.now);
@@ -334,16 +336,16 @@ impl Team {
         false
     }
 
-    /// When the next event comes, by the clock of where it does.
+    /// Returns the time of the next event, by its own clock.
     fn next_at(&self) -> Instant {
         self.worlds.iter().map(World::next_at).min().unwrap_or(Instant::MAX)
     }
 
-    /// Brings all to one time: what happens by then has happened, and nothing else.
+    /// Synchronizes all partitions at one time: all events up to it are executed, and no later ones.
     fn meet(&mut self, at: Instant) {
         let worlds = &mut self.worlds;
         let mut reached = worlds.iter().map(World::reached).min().unwrap_or(at);
-        // Then it is that time by all clocks.
+        // Then all clocks show at least that time.
         let until = at.saturating_add(self.behind);
         while reached < until {
             reached = reached.saturating_add(self.lookahead).min(until);
@@ -355,13 +357,13 @@ impl Team {
         self.now = at;
     }
 
-    /// All go on from one time, each by its own clock.
+    /// Resumes all partitions from one time, each by its own clock.
     fn part(&mut self) {
         let from = self.now.earlier_by(self.ahead);
         self.worlds.iter_mut().for_each(|world| world.goes_on_from(from));
     }
 
-    /// The window of what counts is over. False when the run is.
+    /// Ends the measurement. Returns false if the run ends with it.
     fn close(&mut self) -> bool {
         let measured = stock::take(&mut self.worlds);
         let first = &self.worlds[0];
@@ -378,7 +380,7 @@ impl Team {
         goes_on
     }
 
-    /// Goes on from instant to instant until there have been so many events; true when the run is over.
+    /// Advances from instant to instant until there have been `goal` events; returns true when the run is over.
     fn await_decisions(&mut self, goal: u64) -> bool {
         let Some((_, awaited)) = &mut self.measured else { return true };
         let worlds = &mut self.worlds;
@@ -416,7 +418,7 @@ impl Team {
         }
     }
 
-    /// As [`Simulation::finish`].
+    /// As [`Simulation::finish`], for several threads.
     pub fn finish(self) -> Outcome {
         let (outcome, rest) = self.finish_taken();
         outcome.with(rest)
@@ -430,16 +432,16 @@ impl Team {
     }
 }
 
-/// Windows until there have been so many events.
+/// A slice: epochs until there have been `goal` events.
 struct Stint {
     lookahead: Span,
     until: Instant,
-    /// Counted from the beginning of the run.
+    /// Events since the beginning of the run.
     goal: u64,
 }
 
 impl Stint {
-    /// One thread moves all. True when nothing is left; and how long it took.
+    /// Advances all partitions with one thread. Returns whether the slice is over, and its duration.
     fn alone(&self, worlds: &mut [World]) -> (bool, Duration) {
         let clock = Clock::now();
         while worlds.iter().map(World::events).sum::<u64>() < self.goal {
@@ -448,15 +450,15 @@ impl Stint {
                 return (true, clock.elapsed());
             }
             let end = next.saturating_add(self.lookahead).earlier_by(Span(1)).min(self.until);
-            // Some may be further, from when they worked together.
+            // Some may be further, from when threads ran together.
             worlds.iter_mut().filter(|world| world.reached() <= end).for_each(|world| world.goes_to(end));
             exchange(worlds);
         }
         (false, clock.elapsed())
     }
 
-    /// Each thread moves its own for as long as that may take, if there are so many events in a window. True when nothing
-    /// is left; and how long it took once all had begun.
+    /// Advances each partition with its own thread for the slice's probable length, given the events per epoch. Returns
+    /// whether the slice is over, and its duration since all had begun.
     fn together(&self, worlds: &mut [World], per_window: u64) -> (bool, Duration) {
         let next = worlds.iter().map(World::next_at).min().unwrap_or(Instant::MAX);
         if next > self.until {
@@ -465,7 +467,7 @@ impl Stint {
         let events = self.goal.saturating_sub(worlds.iter().map(World::events).sum());
         let windows = events / per_window.max(1) + 1;
         let end = next.saturating_add(Span(self.lookahead.0.saturating_mul(windows))).min(self.until);
-        // At the very beginning, not even what comes at once is processed.
+        // At the very beginning, not even events at time zero have been processed.
         let reached = |world: &World| next.max(world.reached().saturating_add(Span(1)).min(world.next_at()));
         let post = Post::new(worlds.iter().map(reached));
         worlds.iter_mut().zip(0..).for_each(|(world, part)| post.opens(part, world.outgoing()));
@@ -483,7 +485,7 @@ impl Stint {
         (worlds.iter().all(|world| world.next_at() > self.until), took)
     }
 
-    /// What each thread does, and how long it took once all had begun.
+    /// Runs one thread of a slice; returns its duration since all had begun.
     fn take_part(&self, world: &mut World, part: usize, end: Instant, post: &Post) -> Duration {
         let _presence = Presence(post);
         post.gather(part);
@@ -493,11 +495,11 @@ impl Stint {
         let mut reached = post.reached(part);
         let mut horizon = reached;
         while reached < end {
-            // The slowest can always go on by the whole lookahead, so that some part never waits. It goes no further than a
-            // step at a time, even where it could: those who wait for it would wait for all of that, and then it for them,
-            // by turns.
+            // The slowest can always advance by the whole lookahead, so some partition never waits. But each advances
+            // by at most a step at a time, even if a further advance were possible. Otherwise the others would wait for
+            // all of that, and then it for them, in turns.
             let next = reached.saturating_add(step).min(end);
-            // What was sent since it last looked is for later than it could go then.
+            // Items sent since the last exchange are for later than the previous horizon.
             if horizon < next {
                 let Some(can) = post.wait(part, self.lookahead, next) else { break };
                 horizon = can;
@@ -521,7 +523,7 @@ impl Receiver for World {
     }
 }
 
-/// Brings what each part has for the others there.
+/// Exchanges the items of all partitions.
 fn exchange(worlds: &mut [World]) {
     for from in 0..worlds.len() {
         for to in 0..worlds.len() {
@@ -532,7 +534,7 @@ fn exchange(worlds: &mut [World]) {
     }
 }
 
-/// So many copies of a scenario without faults.
+/// Returns copies of a scenario without its faults.
 fn copies(scenario: &Scenario, number: u32) -> Vec<Scenario> {
     let copy = |_| Scenario {
         title: scenario.title.clone(),

@@ -1,34 +1,34 @@
-//! Whether threads work together, or one goes on alone with all parts: what has turned out to be faster.
+//! The governor: chooses whether threads run together or one thread advances all partitions, by their measured speed.
 
 use std::time::Duration;
 
-/// What is known of both ways. No result depends on it.
+/// The measured speed of both ways. No result depends on it.
 #[derive(Default)]
 pub struct Pace {
-    /// Nanoseconds for an event the last few times, the latest first, by way: alone, together.
+    /// Nanoseconds per event of the most recent slices, the latest first, by way: alone, together.
     costs: [[Option<f64>; Pace::KEPT]; 2],
-    /// Events until the slower way is tried again, and how many that was last.
+    /// Events until the slower way is tried again, and the last such interval.
     left: u64,
     patience: u64,
 }
 
 impl Pace {
-    /// So many events go by at first before the slower way is tried again, and twice as many each time that it is slower
-    /// still, for it takes time: one part in sixteen of what is processed, in the beginning.
+    /// Initial number of events before the slower way is tried again. It is doubled each time that this way is still
+    /// slower, because a try takes time: at first one part in sixteen of the processed events.
     const PATIENCE: u64 = 1 << 19;
-    /// And so many times as many where the slower way took so many times as long, or longer: it will hardly be the faster one
-    /// soon, and a try brings what one thread has in its caches into another's. Whether the faster way has become slower is
-    /// seen without a try.
+    /// Factor for `PATIENCE` if the slower way took at least `CLEARLY` times as long. It will hardly be the faster one
+    /// soon, and a try moves data from one thread's caches into another's. The governor notices without a try when the
+    /// faster way has become slower.
     const SURE: u64 = 8;
     const CLEARLY: f64 = 1.2;
     const LONGEST: u64 = 1 << 28;
-    /// What a machine does beside only makes an event take longer. So the least of so many times counts: one time that was
-    /// disturbed changes nothing.
+    /// Number of recent measurements, the minimum of which counts: other work on the machine only makes an event take
+    /// longer, so one disturbed measurement changes nothing.
     const KEPT: usize = 3;
-    /// So many events are a try.
+    /// Number of events of a try.
     pub const TRY: u64 = 1 << 15;
 
-    /// Whether to work together next.
+    /// Returns whether threads run together in the next slice.
     pub fn together(&self) -> bool {
         match self.faster() {
             None => self.cost(false).is_some(),
@@ -36,17 +36,17 @@ impl Pace {
         }
     }
 
-    /// So many events are next, at most.
+    /// Returns the maximum number of events of the next slice.
     pub fn next(&self) -> u64 {
         if self.tries() { Pace::TRY } else { self.left }
     }
 
-    /// Whether what comes next is a try.
+    /// Returns whether the next slice is a try.
     fn tries(&self) -> bool {
         self.faster().is_none() || self.left == 0
     }
 
-    /// So long it took for so many events.
+    /// Records the duration of a slice of `events` events.
     pub fn saw(&mut self, together: bool, events: u64, took: Duration) {
         let (was_faster, tried) = (self.faster(), self.tries());
         let costs = &mut self.costs[usize::from(together)];
@@ -61,20 +61,20 @@ impl Pace {
         }
     }
 
-    /// What an event takes, once there have been two times: when a thread begins it has nothing in its caches, and may have
-    /// to share a core for a while.
+    /// Returns the time per event, once there are two measurements: a thread that begins has nothing in its caches, and
+    /// may have to share a core for a while.
     fn cost(&self, together: bool) -> Option<f64> {
         let costs = &self.costs[usize::from(together)];
         costs[1].and(costs.iter().copied().flatten().min_by(f64::total_cmp))
     }
 
-    /// Whether one way is clearly faster.
+    /// Returns whether one way is clearly faster.
     fn is_clear(&self) -> bool {
         let (Some(alone), Some(together)) = (self.cost(false), self.cost(true)) else { return false };
         alone.max(together) >= Pace::CLEARLY * alone.min(together)
     }
 
-    /// Which way is faster: whether it is to work together.
+    /// Returns whether running together is faster, once both ways are measured.
     fn faster(&self) -> Option<bool> {
         Some(self.cost(true)? < self.cost(false)?)
     }
@@ -84,7 +84,7 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// An event takes so many nanoseconds alone and together; how many of a number of events are processed together.
+    /// Returns the share of events that are processed together, given nanoseconds per event alone and together.
     fn share(alone: u64, together: impl Fn(u64) -> u64) -> f64 {
         let (mut pace, mut events, mut so) = (Pace::default(), 0, 0);
         while events < 1 << 24 {
@@ -103,14 +103,14 @@ mod tests {
         assert!(share(50, |_| 60) < 0.02);
     }
 
-    /// Threads that have just begun are slow, which is not how slow they are.
+    /// The slow start of threads does not count as their speed.
     #[test]
     fn the_first_time_does_not_decide() {
         assert!(share(50, |events| if events < 3 * Pace::TRY { 150 } else { 30 }) > 0.98);
     }
 
-    /// However much there is to do: after half a million events, twice as many, and so on; after four millions where one way is
-    /// clearly faster.
+    /// Tries follow, whatever the work, after half a million events, twice as many, and so on; after four million where
+    /// one way is clearly faster.
     #[test]
     fn the_slower_way_is_tried_again_when_it_is_time() {
         for (alone, times) in [(35, &[1, 3, 7, 15, 31][..]), (36, &[8, 24])] {

@@ -1,4 +1,4 @@
-//! What threads leave for each other.
+//! Channels and mailboxes between threads.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -12,35 +12,36 @@ use super::cores;
 use crate::net::part::{Mail, Outgoing};
 use crate::net::ring::{Ring, Words};
 
-/// How far each part has come, and what each has for each other.
+/// The progress of each partition, and its items for each other.
 ///
-/// No part waits for all others to meet: each goes on for as long as nothing can reach it of what the slowest may still do,
-/// takes what has come, and says how far it is. So one that has more to do at a time is ahead of the others at another.
+/// There is no common barrier within a slice. Each partition advances as long as nothing that the slowest may still do
+/// can reach it, receives its items, and publishes its progress. So a partition with more work at one time may be ahead
+/// of the others at another.
 pub struct Post {
-    /// By part that receives, then by part that sends.
+    /// By receiving partition, then by sending partition.
     ways: Vec<Vec<Way>>,
-    /// How many have begun, and by part on which core.
+    /// Number of threads that have begun, and the core of each.
     begun: AtomicUsize,
     cores: Vec<AtomicUsize>,
-    /// All are to come back: one waits in vain.
+    /// All threads are to return, because one waits in vain.
     stopped: AtomicBool,
 }
 
-/// The way from one part to another: a ring for nearly all that goes, and a box for what does not go by it.
+/// The channel from one partition to another: a ring for nearly all items, and a mailbox for the others.
 struct Way {
     ring: Arc<Ring>,
-    /// There is something in the box.
+    /// The mailbox is not empty.
     any: AtomicBool,
     mail: Mutex<Mail>,
 }
 
 impl Way {
-    /// From a part that has come so far.
+    /// Returns an empty channel from a partition that has advanced to `reached`.
     fn at(reached: Instant) -> Way {
         Way { ring: Arc::new(Ring::at(reached)), any: AtomicBool::new(false), mail: Mutex::default() }
     }
 
-    /// Leaves what there is, and says how far the sender is.
+    /// Publishes the outgoing items and the sender's progress.
     #[inline(always)]
     fn leave(&self, outgoing: &mut Outgoing, reached: Instant) {
         match outgoing.is_apart() {
@@ -52,8 +53,9 @@ impl Way {
 
     #[inline(never)]
     fn leave_apart(&self, outgoing: &mut Outgoing) {
-        // Who finds in the ring what is sent below finds the box full, too: paths must not come later than packets that take
-        // them. And who opens it finds in the ring what was sent before.
+        // A receiver that finds the items sent below in the ring finds the mailbox full, too: a route must not arrive
+        // later than packets that take it. And a receiver that opens the mailbox finds all items sent before in the
+        // ring.
         let mut there = self.mail.lock().unwrap_or_else(PoisonError::into_inner);
         let mail = outgoing.mail(!self.any.load(Ordering::Acquire));
         if !mail.is_empty() {
@@ -63,7 +65,7 @@ impl Way {
         outgoing.send();
     }
 
-    /// Takes what there is.
+    /// Receives all published items.
     #[inline(always)]
     fn take<R: Receiver>(&self, receiver: &mut R) {
         self.ring.take(|words| receiver.words(words));
@@ -75,29 +77,29 @@ impl Way {
     #[inline(never)]
     fn take_apart<R: Receiver>(&self, receiver: &mut R) {
         let mut mail = self.mail.lock().unwrap_or_else(PoisonError::into_inner);
-        // What is in the box was sent after all that was in the ring then.
+        // Mail was sent after all items that were in the ring then.
         self.ring.take(|words| receiver.words(words));
         receiver.mail(&mut mail);
         self.any.store(false, Ordering::Release);
     }
 }
 
-/// Who takes what has come.
+/// The receiving end of channels.
 pub trait Receiver {
-    /// By a ring.
+    /// Receives an item from a ring.
     fn words(&mut self, words: Words);
-    /// By mail; it is to be emptied.
+    /// Receives a mailbox, which it must empty.
     fn mail(&mut self, mail: &mut Mail);
 }
 
 impl Post {
-    /// So often a thread looks before it lets others run: some microseconds, which is about what it takes the others to go
-    /// on, if each has a core. If one has none, it may be waiting for this one.
+    /// Number of checks before a thread yields: some microseconds, about the time that others take to advance, if each
+    /// has a core. A thread without one may be waiting for this one.
     const LOOKS: u32 = 256;
-    /// So long a thread waits before all come back: longer than a window takes, if each has a core.
+    /// Maximum wait before all threads return: longer than an epoch takes, if each has a core.
     const PATIENCE: Duration = Duration::from_millis(3);
 
-    /// For parts that have come so far.
+    /// Returns empty channels between partitions that have advanced to these times.
     pub fn new(reached: impl Iterator<Item = Instant>) -> Post {
         let reached: Vec<Instant> = reached.collect();
         let ways = || reached.iter().map(|reached| Way::at(*reached)).collect();
@@ -109,7 +111,8 @@ impl Post {
         }
     }
 
-    /// A part has begun, and waits for the others to have. Each goes on from a core of its own, if there are enough.
+    /// Starts a thread, and waits until the others have started. Each continues on a core of its own, if there are
+    /// enough.
     pub fn gather(&self, part: usize) {
         self.cores[part].store(cores::here(), Ordering::Relaxed);
         self.begun.fetch_add(1, Ordering::AcqRel);
@@ -123,19 +126,19 @@ impl Post {
         cores::part(&cores, part);
     }
 
-    /// A part has processed all that comes before this.
+    /// Returns the time before which a partition has processed all events.
     pub fn reached(&self, part: usize) -> Instant {
         self.ways[part][part].ring.reached()
     }
 
-    /// How far a part can go: nothing reaches it before that.
+    /// Returns the time before which nothing can reach a partition.
     fn horizon(&self, part: usize, lookahead: Span) -> Instant {
         let others = self.ways[part].iter().zip(0..).filter(|(_, other)| *other != part);
         let slowest = others.map(|(way, _)| way.ring.reached()).min();
         slowest.unwrap_or(Instant::MAX).saturating_add(lookahead)
     }
 
-    /// Waits until a part can go on to `next`, and gives how far it can go then; none when all come back instead.
+    /// Waits until a partition can advance to `next`; returns its horizon then, or `None` if all threads are to return.
     pub fn wait(&self, part: usize, lookahead: Span, next: Instant) -> Option<Instant> {
         let mut looks = 0;
         let mut since = None;
@@ -159,31 +162,31 @@ impl Post {
         }
     }
 
-    /// All come back when they next wait.
+    /// Makes all threads return when they next wait.
     fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
     }
 
-    /// What a part has for the others goes by rings from now on.
+    /// Sends the outgoing items of a partition by rings from now on.
     pub fn opens(&self, part: usize, outgoing: &mut [Outgoing]) {
         let ways = self.ways.iter().zip(outgoing).zip(0..).filter(|(_, to)| *to != part);
         ways.for_each(|((to, outgoing), _)| outgoing.goes_by(Some(to[part].ring.clone())));
     }
 
-    /// A part leaves what it has for the others, and has come so far.
+    /// Publishes the outgoing items of a partition, and its progress.
     pub fn leave(&self, part: usize, reached: Instant, outgoing: &mut [Outgoing]) {
         for (to, outgoing) in self.ways.iter().zip(outgoing) {
             to[part].leave(outgoing, reached);
         }
     }
 
-    /// Takes what was left for a part: all that others have sent before they had come as far as [`wait`](Post::wait) saw.
+    /// Receives all items sent to a partition before the progress that [`wait`](Post::wait) saw.
     pub fn take(&self, part: usize, receiver: &mut impl Receiver) {
         self.ways[part].iter().for_each(|way| way.take(receiver));
     }
 }
 
-/// Brings the others back when the thread that holds it panics.
+/// Makes the other threads return when the thread that holds it panics.
 pub struct Presence<'a>(pub &'a Post);
 
 impl Drop for Presence<'_> {
@@ -201,7 +204,7 @@ mod tests {
     use crate::notice::Notice;
     use units::{ConnectionId, LinkId};
 
-    /// Three parts, of which none may be further ahead of another than the lookahead.
+    /// Three partitions, none of which may be ahead of another by more than the lookahead.
     #[test]
     fn nobody_is_further_ahead_than_the_lookahead() {
         const LOOKAHEAD: u64 = 10;
@@ -217,7 +220,7 @@ mod tests {
                             return;
                         }
                         reached = next;
-                        // The others can only have gone on since.
+                        // The others can only have advanced since.
                         assert!(reached <= post.horizon(part, Span(LOOKAHEAD)));
                         post.leave(part, reached, &mut [Outgoing::default(), Outgoing::default(), Outgoing::default()]);
                     }
@@ -235,19 +238,19 @@ mod tests {
         }
     }
 
-    /// What goes by the ring of a way.
+    /// Returns the sending end of a channel with a ring.
     fn by(way: &Way) -> Outgoing {
         let mut outgoing = Outgoing::default();
         outgoing.goes_by(Some(way.ring.clone()));
         outgoing
     }
 
-    /// Notices that come at these times.
+    /// Sends control messages for these times.
     fn put(outgoing: &mut Outgoing, times: std::ops::Range<u64>) {
         times.for_each(|at| outgoing.put(&Notice::Closes.to_words(Instant(at), ConnectionId(0))));
     }
 
-    /// As many as the ring has room for, or more: those that go apart are not overtaken.
+    /// As many as the ring has room for, or more: mail is not overtaken.
     #[test]
     fn what_goes_comes_in_order() {
         const STEPS: u64 = 4_000;
@@ -282,7 +285,7 @@ mod tests {
         assert_eq!(came, (0..batches.iter().sum()).collect::<Vec<u64>>());
     }
 
-    /// The box was filled after the receiver had looked at the ring.
+    /// The mailbox was filled after the receiver had read the ring.
     #[test]
     fn what_is_in_the_box_does_not_overtake_the_ring() {
         let (way, mut came) = (Way::at(Instant::ZERO), Vec::new());
@@ -296,7 +299,7 @@ mod tests {
         assert_eq!(came, (0..302).collect::<Vec<u64>>());
     }
 
-    /// The ring has room again, but what is in the box was sent before.
+    /// The ring has room again, but the mail was sent before.
     #[test]
     fn what_is_in_the_box_is_not_overtaken() {
         let (way, mut came) = (Way::at(Instant::ZERO), Vec::new());
@@ -308,7 +311,7 @@ mod tests {
         way.leave(&mut outgoing, Instant(2));
         way.take(&mut came);
         assert_eq!(came, (0..302).collect::<Vec<u64>>());
-        // It goes by the ring again when it is known that the box was emptied.
+        // The ring is used again when it is known that the mailbox was emptied.
         put(&mut outgoing, 302..303);
         way.leave(&mut outgoing, Instant(3));
         way.take(&mut came);
@@ -320,7 +323,7 @@ mod tests {
         assert_eq!(came, (0..304).collect::<Vec<u64>>());
     }
 
-    /// What has come, and which paths are known.
+    /// The number of received packets, and the routes known.
     #[derive(Default)]
     struct Traveller {
         came: u64,
@@ -338,7 +341,8 @@ mod tests {
         }
     }
 
-    /// Whoever takes a packet knows its path then, though it may have been sent just now: arrivals are looked up ahead.
+    /// A receiver knows the route of a packet as soon as it takes the packet, even one sent just now: arrivals are
+    /// prefetched.
     #[test]
     fn no_packet_comes_before_its_path() {
         const STEPS: u64 = 100_000;
@@ -387,7 +391,7 @@ mod tests {
             });
             assert!(panics.join().is_err());
             assert_eq!(post.wait(0, Span(10), Instant(11)), None);
-            // Nor for one that never begins.
+            // Nor for a thread that never begins.
             post.gather(0);
         });
     }

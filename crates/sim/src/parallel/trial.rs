@@ -1,4 +1,5 @@
-//! How many threads simulate a run for which nobody has said it: what turns out to be faster on its own beginning.
+//! Calibration: chooses the number of threads of a run that leaves it open, by their speed on the beginning of that
+//! run.
 
 use std::time::{Duration, Instant as Clock};
 
@@ -8,44 +9,45 @@ use super::{Team, copies, part};
 use crate::scenario::Scenario;
 use crate::world::World;
 
-/// The beginning of a run, by one thread; then, where that promises something, once more by several.
+/// The beginning of a run, by one thread; then, if promising, once more by several.
 pub struct Trial {
     /// The run, by one thread.
     pub world: World,
-    /// For several.
+    /// The scenario for several threads.
     scenario: Scenario,
-    /// How many there may be, when it comes to that.
+    /// Returns the maximum number of threads, when several are to be tried.
     most: fn() -> u32,
     terms: Terms,
-    /// As [`World::blocks_of`].
+    /// The argument of [`World::blocks_of`], if called.
     rows: Option<usize>,
-    /// How long it took to set up.
+    /// Duration of the setup.
     set_up: Duration,
-    /// How long each quarter of the beginning took, and how many events it had.
+    /// Duration and number of events of each quarter of the beginning.
     quarters: Vec<(Duration, u64)>,
 }
 
-/// Who goes on.
+/// The result of the calibration.
 pub enum Choice {
-    /// One thread.
+    /// One thread continues the run.
     Alone(Box<World>),
-    /// Several.
+    /// Several threads continue the run.
     Together(Box<Team>),
-    /// That is not known yet.
+    /// The calibration is not over yet.
     Open(Box<Trial>),
 }
 
-/// What is tried, and when several threads go on.
+/// Limits of the calibration, and the conditions for several threads.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms {
-    /// So many events are the beginning: enough to compare ways by, some 20 ms.
+    /// Number of events of the beginning: enough for a comparison, some 20 ms.
     pub events: u64,
-    /// What is tried may take one part in so many of the time that the run probably takes. It is lost where one thread is
-    /// faster.
+    /// Inverse of the maximum share that the calibration may take of the run's probable duration. That time is lost if
+    /// one thread is faster.
     pub share: f64,
-    /// Several threads must take less than so much of the time of one.
+    /// Maximum time of several threads, relative to the time of one.
     pub gain: f64,
-    /// Several threads keep all messages until the run is over, each in a row of its own: 300 MB for a million with two.
+    /// Maximum number of messages, because several threads keep all until the end of the run, each in a row of its own:
+    /// 300 MB for a million with two.
     pub messages: f64,
 }
 
@@ -56,24 +58,24 @@ impl Default for Terms {
 }
 
 impl Terms {
-    /// So many events are a quarter of the beginning.
+    /// Returns the number of events of a quarter of the beginning.
     fn quarter(&self) -> u64 {
         (self.events / QUARTERS as u64).max(1)
     }
 }
 
-/// In so many parts the beginning is timed.
+/// Number of timed parts of the beginning.
 const QUARTERS: usize = 4;
 
-/// What an event takes in the fastest of these pieces of a beginning but the first. In that one memory is touched for the
-/// first time; and what a machine does beside only makes an event take longer.
+/// Returns the time per event in the fastest of these pieces but the first, in which memory is touched for the first
+/// time. Other work on the machine only makes an event take longer.
 fn at_best(pieces: &[(Duration, u64)]) -> f64 {
     let of = |(took, events): &(Duration, u64)| took.as_secs_f64() / (*events).max(1) as f64;
     pieces.iter().skip(1).map(of).fold(f64::INFINITY, f64::min)
 }
 
 impl Trial {
-    /// Of a run that can be parted, among so many threads.
+    /// Returns the calibration of a run that can be partitioned, among up to `most` threads.
     pub fn new(scenario: Scenario, most: fn() -> u32, terms: Terms) -> Trial {
         let begin = Clock::now();
         let copy = copies(&scenario, 1).swap_remove(0);
@@ -81,16 +83,17 @@ impl Trial {
         Trial { world, scenario: copy, most, terms, rows: None, set_up: begin.elapsed(), quarters: Vec::new() }
     }
 
-    /// As [`World::blocks_of`].
+    /// As [`World::blocks_of`], also for later worlds.
     pub fn blocks_of(&mut self, rows: usize) {
         self.rows = Some(rows);
         self.world.blocks_of(rows);
     }
 
-    /// Goes on for so many events, but not beyond the beginning. Says who goes on, and whether the run does.
+    /// Processes `events` events, but not beyond the beginning. Returns the result of the calibration, and whether the
+    /// run continues.
     pub fn advance(mut self: Box<Self>, events: u64) -> (Choice, bool) {
         let (begin, before, quarter) = (Clock::now(), self.world.events(), self.terms.quarter());
-        // Where ports are fed, there are up to twice as many as are asked for, or some more.
+        // With deferred enqueue there are up to twice as many as requested, or some more.
         let more = self.world.advance(events.min((quarter - before % quarter).div_ceil(2)));
         if self.quarters.len() as u64 <= before / quarter {
             self.quarters.push(Default::default());
@@ -113,13 +116,13 @@ impl Trial {
             Err(world) => Choice::Alone(world),
             Ok((mut team, world)) => {
                 let (mut pieces, mut more) = (Vec::new(), true);
-                // All but the first at once: a thread that begins brings its part into the caches of another core.
+                // All but the first at once: a thread that begins moves its partition into the caches of another core.
                 for events in [terms.quarter(), terms.events - terms.quarter()] {
                     let (before, took) = (team.events(), team.took);
                     more = more && team.tries(events);
                     pieces.push((team.took - took, team.events() - before));
                 }
-                // Several have more events for the same time.
+                // Several threads have more events for the same simulated time.
                 let density = |events: u64, now: Instant| events as f64 / now.since_start().0.max(1) as f64;
                 let (theirs, ones) = (density(team.events(), team.now), density(world.events(), world.now()));
                 match more && at_best(&pieces) * theirs < terms.gain * one * ones {
@@ -130,7 +133,7 @@ impl Trial {
         }
     }
 
-    /// Several threads, where they promise something, beside the one.
+    /// Returns several threads, if they are promising, beside the one.
     fn team(self) -> Result<(Box<Team>, Box<World>), Box<World>> {
         let Trial { world, scenario, most, terms, rows, set_up, quarters } = self;
         let took: Duration = quarters.iter().map(|(took, _)| *took).sum();

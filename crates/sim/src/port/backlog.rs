@@ -1,4 +1,4 @@
-//! The packets that wait at a host's port that is first in, first out.
+//! The queue of a host's port that is first in, first out.
 
 use std::collections::VecDeque;
 
@@ -6,14 +6,14 @@ use units::Instant;
 
 use super::Watch;
 
-/// The packets that wait at a host's port. When each begins its transmission is known when it is sent, so they are counted
-/// only when one is added or the port is looked at.
+/// The packets queued at a host's port. The start of a packet's transmission is known when it is sent, so packets are
+/// counted only when one is added or the port is examined.
 #[derive(Default)]
 pub struct Backlog {
-    /// When each begins its transmission, and its wire bytes: those that wait, and perhaps some that have begun since the
-    /// last look.
+    /// The start of transmission and the wire bytes of each queued packet, and perhaps of some whose transmission has
+    /// begun since the last examination.
     packets: VecDeque<(Instant, u64)>,
-    /// Those of all.
+    /// Wire bytes of all of them.
     bytes: u64,
 }
 
@@ -27,18 +27,18 @@ impl Backlog {
         watch.most_waiting = watch.most_waiting.max(self.packets());
     }
 
-    /// Returns the wire bytes that wait.
+    /// Returns the queued wire bytes.
     pub fn bytes(&mut self, watch: &mut Watch, now: Instant) -> u64 {
         self.settle(watch, now);
         self.bytes
     }
 
-    /// Returns how many packets wait, as of the last look.
+    /// Returns the number of queued packets, as of the last examination.
     pub fn packets(&self) -> u64 {
         self.packets.len() as u64
     }
 
-    /// Forgets all packets: they were lost.
+    /// Removes all packets: they were lost.
     pub fn clear(&mut self) {
         *self = Backlog::default();
     }

@@ -1,7 +1,7 @@
-//! Ports that choose at each departure which packet is next, or whose marker must see departures.
+//! Ports with a queueing discipline that chooses at each departure, or whose marker must see departures.
 //!
-//! Such a port cannot say on a packet's arrival when it will leave. What waits stands in a queue of its discipline,
-//! what has begun is on the wire as at any other port.
+//! Such a port cannot tell on a packet's arrival when the packet will depart. Queued packets are in the queue of its
+//! discipline; packets whose transmission has begun are on the wire, as at any other port.
 
 use transport::{Flags, Packet};
 use units::{Instant, Span};
@@ -12,7 +12,7 @@ use super::queue::Queue;
 use super::store::{Slot, Store};
 use super::{Port, Verdict};
 
-/// What waits at a port that chooses.
+/// The queueing discipline and marker of a port, with the state of its queue.
 pub struct Choice {
     queue: Box<dyn Queue>,
     marker: Box<dyn Marker>,
@@ -21,23 +21,23 @@ pub struct Choice {
     pub pool: u32,
     /// The end of the transmission is a pending event.
     pub armed: bool,
-    /// What the marker says does not count: a fault.
+    /// Ignores the marker's decisions, because of a fault.
     pub unheard: bool,
 }
 
 impl Choice {
-    /// How many packets wait.
+    /// Returns the number of queued packets.
     pub fn waiting(&self) -> u64 {
         self.packets
     }
-    /// Everything that waits.
+    /// Returns all queued packets.
     pub fn packets(&self) -> impl Iterator<Item = &Packet> {
         self.queue.packets()
     }
 }
 
 impl Port {
-    /// With a queue and a marker of its own.
+    /// Returns the port with a queueing discipline and a marker of its own.
     pub fn choosing(mut self, queue: Box<dyn Queue>, marker: Box<dyn Marker>) -> Port {
         let pool = std::mem::replace(&mut self.pool, Port::CHOOSES);
         let beside = self.beside.get_or_insert_default();
@@ -45,29 +45,29 @@ impl Port {
         self
     }
 
-    /// What waits at this port, if it chooses.
+    /// Returns the queueing discipline's state, if the port has one.
     pub fn choice(&self) -> Option<&Choice> {
         self.beside.as_ref()?.choice.as_ref()
     }
 
-    /// As [`choice`](Port::choice); the port must be one that chooses.
+    /// As [`choice`](Port::choice), for a port that has a queueing discipline.
     pub fn choice_mut(&mut self) -> &mut Choice {
         self.beside.as_mut().and_then(|beside| beside.choice.as_mut()).expect("a port that chooses")
     }
 
-    /// What would wait with one more.
+    /// Returns the length of the queue with one more packet.
     pub fn length_with(&self, packet: &Packet) -> Length {
         Length { packets: self.waiting() + 1, bytes: self.waiting_bytes + u64::from(packet.size) }
     }
 
-    /// What its marker says to a packet that comes to a queue which with it is so long.
+    /// Returns the marker's verdict on an arriving packet, given the length of the queue with it.
     pub fn verdict_on(&mut self, packet: &Packet, with_it: Length, now: Instant) -> Verdict {
         let choice = self.choice_mut();
         let congested = choice.marker.arrives(packet, with_it, now) && !choice.unheard;
         self.verdict(congested, packet.flags)
     }
 
-    /// Lets a packet wait.
+    /// Enqueues a packet at the port.
     pub fn push(&mut self, now: Instant, packet: Packet) {
         let Length { packets, bytes } = self.length_with(&packet);
         self.count_stay(packets - 1, packets, now);
@@ -77,7 +77,7 @@ impl Port {
         self.waiting_bytes = bytes;
     }
 
-    /// Takes out the packet whose transmission is to begin now, if the wire is free. It came at [`Slot::at`].
+    /// Dequeues the packet whose transmission is to begin now, if the wire is free. It arrived at [`Slot::at`].
     pub fn pop_due(&mut self, now: Instant) -> Option<Slot> {
         if !self.is_idle(now) {
             return None;
@@ -87,7 +87,7 @@ impl Port {
         Some(slot)
     }
 
-    /// Takes out a packet that is to make room for `arriving`, if the discipline has one: it is dropped.
+    /// Removes and returns a packet that is dropped to make room for `arriving`, if the discipline has one.
     pub fn push_out(&mut self, now: Instant, arriving: &Packet) -> Option<Packet> {
         let packet = self.choice_mut().queue.push_out(arriving)?;
         self.leaves(&packet, now);
@@ -95,7 +95,7 @@ impl Port {
         Some(packet)
     }
 
-    /// Takes out a packet that waits beside the port, as long as one does.
+    /// Dequeues a packet that a fault drops, as long as one is queued.
     pub fn drop_waiting(&mut self, now: Instant) -> Option<Packet> {
         self.choice()?;
         let packet = self.choice_mut().queue.pop()?.packet;
@@ -103,7 +103,7 @@ impl Port {
         Some(packet)
     }
 
-    /// A packet leaves the queue.
+    /// Accounts for a packet's departure from the queue.
     fn leaves(&mut self, packet: &Packet, now: Instant) {
         let packets = self.waiting();
         self.count_stay(packets, packets, now);
@@ -111,8 +111,9 @@ impl Port {
         self.waiting_bytes -= u64::from(packet.size);
     }
 
-    /// The transmission of a packet begins. Gives the time of its arrival at the other end if it is first in line,
-    /// to be scheduled. It arrives `late`, which is told how long the transmission takes, but keeps its place.
+    /// Begins the transmission of a packet. Returns the time of its arrival at the other end if it is first in the
+    /// in-flight FIFO, to be scheduled. Its arrival is delayed by `late`, a function of the transmission time, but it
+    /// keeps its order.
     pub fn begin(
         &mut self,
         store: &mut Store,
@@ -130,7 +131,7 @@ impl Port {
         self.transmit(store, number, at)
     }
 
-    /// So many packets have waited until `now`; at most so many from now on.
+    /// Counts `packets` queued packets until `now`, and at most `most` from now on.
     fn count_stay(&mut self, packets: u64, most: u64, now: Instant) {
         let watch = self.watch_mut();
         watch.stay(packets, now);

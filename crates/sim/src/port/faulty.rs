@@ -1,4 +1,4 @@
-//! What faults do to a port.
+//! The effects of faults on a port.
 
 use transport::Packet;
 use units::{Bytes, Instant};
@@ -8,13 +8,13 @@ use super::level::Level;
 use super::store::{NONE, Store};
 
 impl Port {
-    /// When the first packet on the wire arrives at the other end.
+    /// Returns the arrival time of the first packet on the wire at the other end.
     pub fn first_arrival(&self, store: &Store) -> Option<Instant> {
         self.line.iter(store).next().map(|slot| slot.at)
     }
 
-    /// Gives up everything that is on the wire, then everything that waits. The port, which must have been let catch up
-    /// with the present, is free at once, and counts what has not been transmitted to its end as never sent.
+    /// Removes all packets on the wire, then all queued packets. The port must have caught up with the present. It is
+    /// idle at once; packets not transmitted to their end are not counted as sent.
     pub fn flush(&mut self, store: &mut Store, now: Instant) -> Vec<Packet> {
         self.catch_up(now);
         let mut lost: Vec<Packet> = self.line.iter(store).map(|slot| slot.packet).collect();
@@ -43,7 +43,7 @@ impl Port {
         lost
     }
 
-    /// The port marks nothing any more; gives what [`resume_marks`](Port::resume_marks) needs.
+    /// Stops all marking; returns the threshold that [`resume_marks`](Port::resume_marks) needs.
     pub fn stop_marks(&mut self) -> Level {
         if self.choice().is_some() {
             self.choice_mut().unheard = true;
@@ -53,7 +53,7 @@ impl Port {
         threshold
     }
 
-    /// The port marks again.
+    /// Resumes marking above `threshold`.
     pub fn resume_marks(&mut self, threshold: Level) {
         if self.choice().is_some() {
             self.choice_mut().unheard = false;

@@ -1,5 +1,5 @@
-//! What a port does that is fed: packets on their way to it are let in when somebody asks, in the order in which they come
-//! and as of the time at which they do.
+//! Deferred enqueue at a port: pending arrivals are enqueued when the port is next examined, in the order and as of the
+//! times of their arrival.
 
 use std::hint::select_unpredictable;
 
@@ -13,50 +13,50 @@ use super::{Fate, Port};
 use crate::event;
 use crate::topology::Clock;
 
-/// What follows when a packet is on its way to a fed port.
+/// The event to schedule for a new pending arrival.
 pub enum Foresight {
-    /// Nothing new.
+    /// Nothing new to schedule.
     Nothing,
     /// The port's next arrival is to be scheduled.
     Arrives(Instant),
-    /// The port's next arrival comes earlier than it is scheduled for.
+    /// The port's next arrival is earlier than scheduled.
     ArrivesEarlier {
-        /// When it is scheduled for.
+        /// The time for which it is scheduled.
         than: Instant,
-        /// When it may come.
+        /// The earliest time at which it may arrive.
         at: Instant,
     },
 }
 
 impl Port {
-    /// From now on it is fed: all that comes is on its way first.
+    /// Defers the enqueueing of all arrivals from now on.
     pub fn is_fed(&mut self) {
         self.pool = Port::FED;
     }
 
-    /// From now on it feeds: all that it takes is on its way to ports that are fed.
+    /// Sends all packets from now on to ports that defer enqueueing.
     pub fn feeds(&mut self) {
         (self.pool, self.inlet.due) = (Port::FEEDS, Instant::ZERO);
     }
 
-    /// From now on, at a host, what it sends comes to the next port window by window.
+    /// Sends packets from now on, at a host, to the next port in epochs.
     pub fn goes_by_windows(&mut self) {
         (self.pool, self.inlet.due) = (Port::BY_WINDOWS, Instant::ZERO);
     }
 
-    /// It neither is fed nor feeds.
+    /// Neither defers enqueueing nor sends to ports that do.
     pub fn is_plain(&mut self) {
         if matches!(self.pool, Port::FED | Port::FEEDS) {
             self.pool = Port::NO_POOL;
         }
     }
 
-    /// Before anything comes: it goes by this clock.
+    /// Sets the port's clock, before any packet arrives.
     pub fn goes_by(&mut self, clock: Clock) {
         self.beside.get_or_insert_default().early.clock = clock;
     }
 
-    /// A packet of so many bytes, in the slot of this number, is on its way by a link, and comes at that time.
+    /// Adds a pending arrival: the packet in slot `number`, of `size` bytes, which arrives by a link at a given time.
     #[inline(always)]
     pub fn expect(&mut self, store: &mut Store, number: u32, by: LinkId, (at, size): (Instant, u16)) -> Foresight {
         let turn = match self.inlet.expect(store, number, by, (at, self.any_early)) {
@@ -83,14 +83,16 @@ impl Port {
         self.inlet.expect_early(&mut self.beside.get_or_insert_default().early, number, by, at)
     }
 
-    /// When a packet of so many bytes that comes at that time will be at the far end, if nothing comes before.
+    /// Returns the time at which a packet of `size` bytes that arrives at `at` reaches the far end, if no other arrives
+    /// before.
     #[inline(always)]
     fn passes(&self, at: Instant, size: u16) -> Instant {
         let start = self.busy_until.max(at);
         start.saturating_add(self.transmission.of(Bytes(size.into()))).saturating_add(self.delay)
     }
 
-    /// Nothing is in line any more: when the first of those on their way can be at the far end, if there is one.
+    /// Returns the time at which the first pending arrival can be at the far end, if there is one. The in-flight FIFO
+    /// must be empty.
     #[inline(always)]
     pub fn arrives_next(&mut self, store: &Store) -> Option<Instant> {
         let at = self.inlet.first_at();
@@ -102,7 +104,7 @@ impl Port {
         Some(self.inlet.due)
     }
 
-    /// The number of the first of those on their way. There must be one.
+    /// Returns the slot of the first pending arrival. There must be one.
     #[inline(always)]
     fn first_on_its_way(&self, store: &Store) -> u32 {
         if self.any_early { self.first_of_both(store) } else { self.inlet.first_in_order() }
@@ -113,7 +115,7 @@ impl Port {
         self.beside.as_ref().map_or(NONE, |beside| self.inlet.first(&beside.early, store))
     }
 
-    /// The number of the packet that is probably at the far end next. There must be one in line or on its way.
+    /// Returns the slot of the packet that is probably next at the far end. There must be one in flight or pending.
     #[inline(always)]
     pub fn first_foreseen(&self, store: &Store) -> u32 {
         let (first, expected) = (self.line.first(), self.inlet.first_in_order());
@@ -121,22 +123,22 @@ impl Port {
         if number == NONE { self.first_of_both(store) } else { number }
     }
 
-    /// Whether what is next at the far end depends on what has come since the port was last looked at: nothing is in line, or
-    /// the first packet counts among those that wait.
+    /// Returns whether the next packet at the far end depends on arrivals since the port was last examined. It does if
+    /// nothing is in flight, or if the first packet in flight counts as queued.
     #[inline(always)]
     pub fn must_catch_up(&self) -> bool {
         // Both may be none.
         self.line.first() == self.waiting
     }
 
-    /// When the first of those on their way comes; never where there is none.
+    /// Returns the time of the first pending arrival; [`Instant::MAX`] if there is none.
     #[inline(always)]
     pub fn expects_at(&self) -> Instant {
         self.inlet.first_at()
     }
 
-    /// Takes the first of those on their way, if it comes before something that arrives at the end of a link: gives when, and
-    /// its number.
+    /// Takes the first pending arrival if it precedes an arrival at the end of a link at `at`. Returns its time and its
+    /// slot.
     #[inline(always)]
     pub fn take_expected_before(&mut self, store: &Store, at: Instant, link: LinkId) -> Option<(Instant, u32)> {
         let first_at = self.inlet.first_at();
@@ -144,7 +146,7 @@ impl Port {
         comes.then(|| self.take_expected(store))
     }
 
-    /// Takes the first of those on their way: gives when it comes, and its number. There must be one.
+    /// Takes the first pending arrival; returns its time and its slot. There must be one.
     #[inline(always)]
     pub fn take_expected(&mut self, store: &Store) -> (Instant, u32) {
         if self.any_early { self.take_of_both(store) } else { self.inlet.take(store) }
@@ -158,7 +160,8 @@ impl Port {
         taken
     }
 
-    /// Whether the first, which comes at this instant, is before what else arrives then at the end of a link.
+    /// Returns whether the first pending arrival, at this instant, precedes another arrival of the same instant at the
+    /// end of a link.
     #[cold]
     #[inline(never)]
     fn ties_before(&self, store: &Store, at: Instant, link: LinkId) -> bool {
@@ -168,14 +171,14 @@ impl Port {
         (clock.time(Instant(shown)).0, rank, source) < event::arrival(at, link)
     }
 
-    /// How many are on their way.
+    /// Returns the number of pending arrivals.
     pub fn on_their_way(&self, store: &Store) -> usize {
         self.inlet.len_in_order(store) + self.beside.as_ref().map_or(0, |beside| beside.early.len())
     }
 
-    /// Whether the packet in the slot of this number, on its way, arrives at the far end at that time without having met
-    /// another at the port. If so it has come and gone, and there is no more to be done about it: what came meanwhile can be
-    /// let in later.
+    /// Returns whether the pending packet in slot `number` arrives at the far end at `at` without having met another
+    /// packet at the port. If so, it has been enqueued and transmitted, and nothing remains to be done for it. Other
+    /// pending arrivals can be enqueued later.
     // One question with many parts, not one after the other: a processor would guess each of them wrong now and then.
     #[inline(always)]
     pub fn passes_alone(&mut self, store: &mut Store, number: u32, at: Instant) -> bool {
@@ -193,7 +196,7 @@ impl Port {
             self.packets += 1;
             self.bytes += size.0;
             self.busy_until = has_left;
-            // The packet is about to be read as a whole, which waits for what was just written to a part of it.
+            // The packet is about to be read as a whole; that read would wait for a partial write just before.
             if slot.packet.wait_or_extension != 0 {
                 store.packet_mut(number).wait_or_extension = 0;
             }
@@ -202,14 +205,14 @@ impl Port {
         alone
     }
 
-    /// As [`offer`](Port::offer), for a packet that was on its way: its route is that from the end of this link on.
+    /// As [`offer`](Port::offer), for a pending arrival: its route already starts at the end of this link.
     #[inline(always)]
     pub fn let_in(&mut self, store: &mut Store, at: Instant, number: u32) -> Fate {
         self.settle(store, at);
         self.accept(store, at, number, self.limit(), 0)
     }
 
-    /// Whether a packet of so many bytes may be dropped or marked though nothing waits.
+    /// Returns whether a packet of `size` bytes may be dropped or marked although the queue is empty.
     pub fn minds_one(&self, size: Bytes) -> bool {
         let alone = Length { packets: 1, bytes: size.0 };
         self.drop_unmarkable || self.limit().exceeded(alone) || self.mark_above().exceeded(alone)
@@ -234,8 +237,8 @@ mod tests {
         (number, port.expect(store, number, LinkId(by), (Instant::from_micros(micros), 1500)))
     }
 
-    /// By each link in the order in which they were sent, at one instant in the order of ranks, which are those of the time, by
-    /// whatever clock: those that overtake others, and those that come together, included.
+    /// The order is by link in the order of sending, and at one instant by ranks, which depend on the time by any
+    /// clock. Packets that overtake others and simultaneous arrivals are included.
     #[test]
     fn packets_come_in_the_order_of_their_moments() {
         for seed in 0..20 {
@@ -273,9 +276,9 @@ mod tests {
         }
     }
 
-    /// Of two that come at one instant the second to be sent may be the first to come: the port's next arrival is foreseen for
-    /// the earlier end, and what is left when the other has been let in is foreseen too. A third by the link of the second
-    /// comes behind it.
+    /// The second packet sent may be the first of two simultaneous arrivals. The port's next arrival is then predicted
+    /// for the earlier end, and again for the other packet once the first is enqueued. A third packet, by the link of
+    /// the second, follows it.
     #[test]
     fn of_two_that_come_together_either_may_be_first() {
         for (one, other) in [(1, 2), (2, 1)] {
@@ -301,7 +304,7 @@ mod tests {
         }
     }
 
-    /// 12 us to send and 20 us to the far end. The second comes 5 us after the first and waits for 7 us.
+    /// 12 us to send and 20 us to the far end. The second packet arrives 5 us after the first and is queued for 7 us.
     #[test]
     fn a_packet_passes_alone_if_it_meets_no_other() {
         let (mut port, mut store) = fed();

@@ -1,8 +1,8 @@
-//! What is on its way to a port.
+//! The pending arrivals of a port.
 //!
-//! Packets that come to a port that is [fed](super::fed) stand here from when they were sent until the port is looked at, in
-//! the order in which they come. Nearly all come in the order in which they were sent, and are linked in the store; the
-//! others stand in a heap.
+//! Packets for a port with [deferred enqueue](super::fed) are kept here from when they are sent until the port is
+//! examined, in the order of arrival. Nearly all arrive in the order in which they are sent, and are linked in the
+//! packet pool. Reordered arrivals are kept in a heap.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,20 +13,20 @@ use super::store::{NONE, Store};
 use crate::event::{LAST, Moment, arrival};
 use crate::topology::Clock;
 
-/// Packets on their way to a port. Small, for it stands in the port's cache lines.
+/// Pending arrivals of a port. Small, because it is part of the port's cache lines.
 pub struct Inlet {
-    /// When the first of all comes; never where there is none.
+    /// The time of the first arrival; [`Instant::MAX`] if there is none.
     first_at: Instant,
-    /// Those that come in the order in which they were sent, linked in the store: the number of the first, or [`NONE`], and of
-    /// the last.
+    /// Arrivals in the order of sending, linked in the packet pool: the slots of the first, or [`NONE`], and of the
+    /// last.
     first: u32,
     last: u32,
-    /// While nothing is in the port's line and something here: when the port's next arrival is scheduled.
+    /// The scheduled time of the port's next arrival, while nothing is in flight and an arrival is pending.
     pub due: Instant,
 }
 
-/// Those that come before others that were sent first; of those that come at one moment, so by one link, in the order in which
-/// they were sent. Each with its number.
+/// Reordered arrivals: they arrive before packets that were sent earlier. Arrivals of one event key, thus by one link,
+/// keep the order of sending. Each has its slot.
 pub struct Early {
     heap: BinaryHeap<Reverse<(Moment, u64, u32)>>,
     sent: u64,
@@ -40,35 +40,35 @@ impl Default for Early {
     }
 }
 
-/// Which place a packet has taken among those on their way.
+/// The position of a packet among the pending arrivals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
     /// There is no other.
     Only,
-    /// It is before all others, or comes together with the first of them.
+    /// It is before all others, or simultaneous with the first of them.
     First,
     /// Others are before it.
     Later,
 }
 
 impl Inlet {
-    /// Nothing is on its way.
+    /// An inlet without pending arrivals.
     pub const EMPTY: Inlet = Inlet { first_at: Instant::MAX, first: NONE, last: NONE, due: Instant::MAX };
 
-    /// When the first comes; never where there is none.
+    /// Returns the time of the first arrival; [`Instant::MAX`] if there is none.
     #[inline(always)]
     pub fn first_at(&self) -> Instant {
         self.first_at
     }
 
-    /// The number of the first of those that come in order, or [`NONE`].
+    /// Returns the slot of the first arrival in the order of sending, or [`NONE`].
     #[inline(always)]
     pub fn first_in_order(&self) -> u32 {
         self.first
     }
 
-    /// The packet in the slot of this number is on its way by a link, and comes at that time, behind all others. None if it
-    /// may come before one of them, some of which may have come early: it has not been taken.
+    /// Adds the packet in slot `number`, which arrives by a link at a given time, behind all others. Returns `None`,
+    /// and adds nothing, if it may arrive before one of them; some of these may be reordered arrivals.
     #[inline(always)]
     pub fn expect(
         &mut self,
@@ -90,7 +90,7 @@ impl Inlet {
         Some(self.turn(at))
     }
 
-    /// A packet that comes at that time was written down.
+    /// Records an arrival at `at`.
     #[inline(always)]
     fn turn(&mut self, at: Instant) -> Turn {
         if at > self.first_at {
@@ -101,14 +101,14 @@ impl Inlet {
         turn
     }
 
-    /// As [`expect`](Inlet::expect), for one that comes before others that were sent first.
+    /// As [`expect`](Inlet::expect), for a packet that arrives before others that were sent earlier.
     pub fn expect_early(&mut self, early: &mut Early, number: u32, by: LinkId, at: Instant) -> Turn {
         early.sent += 1;
         early.heap.push(Reverse((moment(early.clock, at, by), early.sent, number)));
         self.turn(at)
     }
 
-    /// Takes the first out where all have come in order: gives when it comes, and its number. There must be one.
+    /// Takes the first arrival where none is reordered; returns its time and its slot. There must be one.
     #[inline(always)]
     pub fn take(&mut self, store: &Store) -> (Instant, u32) {
         let taken = (self.first_at, self.first);
@@ -116,7 +116,7 @@ impl Inlet {
         taken
     }
 
-    /// As [`take`](Inlet::take), where some come early.
+    /// As [`take`](Inlet::take), where some arrivals are reordered.
     pub fn take_of_both(&mut self, early: &mut Early, store: &Store) -> (Instant, u32) {
         let (taken, in_order_at) = match self.first_early(early, store) {
             Some(&(moment, _, number)) => {
@@ -134,19 +134,19 @@ impl Inlet {
         taken
     }
 
-    /// The moment of the first of all, by the port's clock; after everything where there is none.
+    /// Returns the event key of the first arrival, by the port's clock; the last key of all if there is none.
     pub fn moment(&self, early: Option<&Early>, store: &Store) -> Moment {
         let first = early.and_then(|early| self.first_early(early, store));
         let clock = early.map_or(Clock::HOSTS, |early| early.clock);
         first.map_or_else(|| self.moment_in_order(clock, store), |first| first.0)
     }
 
-    /// The number of the first of all, if there is one.
+    /// Returns the slot of the first arrival, if there is one.
     pub fn first(&self, early: &Early, store: &Store) -> u32 {
         self.first_early(early, store).map_or(self.first, |first| first.2)
     }
 
-    /// The first of all, if it is one that comes early. Ranks count at one instant only.
+    /// Returns the first arrival if it is a reordered one. Ranks count at one instant only.
     fn first_early<'early>(&self, early: &'early Early, store: &Store) -> Option<&'early (Moment, u64, u32)> {
         let Reverse(first) = early.heap.peek()?;
         let (at, in_order_at) = (first.0.0, self.in_order_at(store).0);
@@ -155,7 +155,7 @@ impl Inlet {
         is_first.then_some(first)
     }
 
-    /// When the first of those comes that come in order; never where there is none.
+    /// Returns the time of the first arrival in the order of sending; [`Instant::MAX`] if there is none.
     fn in_order_at(&self, store: &Store) -> Instant {
         if self.first == NONE { Instant::MAX } else { store.at(self.first).at }
     }
@@ -164,7 +164,7 @@ impl Inlet {
         if self.first == NONE { LAST } else { moment(clock, store.at(self.first).at, store.by(self.first)) }
     }
 
-    /// How many come in order.
+    /// Returns the number of arrivals in the order of sending.
     pub fn len_in_order(&self, store: &Store) -> usize {
         let (mut len, mut next) = (0, self.first);
         while next != NONE {
@@ -174,14 +174,14 @@ impl Inlet {
     }
 }
 
-/// The moment at which something comes by a link when a clock shows this: what the clock shows, and the rank of the time.
+/// Returns the event key of an arrival by a link: the time that the clock shows, and the rank of the time.
 fn moment(clock: Clock, at: Instant, by: LinkId) -> Moment {
     let (_, rank, source) = arrival(clock.time(at), by);
     (at.0, rank, source)
 }
 
 impl Early {
-    /// How many there are.
+    /// Returns the number of reordered arrivals.
     pub fn len(&self) -> usize {
         self.heap.len()
     }

@@ -1,30 +1,30 @@
-//! How long a queue is, and how long it may be.
+//! The length of a queue, and limits on it.
 
 use units::Amount;
 
-/// What waits.
+/// The length of a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Length {
-    /// Packets.
+    /// The number of packets.
     pub packets: u64,
-    /// Their wire bytes.
+    /// Wire bytes of these packets.
     pub bytes: u64,
 }
 
 /// A limit or threshold on a queue's length, in packets or in wire bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Level {
-    /// How many.
+    /// The number of packets or bytes.
     pub value: u64,
-    /// Bytes, not packets.
+    /// Counts bytes, not packets.
     pub in_bytes: bool,
 }
 
 impl Level {
-    /// Never exceeded.
+    /// A level that is never exceeded.
     pub const INFINITE: Level = Level { value: u64::MAX, in_bytes: false };
 
-    /// An equal part of an amount for each of so many.
+    /// Returns an equal part of an amount for each of `parts`.
     pub fn share(amount: Amount, parts: u64) -> Level {
         match amount {
             Amount::Packets(packets) => Level { value: packets / parts, in_bytes: false },
@@ -32,7 +32,7 @@ impl Level {
         }
     }
 
-    /// Whether a queue is longer.
+    /// Returns whether a queue is longer.
     #[inline]
     pub fn exceeded(self, length: Length) -> bool {
         (if self.in_bytes { length.bytes } else { length.packets }) > self.value

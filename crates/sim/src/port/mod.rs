@@ -1,9 +1,10 @@
-//! A port and the wire behind it: what waits there in a queue, and what a marker says of it.
+//! A port and the wire behind it, with its queue and its marker.
 //!
-//! Hosts' and switches' ports are one thing. Nearly all are first in, first out and mark above a threshold, if at all.
-//! Such a port knows on a packet's arrival when it will leave, so a packet-hop costs one event: the arrival at the other
-//! end. What is still waiting follows from the times at which the packets ahead begin their transmission. Every other
-//! [discipline](queue) or [marker](mark) stands beside the port ([`Choice`]), which then decides at each departure.
+//! Hosts and switches have the same ports. Nearly all are first in, first out and mark above a threshold, if at all.
+//! Such a port knows on a packet's arrival when the packet will depart, so a packet-hop costs one event: the arrival at
+//! the other end. The length of the queue follows from the times at which queued packets begin their transmission.
+//! Every other [discipline](queue) or [marker](mark) is part of the port's cold state ([`Choice`]); the port then
+//! decides at each departure.
 
 mod backlog;
 mod choice;
@@ -28,53 +29,55 @@ use level::{Length, Level};
 use mark::{Marker, Threshold};
 use store::{Line, NONE, Slot, Store};
 
-/// A port with its queue, and the wire to the next node. Two cache lines, and a third while
-/// something waits. All that the end of the wire needs stands in the first.
+/// A port with its queue, and the wire to the next node. It has two cache lines, and uses a third while packets are
+/// queued. The first contains all that the end of the wire needs.
 #[repr(C, align(64))]
 pub struct Port {
-    /// On the wire, in transmission, and waiting unless the port chooses.
+    /// The in-flight FIFO: packets on the wire, in transmission, and queued unless the port has a queueing discipline.
     line: Line,
-    /// Where in the store the first packet stands that still waits, or [`NONE`].
+    /// Slot of the first packet that is still queued, or [`NONE`].
     waiting: u32,
-    /// How many wait.
+    /// Number of queued packets.
     waiting_packets: u32,
-    /// Their wire bytes.
+    /// Wire bytes of the queued packets.
     waiting_bytes: u64,
-    /// When the first of them begins its transmission.
+    /// Start of the transmission of the first queued packet.
     next_start: Instant,
-    /// When the last packet will have left.
+    /// End of the last packet's transmission.
     busy_until: Instant,
     delay: Span,
-    /// What most packets at a host's port do not touch: none where nothing is ever kept there.
+    /// Cold state, unused by most packets at a host's port; `None` where none is ever needed.
     beside: Option<Box<Beside>>,
     /// The shared buffer that the port draws on, or [`Port::NO_POOL`], [`Port::CUT`],
     /// [`Port::CHOOSES`] or [`Port::DOWN`].
     pub pool: u32,
-    /// Where it stands.
+    /// The link's role in the network.
     pub place: Place,
     limits: Limits,
     drop_unmarkable: bool,
-    /// Some come to its inlet before others that were sent first.
+    /// Some arrivals are reordered: they precede others that were sent earlier.
     any_early: bool,
     transmission: Transmission,
     /// Packets that were accepted.
     pub packets: u64,
-    /// At a switch's port the most that may wait; at a host's see [`open`](Port::open).
+    /// At a switch's port, the longest queue; at a host's, see [`open`](Port::open).
     limit: u64,
-    /// Their wire bytes. (Not beside the packets: the compiler would count both at once, in three times the instructions.)
+    /// Their wire bytes. (Not next to `packets`: the compiler would update both at once, with three times the
+    /// instructions.)
     pub bytes: u64,
     mark_above: u64,
-    /// What is on its way to it, if it is fed. If it feeds others, this is when the last of that is there: `due`.
+    /// Pending arrivals, with deferred enqueue. If the port sends to such ports, `due` is the arrival time of the last
+    /// packet sent.
     inlet: Inlet,
 }
 
-/// Which of a port's limits count bytes, not packets, and whether a packet of a [usual](Limits::USUAL) size that is alone gets
-/// through without a mark: a byte for all, so that a port takes two cache lines.
+/// Flags in one byte, so that a port takes two cache lines. They tell which limits count bytes, not packets, and
+/// whether a packet of a [usual](Limits::USUAL) size passes unmarked when it is alone.
 #[derive(Clone, Copy)]
 struct Limits(u8);
 
 impl Limits {
-    /// So many bytes: more than a jumbo frame.
+    /// A size in bytes that exceeds a jumbo frame.
     const USUAL: u16 = 1 << 14;
 
     fn of(limit: Level, mark_above: Level) -> Limits {
@@ -96,47 +99,47 @@ impl Limits {
     }
 }
 
-/// What stands beside a port.
+/// The cold state of a port.
 #[derive(Default)]
 struct Beside {
     watch: Watch,
     choice: Option<Choice>,
-    /// The packets that wait at a host's port that is first in, first out.
+    /// The packets queued at a host's port that is first in, first out.
     backlog: Backlog,
-    /// Of what comes to its inlet.
+    /// The reordered pending arrivals.
     early: Early,
 }
 
-/// Between what a port and its wire stand.
+/// The role of a link: the kinds of nodes at its two ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// A host's NIC.
+    /// A host's NIC, connected to a switch.
     HostToSwitch,
-    /// A NIC without a switch behind it.
+    /// A host's NIC, connected to another host.
     HostToHost,
-    /// Within the network.
+    /// A link within the network.
     SwitchToSwitch,
-    /// The last hop.
+    /// The last hop, to a host.
     SwitchToHost,
 }
 
 impl Place {
-    /// The wire ends at a host.
+    /// Returns whether the wire ends at a host.
     #[inline]
     pub fn to_host(self) -> bool {
         matches!(self, Place::HostToHost | Place::SwitchToHost)
     }
-    /// The port is a switch's.
+    /// Returns whether the port is a switch's.
     pub fn at_switch(self) -> bool {
         !self.at_host()
     }
-    /// The port is a host's.
+    /// Returns whether the port is a host's.
     pub fn at_host(self) -> bool {
         matches!(self, Place::HostToSwitch | Place::HostToHost)
     }
 }
 
-/// What a port did with a packet.
+/// The result of offering a packet to a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It is first in line; its arrival at the other end must be scheduled for this time.
@@ -145,48 +148,49 @@ pub enum Fate {
     Queued,
     /// There was no room, or it could not be marked.
     Dropped,
-    /// It goes to the end of the link at once: where that is, others decide.
+    /// It is sent to the end of the link at once; the caller determines where that is.
     Away,
 }
 
-/// What the marker's decision means for a packet.
+/// The consequence of the marker's decision for a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Nothing.
+    /// No consequence: the packet passes unmarked.
     Pass,
-    /// It gets CE.
+    /// The packet gets CE.
     Mark,
     /// It would be marked, cannot be, and is dropped.
     Drop,
 }
 
-/// What becomes of a packet that is not dropped.
+/// The queue and the times of a packet that is not dropped.
 struct Admitted {
-    /// How much waits with it, if it waits.
+    /// Length of the queue with the packet, if it is queued.
     with_it: Length,
-    /// When its transmission begins.
+    /// Start of its transmission.
     start: Instant,
-    /// When it arrives at the other end.
+    /// Time of its arrival at the other end.
     at: Instant,
 }
 
 impl Port {
     /// The port has a buffer of its own.
     pub const NO_POOL: u32 = u32::MAX - 7;
-    /// As [`NO_POOL`](Port::NO_POOL), at a host: what it sends comes to the next port window by window.
+    /// As [`NO_POOL`](Port::NO_POOL), at a host: its packets are passed to the next port in epochs.
     pub const BY_WINDOWS: u32 = u32::MAX - 6;
-    /// As [`NO_POOL`](Port::NO_POOL). All that it takes goes to ports that are fed.
+    /// As [`NO_POOL`](Port::NO_POOL). All packets are sent to ports with deferred enqueue.
     pub const FEEDS: u32 = u32::MAX - 5;
-    /// As [`NO_POOL`](Port::NO_POOL). All that comes here waits in its [`Inlet`](inlet::Inlet).
+    /// As [`NO_POOL`](Port::NO_POOL), with deferred enqueue: all arrivals are first pending in its
+    /// [`Inlet`](inlet::Inlet).
     pub const FED: u32 = u32::MAX - 4;
-    /// This is only the end of the link's wire: the port that feeds it stands elsewhere.
+    /// Only the end of the link's wire: the port that transmits on it is in another partition.
     pub const CUT: u32 = u32::MAX - 2;
-    /// What waits for the port stands beside it, in a queue of its discipline ([`Choice`]).
+    /// Packets are queued in the port's cold state, in a queue of its discipline ([`Choice`]).
     pub const CHOOSES: u32 = u32::MAX - 1;
     /// A fault has taken the link down: the port takes nothing.
     pub const DOWN: u32 = u32::MAX;
 
-    /// An idle port with an unlimited queue and no marking.
+    /// Returns an idle port with an unlimited queue and no marking.
     pub fn new(rate: Rate, delay: Span, place: Place) -> Port {
         Port {
             line: Line::default(),
@@ -211,8 +215,8 @@ impl Port {
         }
     }
 
-    /// With a limit on what may wait and a marking threshold; `drop_unmarkable`: packets that cannot be marked are
-    /// dropped where others are marked.
+    /// Returns the port with a limit on its queue and a marking threshold. With `drop_unmarkable`, packets that cannot
+    /// be marked are dropped where others are marked.
     pub fn limited(self, limit: Level, mark_above: Level, drop_unmarkable: bool) -> Port {
         Port {
             limit: limit.value,
@@ -224,9 +228,8 @@ impl Port {
         }
     }
 
-    /// Sends a packet of so many bytes where nothing limits what may wait and nothing is marked, at a host's port. It has left
-    /// when those before it have. Gives when it could be at the other end, where it is `late`, which is told how long its
-    /// transmission takes.
+    /// Sends a packet of `size` bytes at a host's port with an unlimited queue and no marking, behind all packets
+    /// before it. Returns its arrival time at the other end, delayed by `late`, a function of the transmission time.
     #[inline(always)]
     pub fn launch(&mut self, now: Instant, late: impl FnOnce(Span) -> Span, size: u16) -> Instant {
         let start = self.busy_until.max(now);
@@ -242,8 +245,8 @@ impl Port {
         self.busy_until.saturating_add(self.delay + late(transmission))
     }
 
-    /// The packet in the slot of this number was [launched](Port::launch) and arrives at that time, or later, for it keeps
-    /// its place. Gives the time if it is first in line, to be scheduled.
+    /// Puts the packet in slot `number`, [launched](Port::launch) before, into the in-flight FIFO. It arrives at `at`
+    /// or later, as it keeps its order. Returns the time if it is first in the FIFO, to be scheduled.
     #[inline(always)]
     pub fn transmit(&mut self, store: &mut Store, number: u32, at: Instant) -> Option<Instant> {
         let first = self.line.is_empty();
@@ -251,57 +254,57 @@ impl Port {
         first.then_some(at)
     }
 
-    /// As [`transmit`](Port::transmit), where the packet does not stay in line: gives when it arrives.
+    /// As [`transmit`](Port::transmit), for a packet that is not kept in the FIFO. Returns its arrival time.
     #[inline(always)]
     pub fn keeps_order(&mut self, at: Instant) -> Instant {
         self.inlet.due = at.max(self.inlet.due);
         self.inlet.due
     }
 
-    /// A packet of so many bytes waits at a host's port until `start`.
+    /// Queues a packet of `size` bytes at a host's port until `start`.
     #[inline(never)]
     fn joins_backlog(&mut self, now: Instant, start: Instant, size: u64) {
         let Beside { backlog, watch, .. } = &mut **self.beside.get_or_insert_default();
         backlog.add(watch, now, (start, size));
     }
 
-    /// Returns whether a host's port takes a packet now from a sender that does not wait for its turn.
+    /// Returns whether a host's port accepts a packet now from a sender outside its turn.
     #[inline(always)]
     pub fn has_room(&self, now: Instant) -> bool {
         self.busy_until.saturating_sub(now).0 < self.limit
     }
 
-    /// A host's port that is first in, first out takes a packet while its backlog takes at most `room` to send.
+    /// Makes a host's port that is first in, first out accept packets while its backlog takes at most `room` to send.
     pub fn open(&mut self, room: Span) {
         if self.choice().is_none() {
             self.limit = room.0.saturating_add(1);
         }
     }
 
-    /// A host's port that is first in, first out takes packets only of senders whose turn it is.
+    /// Makes a host's port that is first in, first out accept packets only from senders whose turn it is.
     pub fn close(&mut self) {
         if self.choice().is_none() {
             self.limit = 0;
         }
     }
 
-    /// Takes the packet in the slot of this number, which has come by another link, or drops it: then the slot is the
-    /// caller's.
+    /// Accepts the packet in slot `number`, which has arrived by another link, or drops it: then the caller frees the
+    /// slot.
     #[inline(always)]
     pub fn offer(&mut self, store: &mut Store, now: Instant, number: u32) -> Fate {
         self.settle(store, now);
         self.accept(store, now, number, self.limit(), 1)
     }
 
-    /// As [`offer`](Port::offer), with what a shared buffer leaves to this port.
+    /// As [`offer`](Port::offer), within the port's limit in a shared buffer.
     #[inline(always)]
     pub fn offer_within(&mut self, store: &mut Store, now: Instant, number: u32, limit: Level) -> Fate {
         self.settle(store, now);
         self.accept(store, now, number, limit, 1)
     }
 
-    /// Takes a packet that has come by another link when nothing is in transmission and nothing waits, if it gets through alone:
-    /// gives when it arrives at the other end. Else nothing has happened.
+    /// Accepts a packet that has arrived by another link while the port is idle and the queue empty, if it passes
+    /// unmarked alone. Returns its arrival time at the other end; `None` if nothing has changed.
     // One question, for which a processor guesses one branch.
     #[inline(always)]
     pub fn pass(&mut self, now: Instant, packet: &mut Packet) -> Option<Instant> {
@@ -322,8 +325,8 @@ impl Port {
         Some(self.busy_until.saturating_add(self.delay))
     }
 
-    /// As [`offer`](Port::offer), at a port whose wire ends elsewhere: gives the time of the packet's arrival there and leaves
-    /// the slot to the caller; none where the packet is dropped.
+    /// As [`offer`](Port::offer), at a port whose wire ends elsewhere. Returns the time of the packet's arrival there
+    /// and leaves the slot to the caller; `None` if the packet is dropped.
     #[inline(always)]
     pub fn offer_away(&mut self, store: &mut Store, now: Instant, number: u32) -> Option<Instant> {
         self.settle(store, now);
@@ -335,7 +338,7 @@ impl Port {
         Some(admitted.at)
     }
 
-    /// As [`offer_away`](Port::offer_away), for a packet that has left the store.
+    /// As [`offer_away`](Port::offer_away), for a packet outside the packet pool.
     #[inline(never)]
     pub fn offer_outside(&mut self, store: &mut Store, now: Instant, packet: &mut Packet) -> Option<Instant> {
         self.settle(store, now);
@@ -346,7 +349,7 @@ impl Port {
         Some(admitted.at)
     }
 
-    /// What waits stands here too, to say how long the queue is.
+    /// Keeps a copy of a queued packet here too, so that the length of the queue is known.
     #[cold]
     fn keep_copy(&mut self, store: &mut Store, copy: Packet, now: Instant, admitted: &Admitted) {
         let &Admitted { with_it, start, at } = admitted;
@@ -356,7 +359,7 @@ impl Port {
         self.queue(with_it, start, now);
     }
 
-    /// As [`offer_within`](Port::offer_within), when what has begun its transmission has left the queue.
+    /// As [`offer_within`](Port::offer_within), after packets in transmission have left the queue.
     #[inline(always)]
     fn accept(&mut self, store: &mut Store, now: Instant, number: u32, limit: Level, hops: u32) -> Fate {
         let Some(Admitted { with_it, start, at }) = self.admit(store.packet_mut(number), now, limit, hops) else {
@@ -372,12 +375,12 @@ impl Port {
         if first { Fate::First(at) } else { Fate::Queued }
     }
 
-    /// Decides on a packet, and writes into it what becomes of it here, unless it is dropped. It has no place in line yet.
-    /// Its route goes on by so many hops.
+    /// Decides on a packet and, unless it is dropped, writes its marks and its wait into it. It is not yet in the
+    /// in-flight FIFO. Its route advances by `hops`.
     #[inline(always)]
     fn admit(&mut self, packet: &mut Packet, now: Instant, limit: Level, hops: u32) -> Option<Admitted> {
         let size = u64::from(packet.size);
-        // The queue's length counts those that wait and the one that arrives, not the one in transmission.
+        // The queue's length counts the queued packets and the arriving one, not the one in transmission.
         let with_it = Length { packets: self.waiting_in_line() + 1, bytes: self.waiting_bytes + size };
         let start = self.busy_until.max(now);
         if start > now && limit.exceeded(with_it) {
@@ -393,8 +396,8 @@ impl Port {
         self.packets += 1;
         self.bytes += size;
         self.busy_until = start.saturating_add(self.transmission.of(Bytes(size)));
-        // A packet that was on its way may be taken at once, as a whole: that would wait for what is written here. So what
-        // does not change is not.
+        // A pending arrival may be taken at once, and its read as a whole would wait for a write here. So unchanged
+        // fields are not written.
         let may_be_taken = hops == 0;
         if !(may_be_taken && packet.flags == flags) {
             packet.flags = flags;
@@ -407,7 +410,7 @@ impl Port {
         Some(Admitted { with_it, start, at: self.busy_until.saturating_add(self.delay) })
     }
 
-    /// What a marker's decision means for a packet with these flags.
+    /// Returns the consequence of a marker's decision for a packet with these flags.
     #[inline(always)]
     fn verdict(&self, congested: bool, flags: Flags) -> Verdict {
         if !congested {
@@ -421,21 +424,21 @@ impl Port {
         }
     }
 
-    /// Marks a packet.
+    /// Returns the flags with CE, and counts the mark.
     #[inline(always)]
     pub fn mark(&mut self, flags: Flags) -> Flags {
         self.watch_mut().marks += 1;
         flags.with(Flags::CE)
     }
 
-    /// Whether a packet would not be dropped for lack of room within `limit`.
+    /// Returns whether a packet would not be dropped for lack of room within `limit`.
     #[inline]
     pub fn fits(&self, now: Instant, packet: &Packet, limit: Level) -> bool {
         let bytes = self.waiting_bytes + u64::from(packet.size);
         self.busy_until <= now || !limit.exceeded(Length { packets: self.waiting_in_line() + 1, bytes })
     }
 
-    /// The last in line waits. With it the queue is so long; its transmission begins at `start`.
+    /// Queues the last packet in the FIFO, given the length of the queue with it and the `start` of its transmission.
     #[inline]
     fn queue(&mut self, with_it: Length, start: Instant, now: Instant) {
         if with_it.packets == 1 {
@@ -455,54 +458,54 @@ impl Port {
         None
     }
 
-    /// Whether a packet could begin its transmission.
+    /// Returns whether a packet could begin its transmission.
     pub fn is_idle(&self, now: Instant) -> bool {
         self.busy_until <= now
     }
-    /// When the transmission ends.
+    /// Returns the end of the current transmission.
     pub fn idle_at(&self) -> Instant {
         self.busy_until
     }
-    /// The limit on what may wait.
+    /// Returns the limit on the queue.
     pub fn limit(&self) -> Level {
         Level { value: self.limit, in_bytes: self.limits.limit_in_bytes() }
     }
     fn marks_above(&mut self, level: Level) {
         (self.mark_above, self.limits) = (level.value, Limits::of(self.limit(), level));
     }
-    /// Where it marks.
+    /// Returns the marking threshold.
     #[inline(always)]
     fn mark_above(&self) -> Level {
         Level { value: self.mark_above, in_bytes: self.limits.mark_in_bytes() }
     }
-    /// A packet was dropped.
+    /// Counts a dropped packet.
     pub fn count_drop(&mut self) {
         self.watch_mut().drops += 1;
     }
 
-    /// The number in the store of the packet that arrives next. There must be one.
+    /// Returns the slot of the packet that arrives next. There must be one.
     #[inline]
     pub fn first(&self) -> u32 {
         self.line.first()
     }
 
-    /// The packet of this number, the first, has arrived at the other end and leaves the line; says when the next one will
-    /// arrive. It must not count among those that [wait](Port::first_waits).
+    /// Removes the packet in slot `number`, the first, from the in-flight FIFO: it has arrived at the other end.
+    /// Returns the arrival time of the next. The packet must not count as [queued](Port::first_waits).
     #[inline(always)]
     pub fn take(&mut self, store: &Store, number: u32) -> Option<Instant> {
         debug_assert!(!self.first_waits());
         self.line.pop(store, number)
     }
 
-    /// Whether the first packet in line counts among those that wait, though it may have begun its transmission since the
+    /// Returns whether the first packet in flight counts as queued, although its transmission may have begun since the
     /// last [`settle`](Port::settle). There must be one.
     #[inline(always)]
     pub fn first_waits(&self) -> bool {
         self.waiting == self.line.first()
     }
 
-    /// What it has taken last, with the time of its arrival: it will be at the end of the link, wherever that is. Kept
-    /// are those that wait, whose transmissions are still to begin, and this one, behind which others keep their order.
+    /// Returns the last accepted packet, with its arrival time at the end of the link, wherever that is. The port keeps
+    /// the queued packets, whose transmissions have not begun, and this last one, behind which others keep their order.
     #[inline]
     pub fn hand_over<'store>(&mut self, store: &'store mut Store) -> &'store Slot {
         let last = self.line.last();
@@ -510,7 +513,7 @@ impl Port {
         store.at(last)
     }
 
-    /// Those before the one in the slot of this number, or all, leave the line and the store.
+    /// Frees the packets in flight before slot `number`, or all.
     fn drop_until(&mut self, store: &mut Store, number: u32) {
         while self.line.first() != number {
             let gone = self.line.first();
@@ -519,7 +522,8 @@ impl Port {
         }
     }
 
-    /// The packet in the slot of this number will arrive at the end of the link; gives the time if it is first in line.
+    /// Adds the packet in slot `number`, which arrives at the end of the link at `at`. Returns the time if it is first
+    /// in the FIFO.
     #[inline]
     pub fn receive(&mut self, store: &mut Store, number: u32, at: Instant) -> Option<Instant> {
         let first = self.line.is_empty();
@@ -527,12 +531,12 @@ impl Port {
         first.then_some(at)
     }
 
-    /// Before it has sent anything: its wire takes so long, by the clocks at both ends.
+    /// Sets the delay of the wire, by the clocks at both ends, before anything is sent.
     pub fn takes(&mut self, delay: Span) {
         self.delay = delay;
     }
 
-    /// Lets those that have begun their transmission by `now` leave the queue.
+    /// Removes from the queue the packets whose transmission has begun by `now`.
     #[inline]
     pub fn settle(&mut self, store: &Store, now: Instant) {
         while self.next_start <= now {
@@ -540,7 +544,7 @@ impl Port {
         }
     }
 
-    /// The first waiting packet begins its transmission.
+    /// Begins the transmission of the first queued packet.
     #[inline]
     pub fn leave(&mut self, store: &Store) {
         let (first, behind) = store.at_and_behind(self.waiting);
@@ -556,7 +560,8 @@ impl Port {
         self.next_start = if behind == NONE { Instant::MAX } else { next_start };
     }
 
-    /// Packets that wait (as of the last [`settle`](Port::settle), at a host's port of the last [`catch_up`](Port::catch_up)).
+    /// Returns the number of queued packets, as of the last [`settle`](Port::settle); at a host's port, of the last
+    /// [`catch_up`](Port::catch_up).
     pub fn waiting(&self) -> u64 {
         match self.beside.as_deref() {
             Some(Beside { choice: Some(choice), .. }) => choice.waiting(),
@@ -564,36 +569,36 @@ impl Port {
             _ => self.waiting_in_line(),
         }
     }
-    /// As [`waiting`](Port::waiting), at a port that does not choose.
+    /// As [`waiting`](Port::waiting), at a port without a queueing discipline.
     #[inline]
     pub fn waiting_in_line(&self) -> u64 {
         u64::from(self.waiting_packets)
     }
-    /// Wire bytes that wait (as of the last [`settle`](Port::settle)).
+    /// Returns the queued wire bytes, as of the last [`settle`](Port::settle).
     pub fn waiting_bytes(&self) -> u64 {
         self.waiting_bytes
     }
-    /// Wire bytes that wait, also at a host's port.
+    /// Returns the queued wire bytes, also at a host's port.
     pub fn backlog(&mut self, now: Instant) -> u64 {
         match self.beside.as_deref_mut() {
             Some(Beside { choice: None, backlog, watch, .. }) if self.place.at_host() => backlog.bytes(watch, now),
             _ => self.waiting_bytes,
         }
     }
-    /// Everything queued or on the wire.
+    /// Returns all packets queued or on the wire.
     pub fn packets<'a>(&'a self, store: &'a Store) -> impl Iterator<Item = &'a Packet> {
         let on_the_wire = self.line.iter(store).map(|slot| &slot.packet);
         on_the_wire.chain(self.choice().into_iter().flat_map(Choice::packets))
     }
-    /// For how long it has sent by `now`.
+    /// Returns the time spent sending by `now`.
     pub fn sent_for(&self, now: Instant) -> Span {
         self.transmission.of(Bytes(self.bytes)).saturating_sub(self.busy_until.saturating_sub(now))
     }
-    /// What has been seen here.
+    /// Returns the observations of this port.
     pub fn watch(&self) -> &Watch {
         self.beside.as_ref().map_or(Watch::NOTHING, |beside| &beside.watch)
     }
-    /// Brings what is watched up to `now` (as of the last [`settle`](Port::settle)).
+    /// Brings the observations up to `now` (as of the last [`settle`](Port::settle)).
     pub fn catch_up(&mut self, now: Instant) {
         if let Some(Beside { backlog, watch, .. }) = self.beside.as_deref_mut() {
             backlog.settle(watch, now);
@@ -603,7 +608,7 @@ impl Port {
             beside.watch.stay(waiting, now);
         }
     }
-    /// The warm-up ends: begins the distribution of waiting packets anew.
+    /// Ends the warm-up: begins the distribution of queued packets anew.
     pub fn warmed_up(&mut self) {
         let waiting = self.waiting();
         if let Some(beside) = &mut self.beside {
@@ -616,7 +621,7 @@ impl Port {
     }
 }
 
-/// How a packet notes its wait: in units of 1024 ps.
+/// Returns a packet's record of its wait, in units of 1024 ps.
 #[inline(always)]
 pub fn units_of_wait(wait: Span) -> u32 {
     (wait.0 >> 10).min(u64::from(u32::MAX)) as u32
@@ -627,7 +632,7 @@ mod tests {
     use super::*;
     use std::ops::{Deref, DerefMut};
 
-    /// A port with a store of its own.
+    /// A port with a packet pool of its own.
     pub(super) struct Alone {
         port: Port,
         store: Store,
@@ -752,7 +757,7 @@ mod tests {
         for (limit, mark, taken, marked) in [(4500, 3000, 4, 1), (4499, 2999, 3, 1), (4501, 4500, 4, 0)] {
             let mut port = limited(bytes(limit), bytes(mark), false);
             let fates = (0..6).filter(|_| offer(&mut port, 0, Flags::ECT) != Fate::Dropped).count();
-            // One in transmission, then those that wait.
+            // One in transmission, then the queued ones.
             assert_eq!((fates, port.watch().marks), (taken, marked), "{limit} B and {mark} B");
             assert_eq!(port.waiting_bytes(), 1500 * (taken as u64 - 1));
             assert_eq!(port.watch().drops, 6 - taken as u64);
@@ -817,8 +822,8 @@ mod tests {
         assert_eq!(switch.backlog(Instant::ZERO), 3000);
     }
 
-    /// Full packets take 12 us, and 20 us to the other end. The first has arrived there when the port is looked at again,
-    /// and so has the second, which waited: other ports' packets stand where these two did.
+    /// Full packets take 12 us, and 20 us to the other end. The first has arrived there when the port is examined
+    /// again, and so has the second, which was queued. Other ports' packets reuse the slots of these two.
     #[test]
     fn what_has_arrived_waits_no_more_though_nobody_has_looked() {
         let (mut port, mut other) = (port(100, 100), Port::new(Rate::from_gbps(1), Span::ZERO, Place::HostToSwitch));
@@ -840,7 +845,8 @@ mod tests {
         assert_eq!(port.watch().levels[..4], [12 * MICRO, 12 * MICRO, 12 * MICRO, 0]);
     }
 
-    /// What is handed over leaves the port; what waits stays, to say how long the queue is, and so does the last.
+    /// A packet that is handed over leaves the port. Queued packets stay, so that the length of the queue is known, and
+    /// so does the last.
     #[test]
     fn a_port_that_hands_over_keeps_what_waits_and_the_last() {
         let mut port = port(100, 100);
@@ -852,8 +858,9 @@ mod tests {
         }
     }
 
-    /// Packets come up to so many microseconds apart to two ports alike, one of which sends away at once what it takes: they mark,
-    /// drop, count and time alike. Every second one may pass there, if `pass` says so. Gives that port, and how many have passed.
+    /// Sends packets up to `apart` us apart to two equal ports, one of which sends away at once whatever it accepts.
+    /// They must mark, drop, count and time alike. Every second packet may pass there, if `pass` is set. Returns that
+    /// port, and the number that passed.
     fn side_by_side(
         ports: [Alone; 2],
         apart: u64,
@@ -896,15 +903,15 @@ mod tests {
         (away, passed)
     }
 
-    /// A port that sends away at once what it takes marks, drops, counts and times as one that keeps it, and holds no more
-    /// packets than may wait.
+    /// A port that sends packets away at once marks, drops, counts and times as one that keeps them. It holds no more
+    /// packets than may be queued.
     #[test]
     fn what_goes_away_at_once_waits_like_what_is_kept() {
         let (away, _) = side_by_side([port(5, 2), port(5, 2)], 12, 5, false, |_| Flags::ECT);
         assert!(away.watch().drops > 50 && away.watch().marks > 200, "{} drops", away.watch().drops);
     }
 
-    /// So does one that lets those pass that are alone; it lets none pass that might be marked or dropped.
+    /// So does a port that lets packets pass when they are alone; it lets none pass that might be marked or dropped.
     #[test]
     fn what_passes_alone_would_have_been_let_through() {
         let [packets, bytes] = [false, true].map(|in_bytes| move |value| Level { value, in_bytes });
@@ -979,7 +986,7 @@ mod tests {
         // Two waited for 12 us, then one for 12 us.
         assert_eq!(port.watch().levels[..2], [12 * MICRO, 12 * MICRO]);
         assert_eq!(port.watch().most_waiting, 2);
-        // What comes after the warm-up is counted by itself.
+        // Packets after the warm-up are counted separately.
         port.warmed_up();
         assert_eq!((port.watch().most_waiting, port.watch().levels[0]), (0, 0));
         offer(&mut port, 200, Flags::NONE);

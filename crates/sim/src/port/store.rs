@@ -1,9 +1,9 @@
-//! One store for the packets that all ports of a world hold.
+//! A packet pool for all ports of a world.
 //!
-//! A run may have thousands of ports, most of which hold a packet for a moment now and then. Memory of its own would
-//! have left the cache each time that a port needs it again. Here a packet stands in one slot from when it is sent until
-//! it is delivered or lost: on its way it goes from the line of one port to that of the next. A new one comes where the
-//! one stood that left last, so as much memory is in use as there are packets at once.
+//! A run may have thousands of ports, most of which hold a packet for a moment now and then. If each had its own
+//! memory, that would have left the cache before each use. A packet keeps its slot in the pool from when it is sent
+//! until it is delivered or lost, across the in-flight FIFOs of all ports on its route. A new packet reuses the slot
+//! freed last. So the memory in use corresponds to the number of packets at one time.
 
 use transport::Packet;
 use units::{Instant, LinkId};
@@ -11,28 +11,28 @@ use units::{Instant, LinkId};
 /// A packet with the time of its arrival at the link's end.
 #[derive(Clone, Copy)]
 pub struct Slot {
-    /// When it arrives.
+    /// Arrival time of the packet.
     pub at: Instant,
-    /// What arrives.
+    /// The packet that arrives.
     pub packet: Packet,
 }
 
-/// The slots of all ports of a world. It grows when it must and never gives memory back.
+/// The slots of all ports of a world. It grows when necessary and never shrinks.
 pub struct Store {
     cells: Vec<Cell>,
-    /// The slot that was left last, which is taken next; behind it stands the one that was left before.
+    /// The slot freed last, which is used next; it links to the one freed before.
     free: u32,
 }
 
-/// A slot, with the number of the one behind it and the time there, so that whoever takes the packet needs to look at no
-/// other: a cache line.
+/// A slot, with the number of the next one and the time there, so that taking a packet reads no other slot: a cache
+/// line.
 #[derive(Clone)]
 #[repr(align(64))]
 struct Cell {
     slot: Slot,
     behind_at: Instant,
     behind: u32,
-    /// On its way to a port that expects it: by which link it comes.
+    /// The link by which a pending arrival arrives.
     by: LinkId,
 }
 
@@ -46,27 +46,27 @@ impl Default for Store {
 }
 
 impl Store {
-    /// The slot of this number.
+    /// Returns the slot of this number.
     #[inline]
     pub fn at(&self, number: u32) -> &Slot {
         &self.cells[number as usize].slot
     }
 
-    /// The slot of this number, and the number of the one behind it, which there need not be.
+    /// Returns the slot of this number, and the number of the next one, which need not exist.
     #[inline]
     pub fn at_and_behind(&self, number: u32) -> (&Slot, u32) {
         let cell = &self.cells[number as usize];
         (&cell.slot, cell.behind)
     }
 
-    /// The packet in the slot of this number, to be changed.
+    /// Returns the packet in the slot of this number, to be changed.
     #[inline]
     pub fn packet_mut(&mut self, number: u32) -> &mut Packet {
         &mut self.cells[number as usize].slot.packet
     }
 
-    /// Puts a packet into a free slot, and gives its number. Compiled where packets are made, so that they are written
-    /// where they stay: a copy through the stack would stall its wide loads on the narrow stores before them.
+    /// Puts a packet into a free slot and returns its number. Inlined where packets are created, so that they are
+    /// written in place: a copy through the stack would stall its wide loads on the narrow stores before them.
     #[inline(always)]
     pub fn put(&mut self, packet: Packet) -> u32 {
         if self.free as usize >= self.cells.len() {
@@ -79,22 +79,22 @@ impl Store {
         number
     }
 
-    /// Takes a packet out, to where it is wanted, which spares another copy.
+    /// Moves a packet out into `packet`, which saves another copy.
     #[inline]
     pub fn take(&mut self, number: u32, packet: &mut Packet) {
         *packet = self.cells[number as usize].slot.packet;
         self.leave(number);
     }
 
-    /// The slot of this number is free.
+    /// Frees the slot of this number.
     #[inline]
     pub fn leave(&mut self, number: u32) {
         self.cells[number as usize].behind = self.free;
         self.free = number;
     }
 
-    /// A packet that comes by a link at that time is behind the last of those on their way to a port. False if it comes before
-    /// that, or with it by another link.
+    /// Links a packet that arrives by a link at `at` behind the last pending arrival of a port. Returns false if it
+    /// arrives before that one, or at the same time by another link.
     #[inline(always)]
     pub fn follows(&mut self, last: u32, number: u32, by: LinkId, at: Instant) -> bool {
         let last = &mut self.cells[last as usize];
@@ -105,39 +105,40 @@ impl Store {
         follows
     }
 
-    /// The packet in the slot of this number is on its way to a port, by a link, and comes at that time. Nothing is behind it.
+    /// Records that the packet in this slot is a pending arrival by a link at `at`, with none behind it.
     #[inline(always)]
     pub fn comes(&mut self, number: u32, by: LinkId, at: Instant) {
         let cell = &mut self.cells[number as usize];
         (cell.slot.at, cell.by, cell.behind, cell.behind_at) = (at, by, NONE, Instant::MAX);
     }
 
-    /// As [`comes`](Store::comes), where another packet may be behind it.
+    /// As [`comes`](Store::comes), with another packet behind it, or none.
     #[inline(always)]
     pub fn comes_before(&mut self, number: u32, by: LinkId, at: Instant, behind: u32) {
         let cell = &mut self.cells[number as usize];
         (cell.slot.at, cell.by, cell.behind) = (at, by, behind);
     }
 
-    /// Another packet is behind that in the slot of this number, or none.
+    /// Links another packet, or none, behind the one in this slot.
     #[inline(always)]
     pub fn put_before(&mut self, number: u32, behind: u32) {
         self.cells[number as usize].behind = behind;
     }
 
-    /// By which link a packet comes that is on its way to a port.
+    /// Returns the link by which a pending arrival arrives.
     pub fn by(&self, number: u32) -> LinkId {
         self.cells[number as usize].by
     }
 
-    /// What is behind a packet on its way to a port: when it comes, and its number; never and [`NONE`] for nothing.
+    /// Returns the arrival time and the slot of the packet behind a pending arrival; [`Instant::MAX`] and [`NONE`] if
+    /// there is none.
     #[inline(always)]
     pub fn behind(&self, number: u32) -> (Instant, u32) {
         let cell = &self.cells[number as usize];
         (cell.behind_at, cell.behind)
     }
 
-    /// Becomes twice as large. No slot is free.
+    /// Doubles the pool, in which no slot is free.
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {
@@ -155,7 +156,7 @@ impl Store {
     }
 }
 
-/// Packets of one port that stand in a [`Store`], each behind the other, first in, first out.
+/// The in-flight FIFO of one port: packets in a [`Store`], linked in their order.
 pub struct Line {
     /// The number of the first slot, or [`NONE`].
     first: u32,
@@ -170,23 +171,23 @@ impl Default for Line {
 }
 
 impl Line {
-    /// Whether there is none.
+    /// Returns whether there is no packet.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.first == NONE
     }
-    /// The number of the first slot. There must be one.
+    /// Returns the number of the first slot. There must be one.
     #[inline]
     pub fn first(&self) -> u32 {
         self.first
     }
-    /// The number of the last slot. There must be one.
+    /// Returns the number of the last slot. There must be one.
     #[inline]
     pub fn last(&self) -> u32 {
         self.last
     }
-    /// The packet in the slot of this number comes last. It arrives when `at` says, which is told when the one before it
-    /// does.
+    /// Appends the packet in slot `number`. It arrives at the time that `at` returns, given the arrival time of the
+    /// packet before it.
     #[inline]
     pub fn push(&mut self, store: &mut Store, number: u32, at: impl FnOnce(Option<Instant>) -> Instant) {
         let time;
@@ -203,7 +204,7 @@ impl Line {
         cell.slot.at = time;
         cell.behind = NONE;
     }
-    /// The first packet, of this number, leaves the line, not its slot. Gives the time of the packet behind it.
+    /// Removes the first packet, of this number, without freeing its slot. Returns the arrival time of the next packet.
     #[inline]
     pub fn pop(&mut self, store: &Store, number: u32) -> Option<Instant> {
         debug_assert_eq!(number, self.first);
@@ -211,7 +212,7 @@ impl Line {
         self.first = cell.behind;
         (self.first != NONE).then_some(cell.behind_at)
     }
-    /// All packets, first to last.
+    /// Returns all packets, first to last.
     pub fn iter<'store>(&self, store: &'store Store) -> impl Iterator<Item = &'store Slot> + use<'store> {
         let mut next = self.first;
         std::iter::from_fn(move || {
@@ -264,7 +265,7 @@ mod tests {
         assert_eq!(take(&mut line, &mut store), (7, None));
     }
 
-    /// 64 slots, then 128: the 65th packet comes where both ports have some.
+    /// 64 slots, then 128: the 65th packet is added while both ports have some.
     #[test]
     fn packets_of_two_ports_keep_apart_and_in_order_while_the_store_grows() {
         let (mut store, mut lines) = (Store::default(), [Line::default(), Line::default()]);

@@ -1,28 +1,28 @@
-//! What a port has seen.
+//! The observations of a port.
 
 use units::Instant;
 
-/// What a port has seen. A host's port that is first in, first out has no limit and marks nothing, and keeps none.
+/// The observations of a port. A host's port that is first in, first out has no limit, marks nothing, and keeps none.
 #[derive(Clone, Default)]
 pub struct Watch {
-    /// Packets that were dropped.
+    /// Number of dropped packets.
     pub drops: u64,
-    /// Packets that were marked.
+    /// Number of marked packets.
     pub marks: u64,
-    /// Most packets that waited at once since the warm-up.
+    /// Largest number of packets queued at once since the warm-up.
     pub most_waiting: u64,
-    /// Time spent with 1, 2, ... waiting packets since the warm-up, in ps.
+    /// Time spent with 1, 2, ... queued packets since the warm-up, in ps.
     pub levels: Vec<u64>,
-    /// Until when `levels` is complete, while something waits.
+    /// Time until which `levels` is complete, while packets are queued.
     since: Instant,
 }
 
 impl Watch {
-    /// Nothing seen.
+    /// Observations of a port at which nothing has happened.
     pub const NOTHING: &Watch =
         &Watch { drops: 0, marks: 0, most_waiting: 0, levels: Vec::new(), since: Instant::ZERO };
 
-    /// `waiting` packets have waited until `now`.
+    /// Counts `waiting` queued packets until `now`.
     #[inline]
     pub fn stay(&mut self, waiting: u64, now: Instant) {
         if waiting > 0 {
@@ -41,7 +41,7 @@ impl Watch {
         self.levels[level] = time;
     }
 
-    /// The warm-up ends when so many wait: begins the distribution of waiting packets anew.
+    /// Begins the distribution of queued packets anew, at the end of the warm-up with `waiting` of them.
     pub fn warmed_up(&mut self, waiting: u64) {
         self.most_waiting = waiting;
         self.levels.fill(0);

@@ -1,4 +1,4 @@
-//! Profiles: which stack a scenario means where it says nothing itself. Each is data, in a file of its own.
+//! Profiles: the stack that applies where a scenario sets no values. Each is data, in a file of its own.
 
 mod classic;
 mod d2tcp_paper;
@@ -24,7 +24,7 @@ pub const PROFILES: &[Profile] = &[
     equal_recovery::PROFILE,
 ];
 
-/// The profile of a scenario that names none.
+/// The profile of a scenario without one.
 pub const DEFAULT: &Profile = &PROFILES[0];
 
 /// The names of all profiles.
@@ -40,15 +40,15 @@ const fn names() -> [&'static str; PROFILES.len()] {
     names
 }
 
-/// Defaults of `[transport]` and `[network]` that belong together. A key that no setting names keeps its own default,
-/// and so does one that a transport declares anew, such as pFabric's timers.
+/// Defaults of `[transport]` and `[network]` that belong together. A key without a setting keeps its own default, and
+/// so does one that a transport redeclares, such as pFabric's timers.
 #[derive(Clone, Copy, Debug)]
 pub struct Profile {
-    /// As written in scenario files.
+    /// Its name in scenario files.
     pub name: &'static str,
     /// One sentence: the stack that it describes.
     pub help: &'static str,
-    /// Where that stack is described.
+    /// Source of that stack's description.
     pub source: &'static str,
     /// Its settings, in groups; a later one replaces an earlier one of the same key.
     pub groups: &'static [&'static [Setting]],
@@ -57,11 +57,11 @@ pub struct Profile {
 /// One default that a profile sets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Setting {
-    /// `transport` or `network`.
+    /// Section of the key: `transport` or `network`.
     pub section: &'static str,
-    /// The key's name.
+    /// Name of the key.
     pub key: &'static str,
-    /// The value.
+    /// Default of the key.
     pub value: Preset,
     /// A paper's section, an RFC, the kernel's constant, or the reason for our choice.
     pub source: &'static str,
@@ -72,18 +72,18 @@ pub struct Setting {
 pub enum Preset {
     /// This value, written as in a scenario file without quotes.
     Is(&'static str),
-    /// This multiple of another key of the same section, a time, whether that is written or not.
+    /// A multiple of another key of the same section, a time, whether or not that is set.
     Times(&'static str, f64),
-    /// The first value where hosts' links have this rate or more, in Gbit/s, else the second.
+    /// The first value if hosts' links have this rate or more, in Gbit/s, else the second.
     FromGbps(u64, &'static str, &'static str),
 }
 
-/// A default of `[transport]`.
+/// Returns a default of `[transport]`.
 const fn transport(key: &'static str, value: Preset, source: &'static str) -> Setting {
     Setting { section: "transport", key, value, source }
 }
 
-/// A default of `[network]`.
+/// Returns a default of `[network]`.
 const fn network(key: &'static str, value: Preset, source: &'static str) -> Setting {
     Setting { section: "network", key, value, source }
 }
@@ -108,11 +108,11 @@ impl Profile {
     pub fn find(&self, section: &str, key: &str) -> Option<&'static Setting> {
         self.settings().find(|setting| setting.section == section && setting.key == key)
     }
-    /// Returns the setting of a transport's key: none where the transport declares a shared key anew.
+    /// Returns the setting of a transport's key, unless the transport redeclares a shared key.
     pub fn of_transport(&self, transport: &Entry, key: &str) -> Option<&'static Setting> {
         self.find("transport", key).filter(|_| !transport.redeclares(key))
     }
-    /// Returns what a key is by default under this profile when nothing else is written.
+    /// Returns the default of a key under this profile.
     pub fn default_of(&self, section: &str, key: &Key) -> Option<String> {
         match self.find(section, key.name).map(|setting| setting.value) {
             None => match key.default {
@@ -131,13 +131,13 @@ impl Profile {
 }
 
 impl Profile {
-    /// Returns the value of one of its settings when nothing else is written, as in a scenario file.
+    /// Returns the value of one of its settings by default, as in a scenario file.
     pub fn shown(&self, setting: &Setting) -> Option<String> {
         self.default_of(setting.section, shared_key(setting.section, setting.key)?)
     }
 }
 
-/// As in a scenario file, or "2 x rto_min".
+/// Writes it as in a scenario file, or as "2 x rto_min".
 impl std::fmt::Display for Preset {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

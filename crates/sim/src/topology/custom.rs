@@ -145,7 +145,7 @@ fn build(values: &Values) -> Result<Graph, Problem> {
     Ok(graph)
 }
 
-/// The nodes at one end of an entry.
+/// Returns the nodes at one end of an entry.
 fn ends(graph: &Graph, names: &[String], link: &Values, entry: usize, part: &'static str) -> Result<Vec<u32>, Problem> {
     let problem = |message: String| Problem::new("links", message).at(entry, part);
     match link.nodes(part) {
@@ -163,7 +163,7 @@ fn ends(graph: &Graph, names: &[String], link: &Values, entry: usize, part: &'st
     }
 }
 
-/// Every node can be reached from host 0.
+/// Checks that every node can be reached from host 0.
 fn connected(graph: &Graph) -> Result<(), Problem> {
     let mut neighbours = vec![Vec::new(); graph.nodes() as usize];
     for link in &graph.links {

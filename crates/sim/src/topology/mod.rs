@@ -15,25 +15,25 @@ use std::collections::VecDeque;
 
 use units::{Alias, Amount, Bytes, Default, HostId, Key, Kind, MOST_HOSTS, Problem, Range, Rate, Span, Table, Values};
 
-/// One topology: its name, what it is, its keys beside those of every network.
+/// A topology's description: its name, and its keys beside the general ones of networks.
 pub struct Descriptor {
-    /// As written in scenario files.
+    /// Its name in scenario files.
     pub name: &'static str,
-    /// One sentence.
+    /// One sentence that describes it.
     pub help: &'static str,
-    /// Words that people write for its name or for one of its keys.
+    /// Other words for its name or for one of its keys.
     pub aliases: &'static [Alias],
     /// Its keys beside [`network::KEYS`](crate::network::KEYS).
     pub keys: &'static [Key],
-    /// From the checked values of `[network]` to a graph.
+    /// Builds a graph from the checked values of `[network]`.
     pub build: fn(&Values) -> Result<Graph, Problem>,
 }
 
-/// Every topology.
+/// All topologies, in the order of the reference.
 pub const TOPOLOGIES: &[Descriptor] =
     &[star::DESCRIPTOR, racks::DESCRIPTOR, leaf_spine::DESCRIPTOR, fat_tree::DESCRIPTOR, custom::DESCRIPTOR];
 
-/// The topology of that name.
+/// Returns the topology of that name.
 pub fn find(name: &str) -> Option<&'static Descriptor> {
     TOPOLOGIES.iter().find(|topology| topology.name == name)
 }
@@ -48,8 +48,8 @@ const OVERSUBSCRIPTION: Key = Key {
     source: "",
 };
 
-/// The rate of each uplink of a switch, given or from its oversubscription: `below` is what its hosts can
-/// send together, `uplinks` how many it has. None: neither is given.
+/// Returns the rate of each uplink of a switch, as given or from its oversubscription. `below` is the sum of its hosts'
+/// rates, `uplinks` the number of its uplinks. Returns `None` if neither is given.
 fn uplink(values: &Values, below: u64, uplinks: u32) -> Result<Option<Rate>, Problem> {
     const LEAST: f64 = 1e4;
     let given = values.rate_if_set("uplink");
@@ -91,7 +91,7 @@ fn check_size(key: &'static str, groups: u32, hosts_each: u32) -> Result<(), Pro
 /// Hosts first (host `i` is node `i`), then switches; links in both directions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Graph {
-    /// The topology's name.
+    /// Name of the topology.
     pub topology: &'static str,
     /// The number of hosts.
     pub hosts: u32,
@@ -119,25 +119,25 @@ pub struct LinkSpec {
     pub from: u32,
     /// Node at its end.
     pub to: u32,
-    /// Its rate.
+    /// Rate of the link.
     pub rate: Rate,
-    /// Propagation delay.
+    /// Propagation delay of the link.
     pub delay: Span,
-    /// What its port may hold by itself, other than the other ports of its switch.
+    /// The port's own buffer, if it takes no part in the buffer of its switch.
     pub buffer: Option<Amount>,
-    /// The marking threshold of its port, other than those of the network.
+    /// The port's own marking threshold, if it is not that of the network.
     pub mark: Option<Amount>,
 }
 
 impl LinkSpec {
-    /// With the buffer and the threshold of its switch.
+    /// Returns a link with the buffer and the threshold of its switch.
     pub fn new(from: u32, to: u32, rate: Rate, delay: Span) -> LinkSpec {
         LinkSpec { from, to, rate, delay, buffer: None, mark: None }
     }
 }
 
 impl Graph {
-    /// Hosts without links.
+    /// Returns hosts without any links.
     pub fn new(topology: &'static str, hosts: u32) -> Graph {
         Graph { topology, hosts, rack_of: vec![0; hosts as usize], switches: Vec::new(), links: Vec::new() }
     }
@@ -158,15 +158,15 @@ impl Graph {
             self.join(host, switch, rate, delay);
         }
     }
-    /// The hosts, each a node of the same number.
+    /// Returns all hosts; each is the node of the same number.
     pub fn all_hosts(&self) -> impl Iterator<Item = HostId> + use<> {
         (0..self.hosts).map(HostId)
     }
-    /// The number of nodes.
+    /// Returns the number of nodes.
     pub fn nodes(&self) -> u32 {
         self.hosts + self.switches.len() as u32
     }
-    /// The rates at which all hosts can send, in one pass.
+    /// Returns the rates at which all hosts can send, in one pass.
     pub fn host_rates(&self) -> Table<HostId, Rate> {
         let mut rates = Table::from(vec![Rate(0); self.hosts as usize]);
         for link in &self.links {
@@ -176,8 +176,8 @@ impl Graph {
         }
         rates
     }
-    /// The longest round trip from host 0 without queues, by the paths with the fewest links: so many bytes one way, so
-    /// many back.
+    /// Returns the longest round trip from host 0 without queues, by the routes with the fewest links, with the given
+    /// numbers of bytes there and back.
     pub fn longest_round_trip(&self, (there, back): (Bytes, Bytes)) -> Span {
         let mut leaving = vec![Vec::new(); self.nodes() as usize];
         for link in &self.links {
@@ -199,7 +199,7 @@ impl Graph {
         }
         reached.iter().take(self.hosts as usize).flatten().copied().max().unwrap_or_default()
     }
-    /// A node's name for reports.
+    /// Returns a node's name for reports.
     pub fn name(&self, node: u32) -> String {
         match node.checked_sub(self.hosts) {
             None => format!("host {node}"),

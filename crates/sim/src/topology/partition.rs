@@ -1,64 +1,65 @@
-//! Which thread simulates which part of a network, and by which clocks.
+//! Assignment of a network's hosts and ports to threads, and their clocks.
 
 use units::{HostId, Instant, LinkId, Span, Table};
 
 use super::{Graph, LinkSpec};
 
-/// A network's hosts and ports, dealt out to parts.
+/// The assignment of a network's hosts and ports to partitions.
 ///
-/// A rack is whole: its hosts, their switch, and all ports of that. Racks that are joined below the highest tier (a pod)
-/// stay together while there are as many such groups as parts; groups are dealt out in turns, for racks with neighbouring
-/// numbers are often busy together. A switch above racks that are all of one part belongs to that part. The ports of every other switch belong each
-/// to the part that it leads down to, or comes up from, and to any part where there is no such; but a switch whose ports
-/// share a buffer is whole.
+/// - A rack is whole: its hosts, their switch, and all ports of the switch.
+/// - Racks that are connected below the highest tier (a pod) stay together if there are at least as many such groups as
+///   partitions. Groups are assigned in turns, because racks with neighbouring numbers are often busy together.
+/// - A switch above racks of one partition belongs to that partition.
+/// - Each port of any other switch belongs to the partition to which it leads down, or to any partition if there is
+///   none. But a switch whose ports share a buffer is whole.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Partition {
-    /// How many there are.
+    /// The number of partitions.
     pub parts: u32,
-    /// The part of each host.
+    /// The partition of each host.
     pub of_host: Table<HostId, u32>,
-    /// The part of the port that feeds each link.
+    /// The partition of each link's port.
     pub of_port: Table<LinkId, u32>,
-    /// Links at whose end packets may be for a port of another part than that of the port that feeds the link.
+    /// Links at whose end packets may be for a port of another partition than that of the link's own port.
     pub cut: Vec<LinkId>,
-    /// The clock of the port that feeds each link.
+    /// The clock of each link's port.
     pub at_port: Table<LinkId, Clock>,
-    /// The clock by which packets come to the end of each link.
+    /// The clock by which packets arrive at the end of each link.
     pub at_end: Table<LinkId, Clock>,
-    /// By switch: how many links it is above one with hosts.
+    /// Tier of each switch: its number of links above a switch with hosts.
     pub tier: Vec<u32>,
-    /// What happens in one part is known in no other before this: the shortest delay of a cut link by the clocks at its
-    /// ends. Unless the partition is [level](Partition::is_level), also that of any link that leads up from a switch.
+    /// Time by which partitions can advance without exchange: the shortest delay of a cut link, by the clocks at its
+    /// ends. Unless the partition is [level](Partition::is_level), also the shortest delay of a link up from a switch.
     pub lookahead: Span,
 }
 
-/// A clock: how far it is ahead of the hosts' clocks in picoseconds, below 0 if it is behind them. What happens by a clock that
-/// is ahead is simulated when the hosts are that much earlier.
+/// A clock, by its advance over the hosts' clocks in picoseconds; negative if it is behind them. An event at a clock
+/// that is ahead is simulated when the hosts' time is that much earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Clock(i64);
 
 impl Clock {
-    /// That of the hosts, which is the time.
+    /// The clock of the hosts, which is the time.
     pub const HOSTS: Clock = Clock(0);
 
-    /// A clock that is ahead of this one.
+    /// Returns a clock that is ahead of this one.
     pub fn and(self, by: Span) -> Clock {
         Clock(self.0.saturating_add_unsigned(by.0))
     }
-    /// A clock that is behind this one.
+    /// Returns a clock that is behind this one.
     pub fn less(self, by: Span) -> Clock {
         Clock(self.0.saturating_sub_unsigned(by.0))
     }
-    /// What it shows at a time; at the earliest the start of the run.
+    /// Returns the time that it shows at `time`; at the earliest the start of the run.
     pub fn shows(self, time: Instant) -> Instant {
         Instant(time.0.saturating_add_signed(-self.0))
     }
-    /// When it shows this.
+    /// Returns the time at which it shows `shown`.
     #[inline]
     pub fn time(self, shown: Instant) -> Instant {
         Instant(shown.0.wrapping_add_signed(self.0))
     }
-    /// What this clock shows when another shows something.
+    /// Returns the time that this clock shows when `other` shows `shown`.
     #[inline]
     pub fn when(self, other: Clock, shown: Instant) -> Instant {
         Instant(shown.0.wrapping_add_signed(other.0 - self.0))
@@ -66,8 +67,9 @@ impl Clock {
 }
 
 impl Partition {
-    /// Of a graph whose hosts have one link each, to a switch, into so many parts or fewer; `shares` says whether the
-    /// ports of a switch, counted from 0, share a buffer. The error says why it cannot be parted.
+    /// Partitions a graph, whose hosts have one link each, to a switch, into at most `most` partitions. `shares`
+    /// returns whether the ports of a switch, counted from 0, share a buffer. The error gives the reason why there is
+    /// no partition.
     pub fn new(graph: &Graph, most: u32, shares: impl Fn(usize) -> bool) -> Result<Partition, &'static str> {
         let racks = Racks::of(graph, most);
         if racks.parts < 2 {
@@ -100,31 +102,31 @@ impl Partition {
         })
     }
 
-    /// The same, where all go by the clock of the hosts.
+    /// Returns the same partition, with all clocks at the hosts' time.
     pub fn level(mut self, graph: &Graph) -> Partition {
         self.at_port.iter_mut().chain(self.at_end.iter_mut()).for_each(|clock| *clock = Clock::HOSTS);
         Partition { lookahead: self.looks_ahead(graph).unwrap_or_default(), ..self }
     }
 
-    /// Whether all go by the clock of the hosts.
+    /// Returns whether all clocks are at the hosts' time.
     pub fn is_level(&self) -> bool {
         self.at_port.iter().chain(self.at_end.iter()).all(|clock| *clock == Clock::HOSTS)
     }
 
-    /// How long a link of this number is by the clocks at its ends; none where a packet would arrive before it was sent.
+    /// Returns the delay of a link by the clocks at its ends; `None` if a packet would arrive before it was sent.
     pub fn delay(&self, link: LinkId, spec: &LinkSpec) -> Option<Span> {
         let longer = self.at_port[link].0 - self.at_end[link].0;
         spec.delay.0.checked_add_signed(longer).map(Span)
     }
 
-    /// How far the clock that is furthest ahead of the hosts is, and how far that which is furthest behind.
+    /// Returns the maximum by which a clock is ahead of the hosts, and the maximum by which one is behind.
     pub fn furthest(&self) -> (Span, Span) {
         let clocks = || self.at_port.iter().chain(self.at_end.iter()).map(|clock| clock.0);
         let (first, last) = (clocks().max().unwrap_or(0), clocks().min().unwrap_or(0));
         (Span(first.max(0) as u64), Span(last.min(0).unsigned_abs()))
     }
 
-    /// How far all parts can go on before what crosses reaches them; none where a packet would arrive before it was sent.
+    /// Returns the lookahead; `None` if a packet would arrive before it was sent.
     fn looks_ahead(&self, graph: &Graph) -> Option<Span> {
         let delays = graph.links.iter().zip(0..).map(|(spec, link)| self.delay(LinkId(link), spec));
         let delays: Vec<Span> = delays.collect::<Option<_>>()?;
@@ -137,13 +139,13 @@ impl Partition {
     }
 }
 
-/// The part of each switch, as far as it follows from the racks.
+/// The partition of each switch, as far as it follows from the racks.
 struct Racks {
     parts: u32,
     of_host: Table<HostId, u32>,
-    /// By switch: its part, if all racks below are of one.
+    /// The partition of each switch, if all racks below it are of one.
     home: Vec<Option<u32>>,
-    /// By switch: how many links it is above a rack's switch.
+    /// Tier of each switch: its number of links above a rack's switch.
     tier: Vec<u32>,
 }
 
@@ -159,7 +161,7 @@ impl Racks {
                 _ => {}
             }
         }
-        // Racks in the order of their first hosts, each with how many it has.
+        // Racks in the order of their first hosts, each with its number of hosts.
         let mut racks: Vec<(u32, u32)> = Vec::new();
         let mut place = vec![None; graph.switches.len()];
         for &switch in &switch_of {
@@ -172,7 +174,7 @@ impl Racks {
         let tier = tiers(&racks, &above);
         let groups = Some(groups(&racks, &above, &tier)).filter(|groups| groups.iter().max() >= Some(&(most - 1)));
         let groups = groups.unwrap_or_else(|| (0..racks.len() as u32).collect());
-        // Each group goes to the part that has the fewest hosts so far.
+        // Each group is assigned to the partition with the fewest hosts so far.
         let parts = most.min(groups.iter().max().map_or(0, |last| last + 1));
         let mut has = vec![0; parts as usize];
         let mut part_of: Vec<Option<u32>> = vec![None; racks.len()];
@@ -202,12 +204,12 @@ impl Racks {
         Racks { parts, of_host, home, tier }
     }
 
-    /// By link: the clock of the port that feeds it, and that of its end.
+    /// Returns for each link the clock of its port and the clock of its end.
     ///
-    /// What reaches a rack's switch has left its host one propagation delay before, so what goes up from there can be simulated
-    /// that much earlier. What comes down to hosts is at its host one delay later, so the switch's ports to hosts can be simulated
-    /// that much later, and the switches above again one delay later, tier by tier. So what leads up from a switch is long: it
-    /// is by that much that parts can be ahead of each other.
+    /// A packet at a rack's switch left its host one propagation delay before, so uplink traffic from there can be
+    /// simulated that much earlier. A packet to a host arrives one delay later. So the switch's ports to hosts can be
+    /// simulated that much later, and the switches above again one delay later, tier by tier. So the uplinks of
+    /// switches are long, and by that much partitions can be ahead of each other.
     fn clocks(&self, graph: &Graph) -> (Table<LinkId, Clock>, Table<LinkId, Clock>) {
         let hosts = graph.hosts as usize;
         let switch = |node: u32| (node as usize).checked_sub(hosts);
@@ -228,7 +230,7 @@ impl Racks {
             let earliest = below.map(|link| Clock::HOSTS.and(link.delay)).min().unwrap_or(Clock::HOSTS);
             (up[node], down[node]) = (if self.tier[switch] == 0 { earliest } else { latest }, latest);
         }
-        // None, for a host, is below all tiers.
+        // For a host this is `None`, which is below all tiers.
         let goes_down = |link: &LinkSpec| tier(link.to) < tier(link.from);
         let clock = |link: &LinkSpec, node: u32| if goes_down(link) { &down } else { &up }[node as usize];
         let of = |node: fn(&LinkSpec) -> u32| graph.links.iter().map(|link| clock(link, node(link))).collect();
@@ -248,7 +250,7 @@ impl Racks {
     }
 }
 
-/// By switch: how many links it is above one with hosts.
+/// Returns the tier of each switch: its number of links above one with hosts.
 fn tiers(racks: &[(u32, u32)], beside: &[Vec<u32>]) -> Vec<u32> {
     let mut tier = vec![u32::MAX; beside.len()];
     let mut edge: Vec<u32> = racks.iter().map(|rack| rack.0).collect();
@@ -263,7 +265,7 @@ fn tiers(racks: &[(u32, u32)], beside: &[Vec<u32>]) -> Vec<u32> {
     tier
 }
 
-/// By rack: its group, counted from 0. Racks that are joined below the highest tier are of one.
+/// Returns the group of each rack, counted from 0. Racks that are connected below the highest tier are of one group.
 fn groups(racks: &[(u32, u32)], beside: &[Vec<u32>], tier: &[u32]) -> Vec<u32> {
     let highest = tier.iter().filter(|tier| **tier < u32::MAX).max().copied().unwrap_or(0);
     let mut group = vec![None; beside.len()];
@@ -291,7 +293,7 @@ mod tests {
     use crate::topology::TOPOLOGIES;
     use units::{Rate, Value, Values};
 
-    /// Links of 20 us, in the order in which the simulator numbers them.
+    /// Returns a graph with links of 20 us, in the simulator's order.
     fn graph(topology: &str, counts: &[(&'static str, u64)]) -> Graph {
         let mut values = Values::default();
         values.set("rate", Value::Rate(Rate::from_gbps(1)));
@@ -304,19 +306,19 @@ mod tests {
         graph
     }
 
-    /// The link between two nodes named so.
+    /// Returns the link between two nodes of these names.
     fn find(graph: &Graph, from: &str, to: &str) -> LinkId {
         let is_it = |link: &LinkSpec| graph.name(link.from) == from && graph.name(link.to) == to;
         LinkId::from_index(graph.links.iter().position(is_it).expect("there is such a link"))
     }
 
-    /// The part of the port between two nodes named so, and whether its link is cut.
+    /// Returns the partition of the port between two nodes of these names, and whether its link is cut.
     fn between(graph: &Graph, parted: &Partition, from: &str, to: &str) -> (u32, bool) {
         let link = find(graph, from, to);
         (parted.of_port[link], parted.cut.contains(&link))
     }
 
-    /// The clocks at its ends, in microseconds.
+    /// Returns the clocks at a link's ends, in microseconds.
     fn clocks_of(graph: &Graph, parted: &Partition, from: &str, to: &str) -> (i64, i64) {
         let link = find(graph, from, to);
         (parted.at_port[link].0 / 1_000_000, parted.at_end[link].0 / 1_000_000)
@@ -328,7 +330,7 @@ mod tests {
         assert_eq!(Partition::new(&graph, 4, |_| false), Err("all hosts are at one switch"));
     }
 
-    /// Five leaves, dealt out in turns.
+    /// Five leaves, assigned in turns.
     #[test]
     fn leaves_and_spines_by_hand() {
         let graph = graph("leaf-spine", &[("leaves", 5), ("hosts_per_leaf", 3), ("spines", 2)]);
@@ -336,7 +338,8 @@ mod tests {
         let hosts: Vec<u32> = parted.of_host.iter().copied().collect();
         assert_eq!(hosts, [0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1, 0, 0, 0]);
         assert_eq!(parted.parts, 2);
-        // What goes up from a leaf is 20 us ahead of the hosts, what goes down to them 20 behind, and a spine 20 more.
+        // Uplink ports of a leaf are 20 us ahead of the hosts, ports down to hosts 20 us behind, and a spine 20 us
+        // more.
         assert_eq!(parted.lookahead, Span::from_micros(80));
         for (from, to, clocks) in [
             ("host 0", "leaf 0", (0, 20)),
@@ -348,7 +351,8 @@ mod tests {
         }
         assert_eq!((parted.furthest(), parted.is_level()), ([20, 40].map(Span::from_micros).into(), false));
         let between = |from: &str, to: &str| between(&graph, &parted, from, to);
-        // A spine's port is where it leads to; what a leaf sends up is cut, since a spine's ports are in both parts.
+        // A spine's port is in the partition of its leaf. Uplinks of leaves are cut, since a spine's ports are in both
+        // partitions.
         assert_eq!(between("host 0", "leaf 0"), (0, false));
         assert_eq!(between("leaf 0", "host 2"), (0, false));
         assert_eq!(between("leaf 2", "spine 1"), (0, true));
@@ -357,7 +361,7 @@ mod tests {
         assert_eq!(between("spine 1", "leaf 3"), (1, false));
         assert_eq!(parted.cut.len(), 10);
 
-        // Where a switch shares its buffer it is whole: spine 0 is switch 5, spine 1 is switch 6.
+        // A switch with a shared buffer is whole: spine 0 is switch 5, spine 1 is switch 6.
         let whole = Partition::new(&graph, 2, |_| true).unwrap();
         let between = |from: &str, to: &str| self::between(&graph, &whole, from, to);
         assert_eq!(between("spine 0", "leaf 0"), (1, true));
@@ -366,11 +370,12 @@ mod tests {
         assert_eq!(between("leaf 0", "spine 0"), (0, true));
         assert_eq!(between("leaf 0", "spine 1"), (0, false));
         assert_eq!(whole.cut.len(), 10);
-        // Then what goes up and what comes down is cut: what one of both gained the other would lose.
+        // Then uplinks and downlinks are cut: any delay that one gained the other would lose.
         assert_eq!((whole.lookahead, whole.is_level()), (Span::from_micros(20), true));
     }
 
-    /// Four pods of two edge and two aggregation switches (numbered by pod), every other one in each part: only links at the core are cut.
+    /// Four pods of two edge and two aggregation switches (numbered by pod), alternating between the partitions: only
+    /// links at the core are cut.
     #[test]
     fn a_fat_tree_is_cut_at_its_core() {
         let graph = graph("fat-tree", &[("k", 4)]);
@@ -381,8 +386,8 @@ mod tests {
         assert_eq!(between("aggregation 3", "core 2"), (1, true));
         assert_eq!(between("core 2", "aggregation 3"), (1, false));
         assert_eq!(between("core 2", "aggregation 5"), (0, false));
-        // What goes up at the edge is 20 us ahead of the hosts, the aggregation 40 behind, the core 60. The shortest link that
-        // leads up is that from the aggregation to the core.
+        // Uplink ports at the edge are 20 us ahead of the hosts, the aggregation 40 us behind, the core 60 us. The
+        // shortest link up is from the aggregation to the core.
         assert_eq!(parted.lookahead, Span::from_micros(40));
         for (from, to, clocks) in [
             ("edge 1", "aggregation 0", (20, -40)),
@@ -397,12 +402,12 @@ mod tests {
         assert_eq!(parted.cut.len(), 16);
         assert_eq!(*parted.of_host, [0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1]);
 
-        // In five parts, pods are divided; every host and port has one part all the same.
+        // In five partitions, pods are divided; still every host and port has one partition.
         let parted = Partition::new(&graph, 5, |_| false).unwrap();
         assert_eq!(*parted.of_host, [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 0, 0, 1, 1, 2, 2]);
         assert!(parted.of_port.iter().all(|part| *part < 5));
         assert_eq!((parted.of_port.len(), parted.of_host.len()), (graph.links.len(), 16));
-        // Now what comes down to the aggregation is cut too: what one link gained the other would lose.
+        // Now downlinks to the aggregation are cut too: any delay that one link gained the other would lose.
         assert_eq!((parted.lookahead, parted.is_level()), (Span::from_micros(20), true));
     }
 
@@ -412,8 +417,8 @@ mod tests {
         let parted = Partition::new(&graph, 8, |_| false).unwrap();
         assert_eq!(parted.parts, 3);
         assert_eq!(*parted.of_host, [0, 0, 1, 1, 2, 2]);
-        // The shortest of the cut links decides, not that of others; a rack's switch is 1 ps ahead of its hosts with what goes
-        // up, the fabric 2 ps behind them.
+        // Only the shortest of the cut links decides. The uplinks of a rack's switch are 1 ps ahead of its hosts, the
+        // fabric is 2 ps behind them.
         let mut uneven = graph;
         uneven.links.iter_mut().for_each(|link| {
             let up = link.from >= 6 && link.to == 9;

@@ -1,4 +1,4 @@
-//! Shortest ways through a network, from switch to switch.
+//! Shortest routes through a network, from switch to switch.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,23 +11,23 @@ use super::Graph;
 /// A link, and the node at its end.
 pub type Step = (LinkId, u32);
 
-/// For every node, the links on shortest ways to a host.
+/// For every node, the links on shortest routes to a host.
 ///
-/// A host has one link, so a way to it is a way to its switch. Where switches stand in [tiers](Tiers), the links follow
-/// from which hosts are below a switch, and nothing is kept of pairs of nodes; elsewhere a table is made for each switch
-/// whose hosts are asked for, with the distance of every other switch.
+/// A host has one link, so a route to it is a route to its switch. If switches form [tiers](Tiers), the links follow
+/// from the hosts below each switch, and nothing is stored for pairs of nodes. Otherwise a table of all switches'
+/// distances is computed for each switch whose hosts are requested.
 pub struct Ways {
     hosts: u32,
     access: Table<HostId, Access>,
-    /// Links between switches, by the switch that they leave.
+    /// Links between switches, by the switch at their start.
     out: Adjacent,
-    /// Links between switches, by the switch that they lead to, each with the one that it leaves.
+    /// Links between switches, by the switch at their end, each with the switch at its start.
     into: Adjacent,
     tiers: Option<Tiers>,
     tables: Distances,
 }
 
-/// A host's two links: to its switch and from there.
+/// A host's two links, to and from its switch.
 #[derive(Clone, Copy)]
 struct Access {
     up: Step,
@@ -35,7 +35,8 @@ struct Access {
 }
 
 impl Ways {
-    /// For a graph whose links are numbered as they stand, and whose hosts have one link each, to a switch.
+    /// Returns the routes of a graph whose links are numbered in their order, and whose hosts have one link each, to a
+    /// switch.
     pub fn new(graph: &Graph) -> Ways {
         let mut ways = Ways::without_tiers(graph);
         ways.tiers = Tiers::find(&ways);
@@ -67,20 +68,20 @@ impl Ways {
         }
     }
 
-    /// Whether switches stand in [tiers](Tiers): ways go straight up, and straight down.
+    /// Returns whether switches form [tiers](Tiers): routes are straight up, then straight down.
     pub fn has_tiers(&self) -> bool {
         self.tiers.is_some()
     }
 
-    /// To be called before [`choices`](Ways::choices) is, with this host.
+    /// Prepares calls of [`choices`](Ways::choices) for this host.
     pub fn prepare(&mut self, to: HostId) {
         if self.tiers.is_none() {
             self.tables.find(self.switch_of(to), self.hosts, &self.into, |_| true);
         }
     }
 
-    /// The links that lead from a node to a host by one of the shortest ways, in order of their numbers; none where
-    /// there is no way.
+    /// Returns the links from a node on shortest routes to a host, in order of their numbers; none if there is no
+    /// route. [`prepare`](Ways::prepare) must have been called.
     pub fn choices(&self, node: u32, to: HostId) -> Cow<'_, [Step]> {
         match (self.beside_switches(node, to), &self.tiers) {
             (Ok(step), _) => std::slice::from_ref(step).into(),
@@ -89,7 +90,7 @@ impl Ways {
         }
     }
 
-    /// The only link where a node is a host or the switch of the other one; else the node as a switch.
+    /// Returns the only link if a node is a host or the switch of `to`; else the node as a switch.
     #[inline]
     fn beside_switches(&self, node: u32, to: HostId) -> Result<&Step, u32> {
         match node.checked_sub(self.hosts) {
@@ -99,25 +100,25 @@ impl Ways {
         }
     }
 
-    /// A host's switch, counted from 0.
+    /// Returns a host's switch, counted from 0.
     fn switch_of(&self, host: HostId) -> u32 {
         self.access[host].up.1 - self.hosts
     }
 
-    /// The link that leads to a host.
+    /// Returns the link to a host.
     pub fn last(&self, to: HostId) -> LinkId {
         self.access[to].down.0
     }
 }
 
-/// Ways that leave out some links.
+/// Routes that avoid some links.
 #[derive(Default)]
 pub struct Detours {
     tables: Distances,
 }
 
 impl Detours {
-    /// Whether there is a way from one host to another over links that may be taken.
+    /// Returns whether there is a route from one host to another over permitted links.
     pub fn prepare(&mut self, ways: &Ways, from: HostId, to: HostId, may_be_taken: impl Fn(LinkId) -> bool) -> bool {
         let (first, last) = (ways.switch_of(from), ways.switch_of(to));
         may_be_taken(ways.access[from].up.0)
@@ -125,7 +126,7 @@ impl Detours {
             && self.tables.find(last, ways.hosts, &ways.into, may_be_taken)[first as usize] != u32::MAX
     }
 
-    /// As [`Ways::choices`], with what was prepared.
+    /// As [`Ways::choices`], with the distances of [`prepare`](Detours::prepare).
     pub fn choices(&self, ways: &Ways, node: u32, to: HostId, may_be_taken: impl Fn(LinkId) -> bool) -> Vec<Step> {
         match ways.beside_switches(node, to) {
             Ok(step) => vec![*step],
@@ -134,7 +135,7 @@ impl Detours {
     }
 }
 
-/// For each switch that was asked for, the distance of every switch to it; none is [`u32::MAX`] away.
+/// For each requested switch, the distance of every switch to it; [`u32::MAX`] if it cannot be reached.
 #[derive(Default)]
 struct Distances {
     to: BTreeMap<u32, Vec<u32>>,
@@ -174,13 +175,12 @@ impl Distances {
     }
 }
 
-/// Switches in tiers: each link leads one tier up or down, each switch has the hosts of one range below it, and all
-/// switches above one have the same hosts below them, as have all above those, and so on.
+/// Switches in tiers. Each link leads one tier up or down, and each switch has the hosts of one range below it. All
+/// switches above one switch have the same hosts below them, and so on upwards.
 ///
-/// Then the shortest ways to a host are those that go straight up until it is below, and straight down from there. (A
-/// way leads from a switch of tier t to a host below in t + 1 steps at least; to one that is not, it must come as high as
-/// the first tier above that has it below, which is the same whatever way up is taken; and every step down before that
-/// costs one more up.)
+/// Then the shortest routes to a host are straight up until the host is below, and straight down from there. (A route
+/// from a switch of tier t to a host below takes at least t + 1 steps. To any other host, it must reach the first tier
+/// above that has the host below, which is the same for all links up. Every step down before costs one more up.)
 struct Tiers {
     hosts: u32,
     /// The hosts below each switch.
@@ -191,13 +191,13 @@ struct Tiers {
 }
 
 impl Tiers {
-    /// The tiers of a network, if it has any.
+    /// Returns the tiers of a network, if it has any.
     fn find(ways: &Ways) -> Option<Tiers> {
         let tier = Tiers::numbers(ways);
         let switches = || 0..ways.out.len() as u32;
         let number = |node: u32| tier[(node - ways.hosts) as usize];
         for switch in switches() {
-            // Both directions of each link, and one tier up or down.
+            // Requires both directions of each link, and one tier up or down.
             let ends = |adjacent: &Adjacent| {
                 let mut nodes: Vec<u32> = adjacent.at(switch).iter().map(|step| step.1).collect();
                 nodes.sort_unstable();
@@ -229,7 +229,7 @@ impl Tiers {
             below[switch as usize] = ranges.first()?.0..ranges.last()?.1;
         }
 
-        // What is above each switch, tier by tier, as a number of its own.
+        // Numbers the different sets of hosts above each switch, tier by tier.
         let mut known: BTreeMap<(u32, u32, Option<u32>), u32> = BTreeMap::new();
         let mut line = vec![0; ways.out.len()];
         for &switch in by_tier.iter().rev() {
@@ -267,7 +267,7 @@ impl Tiers {
         &down[down[..end].partition_point(|step| first_host(step) < start)..end]
     }
 
-    /// For each switch, how many steps it is above those that hosts have links to.
+    /// Returns for each switch the number of steps above a switch with hosts.
     fn numbers(ways: &Ways) -> Vec<u32> {
         let mut tier = vec![u32::MAX; ways.out.len()];
         (0..ways.hosts).for_each(|host| tier[ways.switch_of(HostId(host)) as usize] = 0);
@@ -292,13 +292,13 @@ impl Tiers {
 
 /// Links by the switch at one of their ends.
 struct Adjacent {
-    /// Where the links of each switch begin, and after the last one, where they end.
+    /// Index of the first link of each switch, and after the last one, the number of links.
     first: Vec<u32>,
     steps: Vec<Step>,
 }
 
 impl Adjacent {
-    /// Each switch keeps the order of its links.
+    /// Returns the links by switch, in their order at each.
     fn new<L: Iterator<Item = (u32, Step)>>(switches: usize, links: impl Fn() -> L) -> Adjacent {
         let mut first = vec![0; switches + 1];
         links().for_each(|(switch, _)| first[switch as usize + 1] += 1);
@@ -342,7 +342,7 @@ mod tests {
         (descriptor.build)(&values).unwrap_or_else(|problem| panic!("{topology}: {problem:?}"))
     }
 
-    /// Both ways of looking at it say the same of every node and host; true where there are tiers.
+    /// Checks that both methods return the same for every node and host; returns whether there are tiers.
     fn agree(graph: &Graph) -> bool {
         let (ways, mut by_tables) = (Ways::new(graph), Ways::without_tiers(graph));
         for to in graph.all_hosts() {
@@ -369,7 +369,7 @@ mod tests {
         for (topology, counts) in cases {
             let mut graph = graph(topology, counts);
             assert!(agree(&graph), "{topology} {counts:?}");
-            // As the simulator numbers them.
+            // In the simulator's order.
             graph.links.sort_by_key(|link| (link.to, link.from));
             assert!(agree(&graph), "{topology} {counts:?}, sorted");
         }
@@ -390,7 +390,7 @@ mod tests {
     #[test]
     fn what_is_not_in_tiers_is_seen() {
         assert!(agree(&pod()));
-        // A link twice is a choice more, and a switch without hosts on top changes nothing.
+        // A second link is one more choice, and a switch without hosts on top changes nothing.
         let mut twice = pod();
         twice.switch("top", false);
         join(&mut twice, &[(4, 6), (6, 8), (7, 8)]);

@@ -211,7 +211,7 @@ fn build(values: &Values, context: &Context) -> Built {
     }))
 }
 
-/// `parents_of` names a fan-in class above that has as many parents and stands on the same hosts.
+/// Checks that `parents_of` names a fan-in class above, with as many parents on the same hosts.
 fn check_parents(values: &Values, above: &[Above]) -> Result<(), Problem> {
     let Some(wanted) = values.text_if_set("parents_of") else { return Ok(()) };
     let trees: Vec<&Values> =
@@ -237,15 +237,15 @@ fn check_parents(values: &Values, above: &[Above]) -> Result<(), Problem> {
     Ok(())
 }
 
-/// What hosts are drawn from: the leaves from the same stream unless they have one of their own.
+/// The random streams of hosts. Leaves are drawn from the parents' stream unless they have one of their own.
 struct Streams {
     parents: Stream,
     leaves: Option<Stream>,
-    /// The hosts of the class's part, in the order in which they were dealt; none where hosts are not divided.
+    /// The hosts of the class's part, in the order in which they were dealt; `None` if hosts are not divided.
     part: Option<Vec<HostId>>,
 }
 
-/// The hosts that are dealt to a class with `placement = "divided"`.
+/// Returns the hosts that are dealt to a class with `placement = "divided"`.
 fn part(values: &Values, context: &Context) -> Result<Option<Vec<HostId>>, Problem> {
     let given = ["parts", "part"].map(|key| (key, values.count_if_set(key)));
     let [(_, Some(parts)), (_, Some(part))] = given else {
@@ -268,7 +268,7 @@ fn part(values: &Values, context: &Context) -> Result<Option<Vec<HostId>>, Probl
     Ok(Some(dealt.into_iter().map(HostId).skip((part as usize - 1) * size).take(size).collect()))
 }
 
-/// The shape of trees of several levels; none for one level.
+/// Returns the shape of trees of several levels; `None` for one level.
 fn shape(values: &Values) -> Result<Option<Shape>, Problem> {
     let levels = values.count("levels") as u32;
     if levels == 1 {
@@ -302,23 +302,23 @@ type Placed = (HostId, Vec<HostId>);
 /// The placement that draws hosts for each query.
 const PER_QUERY: &str = "per-query";
 
-/// How many trees are to be placed, and how large they are.
+/// Number and size of the trees to place.
 #[derive(Clone, Copy)]
 struct Wanted {
     parents: u32,
     leaves: u32,
-    /// Leaves of a tree that a host may be.
+    /// Maximum number of a tree's leaves on one host.
     per_host: u32,
 }
 
 impl Wanted {
-    /// Hosts that a tree's leaves are on where there are so many for them; none where these are too few.
+    /// Returns the number of hosts for a tree's leaves; `None` if `available` hosts are too few.
     fn leaf_hosts(self, available: u32) -> Option<u32> {
         let fits = u64::from(self.leaves) <= u64::from(available) * u64::from(self.per_host);
         fits.then_some(self.leaves.min(available))
     }
 
-    /// The error where hosts are too few.
+    /// Returns the error for too few hosts.
     fn too_many(self, message: String, available: u32) -> Problem {
         let problem = Problem::new("leaves", message);
         match self.leaves.div_ceil(available.max(1)) {
@@ -329,13 +329,13 @@ impl Wanted {
         }
     }
 
-    /// The hosts of a tree's leaves, which take turns.
+    /// Returns the hosts of a tree's leaves, in turn.
     fn in_turn(self, hosts: Vec<HostId>) -> Vec<HostId> {
         hosts.iter().copied().cycle().take(self.leaves as usize).collect()
     }
 }
 
-/// The host of each parent with the hosts of its leaves.
+/// Returns the host of each parent with the hosts of its leaves.
 fn place(placement: &str, wanted: Wanted, graph: &Graph, streams: &mut Streams) -> Result<Vec<Placed>, Problem> {
     const MOST_LEAVES: u64 = 1 << 24;
     let Wanted { parents, leaves, .. } = wanted;
@@ -366,7 +366,7 @@ fn place(placement: &str, wanted: Wanted, graph: &Graph, streams: &mut Streams) 
         return Ok((0..parents).map(|parent| (HostId(hosts - 1 - parent), leaves.clone())).collect());
     }
     if placement == PER_QUERY {
-        // Each query draws its own; until then they stand for none.
+        // Each query draws its own hosts; these are placeholders.
         return Ok((0..parents).map(|_| (HostId(0), wanted.in_turn(vec![HostId(0)]))).collect());
     }
     if parents > hosts {
@@ -383,14 +383,14 @@ fn place(placement: &str, wanted: Wanted, graph: &Graph, streams: &mut Streams) 
     Ok(trees.collect())
 }
 
-/// Draws so many leaves among the hosts beside the root.
+/// Draws the hosts of leaves among all hosts but the root.
 fn leaves_beside(root: u32, leaves: u32, hosts: u32, stream: &mut Stream) -> Vec<HostId> {
-    // Numbers from the root on are one higher.
+    // Skips the root: numbers from it on are one higher.
     let drawn = stream.distinct(leaves, hosts - 1);
     drawn.into_iter().map(|leaf| HostId(leaf + u32::from(leaf >= root))).collect()
 }
 
-/// The host of each parent with the hosts of all nodes below it, for trees of several levels.
+/// Returns the host of each parent with the hosts of all nodes below it, for trees of several levels.
 fn place_trees(
     placement: &str,
     parents: u32,
@@ -417,8 +417,8 @@ fn place_trees(
     Ok(trees)
 }
 
-/// Trees on the hosts of a part: the first are parents, and of the others each tree takes the next ones; from the
-/// other end where a class above has taken its own.
+/// Returns trees on the hosts of a part. The first hosts are parents; each tree takes the next of the others, from the
+/// other end if a class above has taken its own.
 fn divided(wanted: Wanted, part: &[HostId], from_end: bool) -> Result<Vec<Placed>, Problem> {
     let (parents, leaves) = (wanted.parents as usize, wanted.leaves as usize);
     let available = part.len().saturating_sub(parents) as u32;
@@ -469,7 +469,7 @@ struct FanIn {
     jitter: Distribution,
     count: u64,
     queries: u64,
-    /// The hosts that each query draws its parent and leaves from; none where trees have hosts of their own.
+    /// The hosts from which each query draws its parent and leaves; empty if trees have hosts of their own.
     hosts: Vec<HostId>,
     /// Trees of several levels.
     levels: Option<Levels>,
@@ -483,7 +483,7 @@ struct Parent {
     next: Option<Instant>,
     asked: u64,
     stream: Stream,
-    /// Where each query draws its hosts: what they are drawn from.
+    /// The stream from which each query draws its hosts, if it does.
     placing: Option<Stream>,
 }
 
@@ -499,7 +499,7 @@ impl Parent {
     }
 }
 
-/// What trees of several levels have beside the others.
+/// The additional state of trees of several levels.
 #[derive(Clone)]
 struct Levels {
     answer: Distribution,
@@ -565,7 +565,7 @@ impl Generator for FanIn {
     fn offer(&self, until: Instant, offer: &mut dyn FnMut(Demand)) {
         for (tree, parent) in self.parents.iter().enumerate() {
             let queries = match super::expected_draws(&self.every, parent.start, until) {
-                // The first comes one draw after the start, and none at the end.
+                // The first query is one draw after the start, and none is at the end.
                 draws if self.every.is_constant() => draws.ceil() - 1.0,
                 draws => draws,
             };
@@ -645,7 +645,7 @@ mod tests {
         Streams { parents: Stream::new(seed, "t", 0), leaves: None, part: None }
     }
 
-    /// How many trees each host serves, as parent or as leaf.
+    /// Returns the number of trees that each host serves, as parent or as leaf.
     fn served(trees: &[Placed]) -> std::collections::BTreeMap<HostId, u32> {
         let mut found = std::collections::BTreeMap::new();
         for host in trees.iter().flat_map(|(parent, leaves)| std::iter::once(parent).chain(leaves)) {
@@ -660,7 +660,7 @@ mod tests {
         let trees = divided(wanted(5, 20), &part, false).unwrap();
         assert_eq!(served(&trees).len(), 105);
         assert!(served(&trees).values().all(|trees| *trees == 1));
-        // Background from the other end: a host of its own to each parent.
+        // Background classes start from the other end: a host of its own for each parent.
         let others = divided(wanted(5, 1), &part, true).unwrap();
         assert!(trees.iter().zip(&others).all(|(tree, other)| tree.0 == other.0));
         assert!(others.iter().all(|(_, leaves)| !served(&trees).contains_key(&leaves[0])));
@@ -705,7 +705,7 @@ mod tests {
         }
     }
 
-    /// Queries of a class on 16 hosts, and its demands until 100 ms.
+    /// Returns the queries of a class on 16 hosts, and its demands until 100 ms.
     fn drawn_anew(settings: &[(&str, &str)]) -> (Vec<Batch>, Vec<(usize, f64)>) {
         let mut graph = Graph::new("star", 16);
         let switch = graph.switch("switch", false);

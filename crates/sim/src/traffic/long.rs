@@ -4,7 +4,7 @@ use units::{Key, Values};
 
 use super::{Built, Context, Descriptor, FROM, Listed, Request, START, TO};
 
-/// Flows without end.
+/// The pattern of flows without end.
 pub const DESCRIPTOR: Descriptor = Descriptor {
     name: "long",
     help: "flows that send as much as they can until the run ends",

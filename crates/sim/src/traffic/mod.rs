@@ -20,24 +20,24 @@ use units::{
 
 use crate::topology::Graph;
 
-/// One traffic pattern: its name, what it is, its keys beside those of every class.
+/// A traffic pattern's description: its name, and its keys beside the general ones of classes.
 pub struct Descriptor {
-    /// As written in scenario files.
+    /// Its name in scenario files.
     pub name: &'static str,
-    /// One sentence.
+    /// One sentence that describes it.
     pub help: &'static str,
-    /// Words that people write for its name or for one of its own keys.
+    /// Other words for its name or for one of its own keys.
     pub aliases: &'static [Alias],
     /// Its keys beside [`KEYS`].
     pub keys: &'static [Key],
-    /// From the checked values of one `[[traffic]]` table to a generator.
+    /// Builds a generator from the checked values of one `[[traffic]]` table.
     pub build: fn(&Values, &Context) -> Built,
 }
 
-/// A generator, or what does not fit the rest of the scenario.
+/// A generator, or the conflict with the rest of the scenario.
 pub type Built = Result<Box<dyn Generator>, Problem>;
 
-/// Every traffic pattern.
+/// All traffic patterns, in the order of the reference.
 pub const PATTERNS: &[Descriptor] = &[
     flows::DESCRIPTOR,
     fan_in::DESCRIPTOR,
@@ -48,7 +48,7 @@ pub const PATTERNS: &[Descriptor] = &[
     trace::DESCRIPTOR,
 ];
 
-/// The pattern of that name.
+/// Returns the pattern of that name.
 pub fn find(name: &str) -> Option<&'static Descriptor> {
     PATTERNS.iter().find(|pattern| pattern.name == name)
 }
@@ -98,7 +98,7 @@ pub const KEYS: &[Key] = &[
     },
 ];
 
-/// Words that people write for keys that several patterns have.
+/// Other words for keys that several patterns have.
 pub const ALIASES: &[Alias] = &[
     ("amount", "size"),
     ("arrivals", "every"),
@@ -119,141 +119,142 @@ pub const ALIASES: &[Alias] = &[
     ("src", "from"),
 ];
 
-/// The last of the priorities that a class may ask for.
+/// The highest number of a priority that a class may request.
 const LAST_PRIORITY: f64 = 31.0;
 
-/// What a generator may know of the rest of the scenario.
+/// The parts of the scenario that a generator may use.
 pub struct Context<'a> {
-    /// The network.
+    /// The network of the scenario.
     pub graph: &'a Graph,
     /// The seed of the run.
     pub seed: u64,
-    /// How long the run is measured.
+    /// Duration of the measurement.
     pub duration: Span,
-    /// The classes that stand before this one.
+    /// The classes before this one.
     pub above: &'a [Above],
 }
 
-/// A class that stands before another one.
+/// A class before another one.
 pub struct Above {
     /// The name of its pattern.
     pub pattern: &'static str,
-    /// Its checked values.
+    /// Its checked values, by key.
     pub values: Values,
 }
 
 /// A source of messages.
 pub trait Generator: Send {
-    /// The next batch of messages, none when there are no more. Batches come in order of `at`.
+    /// Returns the next batch of messages, `None` if there are no more. Batches are in order of `at`.
     fn next(&mut self) -> Option<Batch>;
-    /// About how many messages it will make until then, and the key that decides it.
+    /// Returns the approximate number of messages until then, and the key that determines it.
     fn expected(&self, until: Instant) -> (f64, &'static str);
-    /// The shortest and the longest deadline that its messages can have; a distribution without an end
-    /// ends at its 90th percentile. None: no message has a deadline.
+    /// Returns the shortest and the longest deadline of its messages. An unbounded distribution counts up to its 90th
+    /// percentile. `None` if no message has a deadline.
     fn deadlines(&self) -> Option<(Span, Span)>;
-    /// Says what it is expected to make until then, by hosts; nothing of flows without end.
+    /// Calls `offer` with the expected traffic until then, by hosts; flows without end are left out.
     fn offer(&self, until: Instant, offer: &mut dyn FnMut(Demand));
-    /// The distribution that its sizes are drawn from, where there is one.
+    /// Returns the distribution of its sizes, if there is one.
     fn sizes(&self) -> Option<&Distribution> {
         None
     }
-    /// Of how many messages that it lists how many start at `end` or later. Patterns without a list have none.
+    /// Returns the number of listed messages, and how many of them start at `end` or later. Patterns without a list
+    /// have none.
     fn listed(&self, _end: Instant) -> Listing {
         Listing::default()
     }
-    /// A message with a place has arrived; gives one that follows from that.
+    /// Handles the arrival of a message with a position in a tree; returns a message that follows from it.
     fn arrived(&mut self, _: Arrival) -> Option<Request> {
         None
     }
-    /// Whether a message with a place is sent, now that its time has come.
+    /// Returns whether a message with a position in a tree is sent, now that its start is due.
     fn departs(&mut self, _: &mut Request) -> bool {
         true
     }
-    /// Whether what it makes depends on what has arrived: then its messages have places.
+    /// Returns whether its messages depend on arrivals: then they have positions in a tree.
     fn waits(&self) -> bool {
         false
     }
-    /// Another one that will make the same.
+    /// Returns a copy that generates the same messages.
     fn again(&self) -> Box<dyn Generator>;
 }
 
-/// How many messages a pattern lists one by one.
+/// The number of messages that a pattern lists one by one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Listing {
-    /// All of them.
+    /// Number of all listed messages.
     pub messages: u64,
-    /// Those that start when nothing is counted any more.
+    /// Number of messages that start after the end of the measurement.
     pub too_late: u64,
 }
 
-/// Messages that become known at the same moment (the answers to one query).
+/// Messages that become known at the same time (the answers to one query).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Batch {
     /// No message starts before this.
     pub at: Instant,
-    /// In any order of their starts.
+    /// The messages, in any order of their starts.
     pub messages: Vec<Request>,
     /// The query that they answer.
     pub query: Option<Asked>,
 }
 
-/// A query.
+/// A query of a parent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Asked {
     /// Its number in its class.
     pub number: u64,
     /// The host that asks.
     pub parent: HostId,
-    /// How many leaves are to answer.
+    /// Number of leaves that answer.
     pub answers: u32,
-    /// How many answers the host that asks waits for.
+    /// Number of answers that the asking host waits for.
     pub children: u32,
-    /// The time from its start in which the last answer is due at the parent that asks, if any has a deadline.
+    /// The time from its start in which the last answer is due at the asking parent, if any has a deadline.
     pub deadline: Option<Span>,
 }
 
-/// Where an answer stands in a tree of several levels.
+/// The position of an answer in a tree of several levels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Place {
-    /// The node that sends it; 0 is the root, the leaves are last.
+    /// The sending node; 0 is the root, the leaves are last.
     pub node: u32,
-    /// 0: it goes to the root; the level of the leaves is the highest.
+    /// Level of the answer: 0 for answers to the root, the highest for leaves.
     pub level: u8,
-    /// For how many leaves' answers it stands.
+    /// Number of leaves' answers that it summarizes.
     pub answers: u32,
 }
 
 /// An answer in a tree of several levels has arrived completely.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Arrival {
-    /// The query's number.
+    /// Number of the query.
     pub query: u64,
-    /// Where the answer stands.
+    /// Position of the answer in the tree.
     pub place: Place,
-    /// When.
+    /// Time of the arrival.
     pub at: Instant,
 }
 
 /// One message to be sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Request {
-    /// When it is handed to the transport.
+    /// Time at which it is handed to the transport.
     pub start: Instant,
-    /// The sending host.
+    /// The host that sends it.
     pub from: HostId,
     /// The receiving host, never the sending one.
     pub to: HostId,
     /// Its size, at least one byte; none for a flow without end.
     pub bytes: Option<Bytes>,
-    /// The allowed time, if any.
+    /// Its allowed duration, if any.
     pub deadline: Option<Span>,
-    /// Which query of its class it answers.
+    /// The query of its class that it answers.
     pub query: Option<u64>,
-    /// Its place, in a tree of several levels.
+    /// Its position in a tree of several levels.
     pub place: Option<Place>,
 }
 
-/// `start`, for patterns that have one.
+/// The key `start`, for patterns that have one.
 const START: Key = Key {
     name: "start",
     kind: Kind::TimeFormula,
@@ -262,7 +263,7 @@ const START: Key = Key {
     help: "when it begins; may use `index` and `parent`",
     source: "",
 };
-/// `size`, for patterns that have one.
+/// The key `size`, for patterns that have one.
 const SIZE: Key = Key {
     name: "size",
     kind: Kind::SizeDistribution,
@@ -271,7 +272,7 @@ const SIZE: Key = Key {
     help: "bytes of each message",
     source: "",
 };
-/// `deadline`, for patterns that have one.
+/// The key `deadline`, for patterns that have one.
 const DEADLINE: Key = Key {
     name: "deadline",
     kind: Kind::Deadline,
@@ -280,7 +281,7 @@ const DEADLINE: Key = Key {
     help: "allowed time from the start of a message to its last byte's arrival",
     source: "D2TCP 2.1",
 };
-/// `count`, for patterns that have one.
+/// The key `count`, for patterns that have one.
 const COUNT: Key = Key {
     name: "count",
     kind: Kind::Count,
@@ -290,16 +291,16 @@ const COUNT: Key = Key {
     source: "",
 };
 
-/// Heavy tails end here, so that sums of draws fit into 64 bits.
+/// Maximum size drawn from heavy tails, so that sums of draws fit into 64 bits.
 const MOST_BYTES: Bytes = Bytes(1_000_000_000_000_000);
-/// See [`MOST_BYTES`]: 30 days.
+/// As [`MOST_BYTES`], for times: 30 days.
 const LONGEST: Span = Span(30 * 86_400_000_000_000_000);
 
 fn draw_bytes(size: &Distribution, stream: &mut Stream) -> Bytes {
     Bytes(stream.sample(size).round() as u64).clamp(Bytes(1), MOST_BYTES)
 }
 
-/// The expected number of draws of `every` that fit between two instants.
+/// Returns the expected number of draws of `every` between two instants.
 fn expected_draws(every: &Distribution, start: Instant, until: Instant) -> f64 {
     until.saturating_sub(start).0 as f64 / every.mean().max(1.0)
 }
@@ -308,7 +309,7 @@ fn draw_time(time: &Distribution, stream: &mut Stream) -> Span {
     Span::from_ps_f64(stream.sample(time)).min(LONGEST)
 }
 
-/// `start` of one element of a list.
+/// Returns the value of `start` for one element of a list.
 fn start_at(start: &Formula, index: u64, parent: u64) -> Result<Instant, Problem> {
     let ps = start.at(index, parent);
     match ps >= 0.0 && ps <= LONGEST.0 as f64 {
@@ -328,7 +329,7 @@ fn draw_deadline(deadline: &Option<Deadline>, stream: &mut Stream) -> Option<Spa
     Some(Span::from_ps_f64(base + added).clamp(Span(1), LONGEST))
 }
 
-/// See [`Generator::deadlines`].
+/// Returns the range of deadlines, as [`Generator::deadlines`].
 fn deadlines(deadline: &Option<Deadline>) -> Option<(Span, Span)> {
     let deadline = deadline.as_ref()?;
     let base = deadline.base.span();
@@ -341,7 +342,7 @@ fn deadlines(deadline: &Option<Deadline>) -> Option<(Span, Span)> {
     Some((time(low), time(high)))
 }
 
-/// Pairs senders with receivers: lists of equal length pair up, a single host goes with all.
+/// Pairs senders with receivers: lists of equal length in order, a single host with all.
 fn pairs(values: &Values, graph: &Graph) -> Result<Vec<(HostId, HostId)>, Problem> {
     let (from, to) = (values.hosts("from"), values.hosts("to"));
     for (key, hosts) in [("from", &from), ("to", &to)] {
@@ -384,7 +385,7 @@ const FROM: Key = Key {
     help: "sending hosts: one, a list, or a range \"0..40\" without its end",
     source: "",
 };
-/// See [`FROM`].
+/// The receivers, as [`FROM`].
 const TO: Key = Key {
     name: "to",
     kind: Kind::Hosts,
@@ -394,7 +395,7 @@ const TO: Key = Key {
     source: "",
 };
 
-/// A list of messages that is known from the beginning.
+/// A list of messages that are known from the beginning.
 #[derive(Clone)]
 struct Listed(std::vec::IntoIter<Request>);
 

@@ -7,20 +7,20 @@ use units::{HostId, LinkId, Table};
 use crate::topology::Graph;
 use crate::topology::ways::Ways;
 
-/// Traffic from some hosts to others: each sender has an equal part, which goes evenly to the receivers beside itself.
+/// Traffic from some hosts to others. Each sender has an equal part, divided evenly among all receivers but itself.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Demand<'a> {
-    /// The senders.
+    /// The sending hosts of the traffic.
     pub from: &'a [HostId],
-    /// The receivers.
+    /// The receiving hosts of the traffic.
     pub to: &'a [HostId],
     /// The expected number of messages.
     pub messages: f64,
-    /// The expected bytes of all of them.
+    /// The expected bytes of all these messages.
     pub bytes: f64,
 }
 
-/// Expected bytes by host and between switches; [`per_link`](Offered::per_link) spreads them over the shortest paths.
+/// Expected bytes by host and between switches; [`per_link`](Offered::per_link) spreads them over the shortest routes.
 pub struct Offered<'a> {
     graph: &'a Graph,
     /// The switch of each host, as a node.
@@ -30,16 +30,16 @@ pub struct Offered<'a> {
     between: BTreeMap<(u32, u32), f64>,
 }
 
-/// See [`Offered::per_link`].
+/// Expected bytes by link, as returned by [`Offered::per_link`].
 pub struct PerLink {
     /// The expected bytes of each link.
     pub bytes: Table<LinkId, f64>,
-    /// Whether those of links between switches are known; else they are zero.
+    /// The bytes of links between switches are known; else they are zero.
     pub is_complete: bool,
 }
 
-/// Steps of a flow from switch to switch that are followed at most: a network of 8192 hosts in a fat-tree takes ten
-/// million. Beyond, nothing is said of links between switches.
+/// Maximum number of a flow's steps between switches: a network of 8192 hosts in a fat-tree takes ten million. Beyond
+/// it, the loads of links between switches are unknown.
 const MAX_STEPS: usize = 50_000_000;
 
 impl<'a> Offered<'a> {
@@ -79,7 +79,7 @@ impl<'a> Offered<'a> {
         }
         let mut receivers: BTreeMap<u32, f64> = BTreeMap::new();
         to.iter().for_each(|&host| *receivers.entry(self.switch_of[host]).or_default() += 1.0);
-        // By switch: senders that receive too, and the others.
+        // By switch: the number of senders that also receive, and of all others.
         let mut senders: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
         for &host in from {
             let of_switch = senders.entry(self.switch_of[host]).or_default();
@@ -94,7 +94,7 @@ impl<'a> Offered<'a> {
         }
     }
 
-    /// Returns the expected bytes of each link, where flows spread evenly over shortest paths.
+    /// Returns the expected bytes of each link, with flows spread evenly over shortest routes.
     pub fn per_link(&self, ways: &mut Ways) -> PerLink {
         let graph = self.graph;
         let mut loads = Table::from(vec![0.0; graph.links.len()]);
@@ -106,7 +106,7 @@ impl<'a> Offered<'a> {
             };
             loads[LinkId::from_index(index)] = at_host;
         }
-        // A receiver of each switch: paths to the others end in the same way.
+        // One receiver of each switch: routes to its others end in the same way.
         let mut receivers: BTreeMap<u32, HostId> = BTreeMap::new();
         graph.all_hosts().for_each(|host| _ = receivers.entry(self.switch_of[host]).or_insert(host));
         let mut by_target: BTreeMap<u32, BTreeMap<u32, f64>> = BTreeMap::new();
@@ -157,7 +157,7 @@ mod tests {
         graph
     }
 
-    /// Bytes by the ends of each link that has some.
+    /// Returns the bytes of each link with a load, by its ends.
     fn loads(graph: &Graph, demands: &[(&[u32], &[u32], f64)]) -> BTreeMap<(String, String), f64> {
         let mut offered = Offered::new(graph);
         let hosts = |ids: &[u32]| ids.iter().copied().map(HostId).collect::<Vec<_>>();
@@ -182,7 +182,7 @@ mod tests {
         let loads = loads(&leaf_spine(), &[(&[0, 1, 2], &[3], 900.0)]);
         assert_eq!(at(&loads, "host 0", "leaf 0"), 300.0);
         assert_eq!(at(&loads, "leaf 1", "host 3"), 900.0);
-        // 600 from the other leaf over two spines; what host 2 sends stays at its leaf.
+        // 600 from the other leaf over two spines; traffic of host 2 stays at its leaf.
         for spine in ["spine 0", "spine 1"] {
             assert_eq!((at(&loads, "leaf 0", spine), at(&loads, spine, "leaf 1")), (300.0, 300.0));
         }

@@ -4,7 +4,7 @@ use units::{Deadline, Default, Distribution, HostId, Instant, Key, Kind, Problem
 
 use super::{Batch, Built, COUNT, Context, DEADLINE, Demand, Descriptor, FROM, Generator, Request, SIZE, START, TO};
 
-/// A message per pair every so often.
+/// The pattern of a message per pair every so often.
 pub const DESCRIPTOR: Descriptor = Descriptor {
     name: "periodic",
     help: "each sender gets a message at `start` and then one every `every`",

@@ -9,7 +9,7 @@ use super::{Batch, Built, COUNT, Context, DEADLINE, Demand, Descriptor, Generato
 use crate::topology::ways::Ways;
 use crate::topology::{Graph, LinkSpec};
 
-/// Open-loop arrivals between random pairs.
+/// The pattern of open-loop arrivals between random pairs.
 pub const DESCRIPTOR: Descriptor = Descriptor {
     name: "poisson",
     help: "open-loop Poisson arrivals between random pairs of hosts at a given load",
@@ -18,7 +18,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     build,
 };
 
-/// The links that a load may be a share of; the first is meant where none is named.
+/// The links that a load may be a share of; the first is the default.
 const LINKS: &[&str] = &["hosts", "uplinks", "bottleneck"];
 
 const KEYS: &[Key] = &[
@@ -98,8 +98,8 @@ fn build(values: &Values, context: &Context) -> Built {
     }))
 }
 
-/// Returns the bytes per second of all senders together with which the most loaded link, of all or of those between
-/// switches, is full.
+/// Returns the bytes per second of all senders together that fill the most loaded link, of all links or of links
+/// between switches.
 fn capacity(between_switches: bool, from: &[HostId], to: &[HostId], graph: &Graph) -> Result<f64, Problem> {
     let mut offered = Offered::new(graph);
     offered.add(&Demand { from, to, messages: 0.0, bytes: 1.0 });

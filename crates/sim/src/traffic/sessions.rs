@@ -7,7 +7,7 @@ use units::{Bytes, Default, Distribution, HostId, Instant, Key, Kind, Problem, R
 
 use super::{Batch, Built, Context, Demand, Descriptor, Generator, LONGEST, Request, SIZE};
 
-/// Sessions with a share of the link each.
+/// The pattern of sessions with a share of the link each.
 pub const DESCRIPTOR: Descriptor = Descriptor {
     name: "sessions",
     help: "each host has sessions, to other hosts, with a share of its link each: a message's deadline is what this share \
@@ -114,7 +114,7 @@ fn build(values: &Values, context: &Context) -> Built {
     for (host, &rate) in hosts.iter().enumerate() {
         for number in 0..sessions {
             let mut stream = Stream::new(context.seed, &name, host as u64 * sessions + number);
-            // Somewhere in a cycle.
+            // The start is at a random point of a cycle.
             let cycle = due(mean_bytes, share, rate).0 as f64 / load;
             let at = Instant::from_ps_f64(cycle * stream.unit());
             let to = (host as u64 + first + number) % hosts.len() as u64;
@@ -129,7 +129,7 @@ fn build(values: &Values, context: &Context) -> Built {
 struct Sessions {
     turns: bool,
     all: Vec<Session>,
-    /// When each has its next message.
+    /// Time of the next message of each session.
     next: BinaryHeap<Reverse<(Instant, usize)>>,
     sizes: Sizes,
     mean_bytes: f64,
@@ -158,14 +158,14 @@ impl Sizes {
         draws.find(|bytes| (self.least..=self.most).contains(bytes))
     }
 
-    /// That of a thousand draws.
+    /// Returns the mean of a thousand draws.
     fn mean(&self, stream: &mut Stream) -> Option<f64> {
         let drawn: Option<Vec<Bytes>> = (0..1000).map(|_| self.draw(stream)).collect();
         drawn.map(|drawn| drawn.iter().map(|bytes| bytes.as_f64()).sum::<f64>() / drawn.len() as f64)
     }
 }
 
-/// What a share of a link takes to send so many bytes.
+/// Returns the time in which a share of a link transmits `bytes`.
 fn due(bytes: f64, share: f64, rate: Rate) -> Span {
     Span::from_ps_f64(bytes * 8e12 / (share * rate.as_bps_f64())).clamp(Span(1), LONGEST)
 }
@@ -214,7 +214,7 @@ impl Generator for Sessions {
     }
 
     fn sizes(&self) -> Option<&Distribution> {
-        // Between bounds it is another one.
+        // With bounds, the distribution is another one.
         Some(&self.sizes.size).filter(|_| (self.sizes.least, self.sizes.most) == (Bytes::ZERO, Bytes::MAX))
     }
 

@@ -1,8 +1,8 @@
-//! Trees of several levels: parents that answer a parent of their own.
+//! Trees of several levels, in which parents answer a parent of their own.
 //!
-//! A query's deadline is split over the levels. Leaves answer the parents above them; a parent between leaves
-//! and root answers when all answers of its children are in, or when their level's part of the deadline has
-//! passed, with what it has by then. Later answers are in vain.
+//! A query's deadline is split over the levels. Leaves answer the parents above them. A parent between leaves and root
+//! answers when it has the answers of all its children. Or it answers with those received so far, when their level's
+//! part of the deadline has passed. Later answers are useless.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use units::{Bytes, HostId, Instant, Span};
 
 use super::{Arrival, Place, Request};
 
-/// How many nodes there are, and who answers whom. Node 0 is the root; its children come next, then theirs,
-/// the leaves last.
+/// The nodes of a tree and their parents. Node 0 is the root, its children follow, then their children, and the leaves
+/// are last.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shape {
     levels: u32,
@@ -20,39 +20,40 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// `levels` of answers; each of the lowest parents has so many `leaves`, the others so many `branches`.
+    /// Returns the shape with `levels` of answers. Each of the lowest parents has `leaves` children, each other one
+    /// `branches`.
     pub fn new(levels: u32, branches: u32, leaves: u32) -> Shape {
         Shape { levels, branches, leaves }
     }
-    /// Levels of answers.
+    /// Returns the number of levels of answers.
     pub fn levels(&self) -> u32 {
         self.levels
     }
-    /// Children of the root.
+    /// Returns the number of children of the root.
     pub fn branches(&self) -> u32 {
         self.children(0)
     }
-    /// Nodes at a distance from the root; none when there are too many to count.
+    /// Returns the number of nodes at a distance from the root; `None` if there are too many to count.
     fn width(&self, distance: u32) -> Option<u32> {
         let parents = self.branches.checked_pow(distance.min(self.levels - 1))?;
         if distance < self.levels { Some(parents) } else { parents.checked_mul(self.leaves) }
     }
-    /// All nodes but the root; none when there are too many to count.
+    /// Returns the number of all nodes but the root; `None` if there are too many to count.
     pub fn nodes(&self) -> Option<u32> {
         (1..=self.levels).try_fold(0u32, |sum, distance| sum.checked_add(self.width(distance)?))
     }
-    /// Nodes between root and leaves.
+    /// Returns the number of nodes between root and leaves.
     pub fn inner(&self) -> u32 {
         (1..self.levels).map(|distance| self.counted(distance)).sum()
     }
-    /// All leaves.
+    /// Returns the number of all leaves.
     pub fn all_leaves(&self) -> u32 {
         self.counted(self.levels)
     }
     fn counted(&self, distance: u32) -> u32 {
         self.width(distance).expect("the tree was counted when it was read")
     }
-    /// The distance of a node from the root, and the first node at that distance.
+    /// Returns the distance of a node from the root, and the first node at that distance.
     fn layer(&self, node: u32) -> (u32, u32) {
         let (mut distance, mut first) = (0, 0);
         while node >= first + self.counted(distance) {
@@ -61,7 +62,7 @@ impl Shape {
         }
         (distance, first)
     }
-    /// The node that a node answers.
+    /// Returns the parent of a node.
     pub fn parent(&self, node: u32) -> u32 {
         let (distance, first) = self.layer(node);
         let above = self.layer(first - 1).1;
@@ -72,11 +73,11 @@ impl Shape {
     }
 }
 
-/// The trees of one class, and the queries under way in them.
+/// The trees of one class, and their open queries.
 #[derive(Clone)]
 pub struct Trees {
     shape: Shape,
-    /// For each level, counted from the root, the part of the deadline that passes before its answers are due.
+    /// For each level, counted from the root, the share of the deadline before its answers are due.
     due: Vec<f64>,
     /// The hosts of each tree, by node.
     hosts: Vec<Vec<HostId>>,
@@ -91,14 +92,14 @@ struct Query {
     deadline: Option<Span>,
     /// The nodes between root and leaves, from node 1 on.
     inner: Vec<Inner>,
-    /// How many of them have not answered.
+    /// Number of these that have not answered.
     unanswered: usize,
 }
 
-/// What a parent between root and leaves has and does.
+/// The state of a parent between root and leaves.
 #[derive(Clone, Copy)]
 pub struct Inner {
-    /// From its children's last answer, or from their deadline, to its own answer.
+    /// Time from its children's last answer, or from their deadline, to its own answer.
     pub aggregation: Span,
     /// The size of its answer.
     pub bytes: Bytes,
@@ -108,14 +109,14 @@ pub struct Inner {
 }
 
 impl Inner {
-    /// Nothing has come in.
+    /// Returns the state before any answer has arrived.
     pub fn new(aggregation: Span, bytes: Bytes) -> Inner {
         Inner { aggregation, bytes, missing: 0, answers: 0, left: false }
     }
 }
 
 impl Query {
-    /// When the answers of a level, counted from the root, are due.
+    /// Returns the time at which the answers of a level, counted from the root, are due.
     fn due(&self, due: &[f64], level: u32) -> Option<Instant> {
         let share = |deadline: Span| Span::from_ps_f64(deadline.0 as f64 * due[level as usize]);
         self.deadline.map(|deadline| self.asked.saturating_add(share(deadline)))
@@ -123,14 +124,14 @@ impl Query {
 }
 
 impl Trees {
-    /// `split` holds each level's share of the deadline, from the leaves up.
+    /// Returns trees without queries. `split` has each level's share of the deadline, from the leaves up.
     pub fn new(shape: Shape, split: &[f64], hosts: Vec<Vec<HostId>>) -> Trees {
         let levels = shape.levels as usize;
         let due = (0..levels).map(|level| if level == 0 { 1.0 } else { split[..levels - level].iter().sum() });
         Trees { due: due.collect(), shape, hosts, open: BTreeMap::new() }
     }
 
-    /// The trees' shape.
+    /// Returns the shape of the trees.
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
@@ -142,8 +143,8 @@ impl Trees {
         (1..hosts.len() as u32).map(move |node| (host(node), host(shape.parent(node)), node > shape.inner()))
     }
 
-    /// A query begins. Gives the answers of the leaves, for which `leaf` draws delay and bytes, and the answers
-    /// of the parents for the case that not all that they wait for is in by its deadline.
+    /// Starts a query. Returns the answers of the leaves, for which `leaf` draws delay and bytes. Also returns the
+    /// answers of the parents at their deadlines, for the case that some of their children are late.
     pub fn ask(
         &mut self,
         number: u64,
@@ -181,14 +182,14 @@ impl Trees {
             from: hosts[node as usize],
             to: hosts[self.shape.parent(node) as usize],
             bytes: Some(bytes),
-            // What is late from the start is due at once.
+            // An answer that is late from the start is due at once.
             deadline: due.map(|due| due.saturating_sub(start).max(Span(1))),
             query: Some(number),
             place: Some(Place { node, level: level as u8, answers }),
         }
     }
 
-    /// An answer is in. Gives the answer of the parent that waited for nothing else.
+    /// Handles an answer that has arrived. Returns the answer of its parent if that was the last missing one.
     pub fn arrived(&mut self, Arrival { query: number, place, at }: Arrival) -> Option<Request> {
         let parent = self.shape.parent(place.node);
         let query = self.open.get_mut(&number).filter(|_| parent > 0)?;
@@ -204,7 +205,7 @@ impl Trees {
         (missing == 0).then(|| self.request(number, query, parent, at.saturating_add(aggregation), bytes, 0))
     }
 
-    /// Whether an answer leaves now; that of a parent only once, with all the answers that it has.
+    /// Returns whether an answer is sent now; a parent sends only one, with all answers received so far.
     pub fn departs(&mut self, request: &mut Request) -> bool {
         let (Some(number), Some(place)) = (request.query, &mut request.place) else { return true };
         let is_leaf = place.level + 1 == self.shape.levels as u8;

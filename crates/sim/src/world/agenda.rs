@@ -1,22 +1,22 @@
-//! What is to start at some time, in order.
+//! A queue of items in order of their start.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// A queue of which the least comes first. Nearly everything is put in when it is the greatest so far, and waits in line; the
-/// rest in a heap.
+/// A priority queue with the least item first. Nearly every item is the greatest so far when it is added, and is kept
+/// in a FIFO; the others are kept in a heap.
 pub struct Agenda<T> {
     line: VecDeque<T>,
     early: BinaryHeap<Reverse<T>>,
 }
 
 impl<T: Ord> Agenda<T> {
-    /// Nothing is to start.
+    /// Returns an empty queue.
     pub fn new() -> Agenda<T> {
         Agenda { line: VecDeque::new(), early: BinaryHeap::new() }
     }
 
-    /// One more is.
+    /// Adds an item to the queue.
     pub fn push(&mut self, item: T) {
         if self.line.back().is_none_or(|last| *last <= item) {
             self.line.push_back(item);
@@ -25,17 +25,17 @@ impl<T: Ord> Agenda<T> {
         }
     }
 
-    /// The first.
+    /// Returns the least item.
     pub fn first(&self) -> Option<&T> {
         if self.comes_early() { self.early.peek().map(|Reverse(first)| first) } else { self.line.front() }
     }
 
-    /// Takes the first out.
+    /// Removes and returns the least item.
     pub fn pop(&mut self) -> Option<T> {
         if self.comes_early() { self.early.pop().map(|Reverse(first)| first) } else { self.line.pop_front() }
     }
 
-    /// Everything, in any order.
+    /// Returns all items, in any order.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.line.iter().chain(self.early.iter().map(|Reverse(item)| item))
     }

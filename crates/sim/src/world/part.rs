@@ -1,4 +1,4 @@
-//! What a world does that is one part of several.
+//! The operations of a world that is one partition of several.
 
 use std::sync::Arc;
 
@@ -14,14 +14,15 @@ use crate::topology::Partition;
 use crate::traffic::Request;
 
 impl World {
-    /// Of how the network can be parted, that which holds for this one: all go by one clock, unless ports to hosts are
-    /// [fed](crate::net::Net::feeds).
+    /// Returns the variant of a partition that this network supports: with all clocks at the hosts' time, unless ports
+    /// to hosts [defer enqueueing](crate::net::Net::feeds).
     pub fn can_be(&self, partition: Partition) -> Partition {
         if self.net.feeds_hosts() { partition } else { partition.level(&self.net.graph) }
     }
 
-    /// Before anything happens, becomes one part of several. All of them draw the same messages and give them the same numbers;
-    /// each starts those of its own hosts. When the warm-up ends, others say: [`warms_up`](World::warms_up).
+    /// Sets up this world as one partition of several, before any event. All of them draw the same messages and give
+    /// them the same ids; each starts the messages of its own hosts. The end of the warm-up is set from outside by
+    /// [`warms_up`](World::warms_up).
     pub fn becomes(&mut self, partition: &Arc<Partition>, number: u32) {
         self.net.events.cancel(Event::WarmedUp);
         self.net.becomes(partition.clone(), number);
@@ -29,12 +30,12 @@ impl World {
         self.hosts.senders.keep_to(number, partition.parts);
     }
 
-    /// Goes on until then.
+    /// Advances the partition to `until`.
     pub fn goes_to(&mut self, until: Instant) {
         self.goes_to_within(until, Instant::MAX);
     }
 
-    /// Goes on until its clocks show this, with what happens by `at`.
+    /// Advances until its clocks show `until`, without events after `at`.
     pub fn goes_to_within(&mut self, until: Instant, at: Instant) {
         self.net.go_down(until, at);
         self.until = until.min(at);
@@ -42,77 +43,77 @@ impl World {
         self.net.go_up(until, at);
     }
 
-    /// All that happens by now has happened, and nothing else.
+    /// Sets the present, after all events up to it and no later ones.
     pub fn is_at(&mut self, now: Instant) {
         self.net.now = now;
     }
 
-    /// Goes on from where its clocks show this.
+    /// Sets the time from which it resumes by its clocks.
     pub fn goes_on_from(&mut self, from: Instant) {
         self.net.now = from;
     }
 
-    /// The time that it has reached.
+    /// Returns the time that it has reached.
     pub fn reached(&self) -> Instant {
         self.net.now
     }
 
-    /// When the warm-up ends, if there is one.
+    /// Returns the end of the warm-up, if there is one.
     pub fn warm_up(&self) -> Option<Instant> {
         Some(self.run.warm_up.after_start()).filter(|end| *end > Instant::ZERO)
     }
 
-    /// The warm-up ends now.
+    /// Ends the warm-up at the present time.
     pub fn warms_up(&mut self) {
         self.net.counters.events += 1;
         self.warmed_up();
     }
 
-    /// When the next event here comes, a packet at a switch, or the first of what is outgoing.
+    /// Returns the time of the next event here, of the next packet at a switch, or of the first outgoing item.
     pub fn next_at(&self) -> Instant {
         let outgoing = self.net.part.as_ref().map_or(Instant::MAX, |part| part.earliest());
         self.net.events.next_at().unwrap_or(Instant::MAX).min(outgoing).min(self.net.comes_at())
     }
 
-    /// What goes to each part. It is to be taken.
+    /// Returns the channels to all partitions, whose items are to be taken.
     pub fn outgoing(&mut self) -> &mut [Outgoing] {
         self.net.part.as_mut().map_or(&mut [], |part| part.take_outgoing())
     }
 
-    /// From now on, messages that are decided are noted.
+    /// Records decided messages from now on.
     pub fn tells_what_is_decided(&mut self) {
         if let Some(part) = &mut self.net.part {
             part.decided = Some(Vec::new());
         }
     }
 
-    /// Messages that were decided here since this was last called.
+    /// Takes the messages that were decided here since the last call.
     pub fn take_decided(&mut self) -> Vec<MessageId> {
         let part = self.net.part.as_mut();
         part.and_then(|part| part.decided.as_mut()).map(std::mem::take).unwrap_or_default()
     }
 
-    /// Whether a message is decided, as far as that is known here.
+    /// Returns whether a message is decided, as far as this partition knows.
     pub fn has_decided(&self, message: MessageId) -> bool {
         self.ledger.is_decided(message)
     }
 
-    /// All messages that have started anywhere.
+    /// Returns all messages that have started in any partition.
     pub fn messages(&self) -> impl Iterator<Item = MessageId> + use<> {
         self.ledger.started()
     }
 
-    /// What was asked for with a message, if it is sent here.
+    /// Returns the request of a message, if it is sent here.
     pub fn message(&self, message: MessageId) -> Option<&Message> {
         self.ledger.find(message)
     }
 
-    /// So many events were processed here.
+    /// Returns the number of events processed here.
     pub fn events(&self) -> u64 {
         self.net.counted().events
     }
 
-    /// Takes what comes from another part by a ring.
+    /// Receives an item from another partition by a ring.
     pub fn receive_words(&mut self, words: Words) {
         self.comes(Comes::from_words(words));
     }
@@ -125,7 +126,7 @@ impl World {
         }
     }
 
-    /// Takes what comes from another part by mail.
+    /// Receives the mail of another partition.
     pub fn receive(&mut self, mail: &mut Mail) {
         let Opened { paths, words, mut extensions } = mail.open();
         self.net.learn(paths);
@@ -140,15 +141,15 @@ impl World {
         }
     }
 
-    /// An event that every part has.
+    /// Counts an event that every partition has.
     pub(super) fn happens_everywhere(&mut self) {
         if let Some(part) = &mut self.net.part {
             part.everywhere += 1;
         }
     }
 
-    /// Whether the sending host of a message is here. If not, it is counted without being sent: all parts have the
-    /// same numbers of messages.
+    /// Returns whether the sending host of a message is here. If not, it is counted without being sent: all partitions
+    /// have the same ids of messages.
     #[cold]
     pub(super) fn starts_here(&mut self, request: &Request) -> bool {
         self.happens_everywhere();

@@ -1,4 +1,4 @@
-//! What was measured, by one world or by several parts of one.
+//! Collects the measurements of one world, or of several partitions of one.
 
 use transport::{Flags, Packet};
 use units::{Bytes, Instant, LinkId, MessageId, Span};
@@ -14,7 +14,7 @@ use crate::outcome::{
     ClassOutcome, Counters, FaultCounts, Link, LinkRates, Message, Outcome, Paths, Queue, Requests, Rest, Sample,
 };
 
-/// What is measured from the warm-up to the end of the duration.
+/// The measurements from the warm-up to the end of the duration.
 pub struct Measured {
     at: Instant,
     pub(crate) counters: Counters,
@@ -25,11 +25,11 @@ pub struct Measured {
     pub(crate) trace: Vec<Sample>,
 }
 
-/// What was measured up to now.
+/// Returns the measurements up to now.
 pub fn take(worlds: &mut [World]) -> Measured {
     worlds.iter_mut().for_each(World::catch_up);
     book_packets_at_receivers(worlds);
-    // Notices are no events of the network. What has happened is counted by now.
+    // Control messages are no events of the network, but they are counted by now.
     let counted = |world: &World| {
         let counters = world.totals();
         Counters { events: counters.events - world.hosts.notices.arrived(), ..counters }
@@ -57,8 +57,9 @@ pub fn take(worlds: &mut [World]) -> Measured {
     }
 }
 
-/// What a run goes on for whose window closes now. All parts of a run know the same messages; what was asked for with one,
-/// that of its sending host knows, and whether it is decided, those of its hosts do.
+/// Returns the messages for which a run continues whose measurement ends now. All partitions of a run know the same
+/// messages. Only the sending host's partition knows the request of a message, and only its hosts' partitions know
+/// whether it is decided.
 pub fn awaits(worlds: &[World], is_decided: impl Fn(MessageId) -> bool) -> CoolDown {
     let world = &worlds[0];
     let messages = worlds.iter().flat_map(|world| world.ledger.messages());
@@ -71,8 +72,8 @@ pub fn awaits(worlds: &[World], is_decided: impl Fn(MessageId) -> bool) -> CoolD
     CoolDown::new(&world.run, world.ledger.counted_queries().clone(), undecided, waiting)
 }
 
-/// Ends a run at a time, that would have ended at another; `measured` is none if its window has not closed. Gives what it
-/// measured, and the rows that are still here, which the outcome lacks.
+/// Ends a run at `now` that would have ended at `until`; `measured` is `None` if the measurement has not ended. Returns
+/// its results, and the remaining rows, which the outcome lacks.
 pub fn finish(mut worlds: Vec<World>, measured: Option<Measured>, (now, until): (Instant, Instant)) -> (Outcome, Rest) {
     let (measured, decided_until) = match measured {
         Some(measured) => {
@@ -82,7 +83,7 @@ pub fn finish(mut worlds: Vec<World>, measured: Option<Measured>, (now, until): 
                 world.book_receivers();
                 world.book_senders();
             }
-            // A run that ends before has decided all that it waits for.
+            // A run that ends earlier has decided all messages that it waits for.
             (measured, if now >= until { worlds[0].run.latest() } else { now })
         }
         None => (take(&mut worlds), now),
@@ -121,12 +122,12 @@ fn sum(worlds: &[World], counters: impl Fn(&World) -> Counters) -> Counters {
     worlds.iter().map(counters).reduce(|one, other| add(&one, &other)).unwrap_or_default()
 }
 
-/// Which of the parts has the port that feeds a link.
+/// Returns the index of the partition that has a link's port.
 fn owner(worlds: &[World], link: LinkId) -> usize {
     worlds[0].net.part.as_ref().map_or(0, |part| part.partition().of_port[link] as usize)
 }
 
-/// What waits or travels behind the receivers' ports has arrived there.
+/// Counts packets queued at receivers' ports or on their wires as arrived there.
 fn book_packets_at_receivers(worlds: &mut [World]) {
     for at in 0..worlds.len() {
         let packets = worlds[at].net.packets_to_hosts();
@@ -136,7 +137,7 @@ fn book_packets_at_receivers(worlds: &mut [World]) {
                 let &Message { class, from, to, .. } = world.ledger.sent(world.hosts.senders.message_of(&packet)?);
                 Some(Of { class, from, to })
             });
-            // Its host may not have been told of it.
+            // Its host may not have received the control message about it.
             if let Some(of) = of {
                 worlds[at].ledger.book_at_port(of, Bytes::from(packet.size));
             }
@@ -165,7 +166,7 @@ fn row(world: &World, link: LinkId) -> Link {
     }
 }
 
-/// The distribution over time from the time spent with 1, 2, ... waiting packets.
+/// Returns the distribution over time from the time spent with 1, 2, ... queued packets.
 fn queue(levels: &[u64], watched_for: Span, max: u64) -> Queue {
     let total = watched_for.0 as f64;
     if total == 0.0 || levels.is_empty() {

@@ -1,4 +1,4 @@
-//! Markers: which packets a switch's port marks.
+//! Markers: the rules by which a switch's port marks packets.
 
 mod phantom;
 mod threshold;
@@ -9,40 +9,40 @@ use units::{Default, Instant, Key, Kind, Range, Rate, Values};
 use super::level::{Length, Level};
 pub use threshold::Threshold;
 
-/// One way to mark: its name, what it is, its keys in `[network]`, and what it keeps at each port.
+/// A marker's description: its name, its keys in `[network]`, and its state at each port.
 pub struct Descriptor {
-    /// As written in scenario files.
+    /// Its name in scenario files.
     pub name: &'static str,
-    /// One sentence.
+    /// One sentence that describes it.
     pub help: &'static str,
     /// Its keys in `[network]`.
     pub keys: &'static [Key],
-    /// What it keeps at one port.
+    /// Creates its state at one port.
     pub marker: MakeMarker,
-    /// A port that is first in, first out does it by itself.
+    /// Ports that are first in, first out implement it themselves.
     pub built_in: bool,
 }
 
-/// The marker of one port, from the checked values of `[network]`.
+/// Creates the marker of one port, from the checked values of `[network]`.
 pub type MakeMarker = fn(&Values, &Site) -> Box<dyn Marker>;
 
 /// The port that a marker is for.
 pub struct Site {
-    /// Its rate.
+    /// The rate of its link.
     pub rate: Rate,
-    /// K there, which is infinite where none is given.
+    /// K at the port, infinite if none is given.
     pub mark: Level,
 }
 
-/// Every marker; the first is meant where neither a scenario nor a transport names one.
+/// All markers; the first is the default if neither a scenario nor a transport names one.
 pub const MARKERS: &[Descriptor] = &[threshold::DESCRIPTOR, phantom::DESCRIPTOR];
 
-/// The marker of that name.
+/// Returns the marker of that name.
 pub fn find(name: &str) -> Option<&'static Descriptor> {
     MARKERS.iter().find(|marker| marker.name == name)
 }
 
-/// `marking` of `[network]`.
+/// The key `marking` of `[network]`.
 pub(crate) const KEY: Key = Key {
     name: "marking",
     kind: Kind::Choice(&NAMES),
@@ -65,14 +65,14 @@ static NAMES: [&str; MARKERS.len()] = {
     names
 };
 
-/// What decides at one port which packets are to be marked. A packet that is ECN-capable then gets CE; what becomes of
-/// others that come is up to the port (`non_ect`).
+/// The rule by which one port decides which packets to mark. An ECN-capable packet then gets CE; the port decides on
+/// others (`non_ect`).
 pub trait Marker: Send {
-    /// A packet comes to a queue that with it is so long, whether or not there is room for it.
+    /// Decides on an arriving packet, given the length of the queue with it, whether or not there is room for it.
     fn arrives(&mut self, _packet: &Packet, _with_it: Length, _now: Instant) -> bool {
         false
     }
-    /// The transmission of a packet begins, behind which so much waits.
+    /// Decides on a packet whose transmission begins, given the length of the queue behind it.
     fn departs(&mut self, _packet: &Packet, _behind: Length, _now: Instant) -> bool {
         false
     }

@@ -36,20 +36,20 @@ const KEYS: &[Key] = &[
     },
 ];
 
-/// A phantom queue.
+/// The phantom queue of one port.
 struct Phantom {
-    /// What it drains in a second, in bits.
+    /// Drain rate, in bits per second.
     drains: u128,
-    /// A packet that finds more is marked, in units of a bit times a picosecond's part of a second.
+    /// Marking threshold, in units of a bit times a picosecond's part of a second.
     above: u128,
-    /// What is in it, in the same unit.
+    /// Level of the counter, in the same unit.
     level: u128,
-    /// When that was so.
+    /// Time of the last update of `level`.
     at: Instant,
 }
 
 impl Phantom {
-    /// So many units are a byte: at a rate of r bit/s, r of them drain in a picosecond.
+    /// Units in a byte: at a rate of r bit/s, r units drain in a picosecond.
     const BYTE: u128 = 8_000_000_000_000;
 
     fn from_values(values: &Values, site: &Site) -> Phantom {
@@ -88,7 +88,7 @@ mod tests {
         Phantom::from_values(&values, &Site { rate: Rate::from_gbps(gbps), mark: Level::INFINITE })
     }
 
-    /// The first of so many full packets at these distances that is marked, from 0.
+    /// Returns the first marked one of `packets` full packets at a distance of `gap`, counted from 0.
     fn first_marked(mut phantom: Phantom, gap: Span, packets: u64) -> Option<u64> {
         let packet = Packet::data(0, 1460, 40, Instant::ZERO, Flags::ECT);
         (0..packets).find(|&number| phantom.departs(&packet, Length::default(), Instant(1) + gap * number))
@@ -96,7 +96,8 @@ mod tests {
 
     #[test]
     fn a_link_in_full_use_is_marked_and_one_below_its_share_is_not() {
-        // At 1 Gbit/s a packet takes 12 us, in which 0.95 of it drain: it leaves 75 B. After 14 packets that are 1050 B.
+        // At 1 Gbit/s a packet takes 12 us, in which 0.95 of it drain: it leaves 75 B. After 14 packets these are 1050
+        // B.
         assert_eq!(first_marked(phantom(1, &[]), Span::from_micros(12), 100), Some(14));
         // At 10 Gbit/s the threshold is 3 KB: 41 of 75 B.
         assert_eq!(first_marked(phantom(10, &[]), Span::from_nanos(1200), 100), Some(41));
@@ -111,7 +112,7 @@ mod tests {
         assert_eq!(first_marked(phantom(1, &[drain]), Span::from_micros(12), 100), Some(2), "750 B, then 1500");
         let mark = ("phantom_mark", Value::Size(Bytes(150)));
         assert_eq!(first_marked(phantom(1, &[mark]), Span::from_micros(12), 100), Some(3), "150 B are not above 150");
-        // A packet alone never finds itself.
+        // A packet alone is not counted before its own decision.
         let none = ("phantom_mark", Value::Size(Bytes(0)));
         assert_eq!(first_marked(phantom(1, &[none]), Span::from_millis(1), 100), None);
     }

@@ -15,10 +15,10 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     built_in: true,
 };
 
-/// Marks packets that find a longer queue, themselves counted.
+/// Marks packets whose arrival makes the queue longer than a threshold.
 #[derive(Clone, Copy)]
 pub struct Threshold {
-    /// K.
+    /// The marking threshold K.
     pub above: Level,
 }
 

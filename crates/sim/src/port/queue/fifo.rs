@@ -16,7 +16,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     built_in: true,
 };
 
-/// For ports that cannot do it by themselves, as their marker has to see when packets leave.
+/// The queue of ports whose marker must see departures, so that they cannot be first in, first out by themselves.
 #[derive(Default)]
 struct Fifo {
     ring: Ring,

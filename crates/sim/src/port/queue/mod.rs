@@ -1,4 +1,4 @@
-//! Disciplines: the order in which a port sends what waits.
+//! Queueing disciplines: the order in which a port sends queued packets.
 
 mod fifo;
 mod pfabric;
@@ -10,34 +10,34 @@ use units::{Default, Key, Kind, Range, Values};
 
 use super::store::Slot;
 
-/// One discipline: its name, what it is, its keys in `[network]`, and how it keeps what waits.
+/// A discipline's description: its name, its keys in `[network]`, and its queue.
 pub struct Descriptor {
-    /// As written in scenario files.
+    /// Its name in scenario files.
     pub name: &'static str,
-    /// One sentence.
+    /// One sentence that describes it.
     pub help: &'static str,
     /// Its keys in `[network]`.
     pub keys: &'static [Key],
-    /// How it keeps what waits.
+    /// Creates its queue at a port.
     pub queue: MakeQueue,
-    /// Where switches' ports send in this order, hosts' do too.
+    /// Hosts' ports use it too wherever switches' ports do.
     pub at_hosts: bool,
-    /// A port does it by itself, unless its marker is one of those that it does not do by itself.
+    /// Ports implement it themselves, unless their marker is not built in.
     pub built_in: bool,
 }
 
-/// The empty queue of one port, from the checked values of `[network]` and the number of priorities.
+/// Creates the empty queue of one port, from the checked values of `[network]` and the number of priorities.
 pub type MakeQueue = fn(&Values, u8) -> Box<dyn Queue>;
 
-/// Every discipline.
+/// All disciplines, the default first.
 pub const DISCIPLINES: &[Descriptor] = &[fifo::DESCRIPTOR, priority::DESCRIPTOR, pfabric::DESCRIPTOR];
 
-/// The discipline of that name.
+/// Returns the discipline of that name.
 pub fn find(name: &str) -> Option<&'static Descriptor> {
     DISCIPLINES.iter().find(|discipline| discipline.name == name)
 }
 
-/// `discipline` of `[network]`.
+/// The key `discipline` of `[network]`.
 pub(crate) const KEY: Key = Key {
     name: "discipline",
     kind: Kind::Choice(&NAMES),
@@ -60,15 +60,15 @@ static NAMES: [&str; DISCIPLINES.len()] = {
     names
 };
 
-/// What waits at one port, in the order of a discipline. [`Slot::at`] is when a packet came.
+/// The queue of one port, in the order of a discipline. [`Slot::at`] is the arrival time of a packet.
 pub trait Queue: Send {
-    /// Takes a packet in.
+    /// Enqueues a packet in its order.
     fn push(&mut self, slot: Slot);
-    /// Takes the next packet to be sent out.
+    /// Dequeues the packet to be sent next.
     fn pop(&mut self) -> Option<Slot>;
-    /// Takes out a packet that is to make room for `arriving`, if there is one.
+    /// Removes and returns a packet to make room for `arriving`, if there is one.
     fn push_out(&mut self, arriving: &Packet) -> Option<Packet>;
-    /// Everything that waits.
+    /// Returns all queued packets.
     fn packets(&self) -> Box<dyn Iterator<Item = &Packet> + '_>;
 }
 

@@ -1,4 +1,4 @@
-//! `pfabric`: the most urgent flow's earliest packet goes first, the least urgent packet is dropped (pFabric 4.1).
+//! `pfabric`: sends the most urgent flow's earliest packet first and drops the least urgent packet (pFabric 4.1).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -8,7 +8,7 @@ use units::ConnectionId;
 use super::{Descriptor, Queue};
 use crate::port::store::Slot;
 
-/// pFabric's order.
+/// The queueing discipline of pFabric.
 pub const DESCRIPTOR: Descriptor = Descriptor {
     name: "pfabric",
     help: "the earliest packet of the flow that has the most urgent packet, and a full port drops the least urgent one",
@@ -18,15 +18,15 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     built_in: false,
 };
 
-/// A flow, as its packets say: number and generation of its connection.
+/// A flow, as its packets identify it: id and generation of its connection.
 type Flow = (ConnectionId, u16);
 
-/// What waits, in the order of each flow, and by urgency.
+/// Queued packets, in the order of each flow and by urgency.
 #[derive(Default)]
 struct Pfabric {
-    /// The packets of each flow as they came, each with its number among all that came.
+    /// The packets of each flow in the order of arrival, each with its number among all arrivals.
     flows: BTreeMap<Flow, VecDeque<(u64, Slot)>>,
-    /// Rank and number of every packet: the most urgent first, of those alike the earliest.
+    /// Rank and number of every packet: the most urgent first, and the earliest of equal ones.
     ranks: BTreeSet<(u32, u64, Flow)>,
     came: u64,
 }
@@ -36,12 +36,13 @@ impl Pfabric {
         (packet.connection, packet.generation)
     }
 
-    /// Acknowledgements come first, or those of a long flow would wait behind all that their host sends itself.
+    /// Acknowledgements are sent first. Otherwise the acknowledgements of a long flow would wait behind all data that
+    /// their host sends.
     fn rank(packet: &Packet) -> u32 {
         if packet.flags.has(Flags::ACK) { 0 } else { packet.rank }
     }
 
-    /// Takes a packet of a flow out, the one at this place in its queue.
+    /// Removes a packet of a flow, given its position in the flow's queue.
     fn take(&mut self, flow: Flow, place: usize) -> Option<Slot> {
         let queue = self.flows.get_mut(&flow)?;
         let (number, slot) = queue.remove(place)?;
@@ -104,8 +105,8 @@ mod tests {
 
     #[test]
     fn the_earliest_packet_of_the_most_urgent_flow_goes_first() {
-        // Flow 1 has come closest to its end, but its first packets, sent when more was left, still wait: they go before
-        // its most urgent one, or it would starve behind flow 2 (4.1, "starvation prevention").
+        // Flow 1 is closest to its end, but its first packets, sent when more was left, are still queued. They are sent
+        // before its most urgent one, or it would starve behind flow 2 (4.1, "starvation prevention").
         let mut queue = with(&[(1, 0, 90), (2, 0, 50), (1, 1, 80), (2, 1, 40), (1, 2, 10)]);
         assert_eq!(queue.packets().count(), 5);
         assert_eq!(drain(&mut queue), [(1, 0), (1, 1), (1, 2), (2, 0), (2, 1)]);
@@ -132,7 +133,7 @@ mod tests {
     fn the_least_urgent_packet_makes_room_and_the_arriving_one_if_it_is_no_better() {
         let mut queue = with(&[(1, 0, 30), (2, 0, 60), (1, 1, 20), (2, 1, 60), (3, 0, 10)]);
         let mut out = |rank| queue.push_out(&packet(9, 0, rank)).map(|packet| (packet.connection.0, packet.seq));
-        // Of two alike the one that came last.
+        // Of two equal ones, the last to arrive.
         assert_eq!(
             [out(60), out(59), out(59), out(30), out(29)],
             [None, Some((2, 1)), Some((2, 0)), None, Some((1, 0))]

@@ -7,7 +7,7 @@ use super::ring::Ring;
 use super::{Descriptor, Queue};
 use crate::port::store::Slot;
 
-/// Strict priorities.
+/// The discipline of strict priorities.
 pub const DESCRIPTOR: Descriptor = Descriptor {
     name: "priority",
     help: "strict priorities without preemption; first in, first out within each",
@@ -49,11 +49,11 @@ fn queue(values: &Values, levels: u8) -> Box<dyn Queue> {
 }
 
 struct Priority {
-    /// One queue for each class, the first served first.
+    /// One queue for each priority, the first served first.
     levels: Box<[Ring]>,
-    /// One bit for each class in which something waits.
+    /// One bit for each priority with queued packets.
     occupied: u64,
-    /// The class of packets without one.
+    /// The priority of packets without one.
     untagged: u8,
     pushes_out: bool,
 }
@@ -67,7 +67,7 @@ impl Priority {
         }
     }
 
-    /// A class has lost a packet.
+    /// Updates the state of a priority after a packet was removed.
     fn taken(&mut self, level: usize) {
         if self.levels[level].is_empty() {
             self.levels[level].rewind();

@@ -1,11 +1,11 @@
-//! A queue of packets that grows when it must and never gives memory back.
+//! A queue of packets that grows when necessary and never shrinks.
 
 use transport::Packet;
 use units::Instant;
 
 use crate::port::store::Slot;
 
-/// A ring buffer; positions count up from zero, where they start again only when it is empty.
+/// A ring buffer. Positions count up from zero, and restart there only when it is empty.
 #[derive(Default)]
 pub struct Ring {
     slots: Box<[Slot]>,
@@ -14,17 +14,17 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// Whether there is none.
+    /// Returns whether there is no packet.
     pub fn is_empty(&self) -> bool {
         self.head == self.tail
     }
-    /// Starts again at position zero, so that a ring that was long once and is short now stays in the
-    /// cache. It must be empty.
+    /// Restarts at position zero, so that a ring that was long before and is short now stays in the cache. It must be
+    /// empty.
     pub fn rewind(&mut self) {
         self.head = 0;
         self.tail = 0;
     }
-    /// Puts a packet behind all others.
+    /// Appends a packet at the end.
     pub fn push(&mut self, slot: Slot) {
         if self.tail - self.head == self.slots.len() as u64 {
             self.grow();
@@ -33,22 +33,22 @@ impl Ring {
         self.slots[place] = slot;
         self.tail += 1;
     }
-    /// Takes the first packet out. There must be one.
+    /// Removes the first packet. There must be one.
     pub fn pop(&mut self) -> Slot {
         self.head += 1;
         self.slots[self.place(self.head - 1)]
     }
-    /// Takes the last packet out. There must be one.
+    /// Removes the last packet. There must be one.
     pub fn pop_last(&mut self) -> Slot {
         self.tail -= 1;
         self.slots[self.place(self.tail)]
     }
-    /// All packets, first to last.
+    /// Returns all packets, first to last.
     pub fn iter(&self) -> impl Iterator<Item = &Slot> {
         (self.head..self.tail).map(|position| &self.slots[self.place(position)])
     }
 
-    /// Where in the memory a position is.
+    /// Returns the index of a position in the memory.
     fn place(&self, position: u64) -> usize {
         (position & (self.slots.len() as u64 - 1)) as usize
     }
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn both_ends_give_what_stands_there() {
         let mut ring = Ring::default();
-        // Not from the start of its memory on, and growing where head and tail have wrapped.
+        // Starts in the middle of its memory, and grows after head and tail have wrapped.
         for n in 0..6 {
             ring.push(slot(n));
             ring.pop();
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn it_grows_when_it_is_full_wherever_its_first_packet_stands() {
         let mut ring = Ring::default();
-        // One always stands there, so that head and tail are never equal.
+        // One packet always stays in it, so that head and tail are never equal.
         ring.push(slot(0));
         for n in 1..20 {
             ring.push(slot(n));
