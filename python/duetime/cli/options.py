@@ -34,7 +34,7 @@ class Number(click.FloatRange):
     name = "number"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Read it."""
+        """Read a finite number from the command line."""
         number = super().convert(value, param, ctx)
         if not math.isfinite(number):
             self.fail(f"{value!r} is not a finite number.", param, ctx)
@@ -198,7 +198,7 @@ def tell_notes(notes: Iterable[str]) -> None:
 
 
 def tell_notes_of(notes: Mapping[str, list[str]]) -> None:
-    """Write the notes on a scenario under several transports; those that hold for all of them once."""
+    """Write the notes on a scenario under several transports; a note that holds for all of them only once."""
     for_all = [
         note for note in next(iter(notes.values()), []) if all(note in each for each in notes.values())
     ]
