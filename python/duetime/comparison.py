@@ -1,9 +1,8 @@
 """The same scenario under several transports, over several seeds, several runs at a time.
 
 With a store each run is made once. A comparison that was stopped resumes, and one with more seeds or
-transports
-makes only the new runs. Transports see the same traffic with the same seed, so that they can be compared seed
-by seed.
+transports makes only the new runs. Transports see the same traffic with the same seed, so that they can be
+compared seed by seed.
 """
 
 from __future__ import annotations
@@ -109,8 +108,7 @@ class Comparison(Generic[R]):
 
     @property
     def verdicts(self) -> list[dict[str, Any]]:
-        """Which transports do better than `against`, and by how much, if seeds can tell: a ``sentence``
-        each."""
+        """Transports that do better than `against`, if seeds can tell, and by how much: ``sentence`` each."""
         summaries = {
             transport: [result.data["summary"] for result in results]
             for transport, results in self.by_seed.items()

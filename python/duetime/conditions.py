@@ -5,8 +5,7 @@
 figure's name.
 
 Over several seeds the end of the 95 % interval on the condition's side decides: a failure that the seeds
-cannot
-exclude is a failure. A condition that is `certain` fails only if the whole interval is on that side.
+cannot exclude is a failure. A condition that is `certain` fails only if the whole interval is on that side.
 """
 
 from __future__ import annotations

@@ -484,8 +484,7 @@ class Quantity:
 
     @staticmethod
     def of(written: object, what: str) -> Quantity:
-        """Read a number with its unit, a percentage as a share; `scenario.Unreadable` if it is not a
-        number."""
+        """Read a number with its unit, a percentage as a share; `scenario.Unreadable` if it is none."""
         if isinstance(written, int | float) and not isinstance(written, bool):
             return Quantity(float(written))
         match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-z%]*)\s*", str(written))

@@ -297,8 +297,7 @@ def entries(known: list[dict[str, Any]]) -> None:
 
 
 def entry(known: dict[str, Any], section: str | None, shared: list[dict[str, Any]]) -> None:
-    """Print one transport, topology or pattern with its own keys and the keys that it shares with its
-    kind."""
+    """Print one transport, topology or pattern with its own keys and the keys shared with its kind."""
     shown = tables.console()
     shown.print(Text.assemble((known["name"], "bold"), "  ", known["help"]))
     if known.get("source"):
@@ -343,8 +342,7 @@ def experiments(known: list[tuple[str, str, str]]) -> None:
 
 
 def _listed(known: Sequence[Sequence[str]]) -> None:
-    """Print names in bold, each with its description; in a narrow terminal the description is below the
-    name."""
+    """Print names in bold, each with its description; in a narrow terminal it is below the name."""
     shown = tables.console()
     widest = [max(len(words[place]) for words in known) for place in range(len(known[0]))]
     if sum(widest[:-1]) + 30 > shown.width:
@@ -452,8 +450,7 @@ def _keys(keys: list[dict[str, Any]]) -> Grid:
 
 
 def default_of(key: dict[str, Any]) -> str | None:
-    """Return the default of a key, and the values of profiles that differ from the default without a
-    profile."""
+    """Return the default of a key, and the values of profiles that differ from it."""
     default = key["default"]
     others = {name: value for name, value in (key["profiles"] or {}).items() if value != default}
     if not others:
@@ -564,8 +561,7 @@ def _known(part: dict[str, Any], name: str) -> Any:
 
 
 def _in_one_unit(values: Iterable[Any], write: Callable[[float], str]) -> Callable[[float], str]:
-    """Return a formatter for a row or column: times in the unit of the least, unless the most is long in
-    it."""
+    """Return a formatter for a row or column: times in one unit, chosen by the least and the most."""
     if not isinstance(write, Time):
         return write
     present = [_mean(value) for value in values]

@@ -38,8 +38,7 @@ def sweep(
     """Simulate the points that the sweep in FILE describes.
 
     Finished runs are kept: a sweep that was stopped resumes, and one that was changed runs only its new
-    points.
-    A run that fails is reported and does not stop the rest; the exit code is then 1.
+    points. A run that fails is reported and does not stop the rest; the exit code is then 1.
     """
     plan = read(file, against)
     options.need_tables()

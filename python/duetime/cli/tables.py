@@ -1,8 +1,8 @@
 """Tables that fit the terminal: a figure is never cut, whatever else must give way.
 
-Where a table is too wide, these are tried in order: rows and columns are transposed, if the table allows it;
-optional parts are left out, and headers and keys are wrapped; columns are printed in several tables below one
-another; each row becomes a list.
+Where a table is too wide, rows and columns are transposed, if the table allows it. Then optional parts are
+left out, and headers and keys are wrapped. Then columns are printed in several tables below one another. At
+last each row becomes a list.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """An estimate corrected by the full run that it was held against.
 
-In the smaller network each message has an estimated and a true completion time. What messages take beyond
-their ideal time is mapped from the distribution of the first to that of the second, by class and size
-(quantile mapping, as forecasts are corrected), and this map is applied to the whole network's messages.
+In the smaller network each message has an estimated and a true completion time. The excess over the ideal
+time is mapped from the distribution of the first to that of the second, by class and size. This is quantile
+mapping, as in the correction of weather forecasts. The map is applied to the whole network's messages.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _ends(sizes: Column) -> Column:
 
 
 def _beyond(messages: pl.DataFrame) -> Column:
-    """What each message takes beyond its ideal time, as a multiple of it."""
+    """Return the excess of each message over its ideal time, as a multiple of it."""
     slowdown = messages["slowdown"].fill_null(NEVER).to_numpy()
     return np.maximum(slowdown - 1.0, 0.0)
 

@@ -40,7 +40,7 @@ def filled(text: str, words: Mapping[str, Any], where: str) -> str:
 
 
 def _parts(text: str, where: str) -> list[tuple[str, str | None, str]]:
-    """Split a text into what stands before a place, the name of the place, and its format."""
+    """Split a text into the words before a place, the name of the place, and its format."""
     try:
         parsed = list(Formatter().parse(text))
     except ValueError as error:

@@ -21,7 +21,7 @@ def rows(study: Study) -> list[Row]:
         bound = figure_of(run.result, "bound.missed_percent")
         samples.append((run.labels, exceeded(flows) | {"bound_percent": bound}))
         if run.labels["transport"] == study.transports[0]:
-            # The messages are those of all transports.
+            # The messages are the same under all transports.
             samples.append((run.labels | {"transport": BOUND}, {"missed_percent": bound}))
         if options["only"].items() <= run.labels.items():
             dots = shown.setdefault(run.labels["transport"], [])

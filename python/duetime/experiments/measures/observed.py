@@ -1,4 +1,4 @@
-"""What one sender observes, instant by instant: signals of the trace side by side.
+"""Observations of one sender over time: signals of the trace side by side.
 
 ``[options.observed]``: ``quantities``, signals of ``run.trace``. With ``estimate`` also the time that D2TCP
 expects its message to need, T_c = d times the time left, beside what it took when the run was over.
