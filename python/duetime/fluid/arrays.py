@@ -37,7 +37,7 @@ def to_numpy(array: Array) -> np.ndarray[Any, Any]:
 
 
 class Incidence:
-    """Which links each flow crosses, in order; flows with fewer hops cross the dummy link at the end."""
+    """The links that each flow crosses, in order; flows with fewer hops cross the dummy link at the end."""
 
     def __init__(self, xp: Any, hops: np.ndarray[Any, Any], links: int) -> None:
         """For `hops`, flows by most hops, of links 0 to `links` - 1."""

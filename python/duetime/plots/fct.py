@@ -1,4 +1,4 @@
-"""How long messages took: the distribution of flow completion times."""
+"""The distribution of flow completion times."""
 
 from collections.abc import Sequence
 
@@ -58,7 +58,7 @@ def thresholds(axes: Axes, results: Results, name: str | None) -> None:
 
 
 def unfinished_share(count: int, shares: Sequence[float]) -> str:
-    """How many messages did not finish: their number in one run, the share under several transports."""
+    """Return the unfinished messages: their number in one run, the share under several transports."""
     if len(shares) == 1:
         return style.plural(count, "message")
     low, high = style.number(min(shares)), style.number(max(shares))

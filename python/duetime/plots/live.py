@@ -12,11 +12,11 @@ _COLUMNS = {"time_s", "what", "class", "from", "to", "value", "from_address", "t
 
 @dataclass(frozen=True)
 class Recorded(Run):
-    """What was recorded of connections; there is no scenario behind it."""
+    """A recording of connections; there is no scenario behind it."""
 
     @cached_property
     def trace(self) -> pl.DataFrame:
-        """Samples over time."""
+        """The samples over time."""
         table = read(self.directory)
         if not set(table.columns) >= _COLUMNS:
             missing = ", ".join(sorted(_COLUMNS - set(table.columns)))
@@ -44,7 +44,7 @@ class Recorded(Run):
 
 
 def is_recorded(path: Path) -> bool:
-    """Whether a Parquet file has the columns of such a trace."""
+    """Return whether a Parquet file has the columns of such a trace."""
     try:
         return set(pl.read_parquet_schema(path)) >= _COLUMNS
     except (pl.exceptions.PolarsError, OSError):

@@ -1,4 +1,4 @@
-"""What was sampled over time: a row of panels per signal, a column per transport."""
+"""Samples over time: a row of panels per signal, a column per transport."""
 
 from collections.abc import Sequence
 
@@ -76,7 +76,7 @@ def draw(results: Results) -> Figure | None:
 
 
 def one_query(run: Run, frame: pl.DataFrame) -> tuple[float, float] | None:
-    """When a query is answered that takes as long as most: many senders over all the time are a tangle."""
+    """Return the span of a query of typical length: many senders over all the time cannot be read."""
     answers = run.messages.filter(
         pl.col("query").is_not_null(), pl.col("fct_us").is_not_null(), pl.col("counted")
     )
@@ -221,7 +221,7 @@ def gapped(samples: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
 
 
 def deadlines(run: Run, key: Line) -> list[float]:
-    """When the deadline of a connection's only message runs out; nothing where it has several."""
+    """Return the deadline of a connection's only message; nothing where it has several."""
     name, source, target = key
     own = run.messages.filter(pl.col("class") == name, pl.col("from") == source, pl.col("to") == target)
     ends = own.select((pl.col("start_us") + pl.col("deadline_us")) / 1e6).drop_nulls().to_series().to_list()

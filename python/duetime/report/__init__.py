@@ -1,4 +1,4 @@
-"""A report: one HTML page that needs no network, from what was reproduced, swept, searched or compared.
+"""A report: one HTML page that needs no network, of results reproduced, swept, searched or compared.
 
 `READERS` lists the kinds of folder; each is a module that gives the experiments of `model`.
 """

@@ -9,7 +9,7 @@ from typing import Any
 
 from duetime.report.model import Axis, Chart, Experiment, NoReport, Point, Series
 
-#: What is shown of each group of sizes, its unit, and where it is.
+#: The figures shown of each group of sizes: name, unit, and where it is.
 FIGURES: tuple[tuple[str, str, Callable[[Mapping[str, Any]], float | None]], ...] = (
     ("Missed deadlines", "%", lambda group: group["missed_percent"]),
     ("Slowdown, median", "", lambda group: group["slowdown"]["p50"]),

@@ -27,9 +27,9 @@ def run(
 ) -> Result:
     """Run a scenario on the testbed: the messages that `duetime.run` simulates, at the same times, for real.
 
-    The result has the form of a simulated one; its ``data["testbed"]`` tells of the machine. `source`,
-    `seed`, `set`, `transport` are those of `duetime.run`; with `refuse_ecn` receivers do not negotiate ECN.
-    Raises `Missing` where the machine lacks something, `Failed` where a part failed, and what
+    The result has the form of a simulated one; its ``data["testbed"]`` describes the machine. `source`,
+    `seed`, `set`, `transport` are the same as for `duetime.run`; with `refuse_ecn` receivers do not negotiate
+    ECN. Raises `Missing` where the machine lacks something, `Failed` where a part failed, and what
     `duetime.run` raises.
     """
     return beside(source, seed=seed, set=set, transport=transport, options=Options(ipv6, refuse_ecn))[1]

@@ -49,7 +49,7 @@ class Bed:
         self._switch.tell(_switch_setup(plan))
         for number, host in enumerate(self._hosts):
             host.tell(_host_setup(plan, number, group))
-        # Hosts first: with a host that fails its port goes too, and the switch would only miss that.
+        # Hosts first: a host that fails takes its port with it, and the switch would only miss the port.
         for each in (*self._hosts, self._switch):
             each.hear(_PATIENCE_S)
         self._start_ns = 0
@@ -66,7 +66,7 @@ class Bed:
             host.tell(go)
 
     def finish(self) -> Reports:
-        """Wait for the end of the plan, and give what everybody reports."""
+        """Wait for the end of the plan, and return the reports of all hosts and the switch."""
         plan = self.plan
         patience = plan.duration_ns / 1e9 + _PATIENCE_S
         reports = [host.hear(patience) for host in self._hosts]
@@ -82,7 +82,7 @@ class Bed:
 
 
 def carry_out(plan: Plan) -> Reports:
-    """Set the testbed up, run the plan, take it away again; also when something fails or Ctrl-C comes."""
+    """Set the testbed up, run the plan, and remove it again; also after an error or Ctrl-C."""
     with ready(plan) as bed:
         bed.start()
         return bed.finish()

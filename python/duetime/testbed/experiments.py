@@ -1,4 +1,4 @@
-"""The experiments that have a name: a scenario each, and what is laid beside what."""
+"""The experiments that have a name: a scenario each, and the arms to compare."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Arm:
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The name of the arm."""
         return self.label or self.transport
 
 
@@ -46,13 +46,12 @@ class Experiment:
 
     @property
     def scenario(self) -> Path:
-        """The scenario's file."""
+        """The path of the scenario."""
         return SCENARIOS / self.file
 
 
-#: With the least timeout that a kernel of 250 ticks a second gives, an ingredient of that mode, with
-#: times 25-fold, as those of figure 7 are, and the constants of the control (linux/bpf/plus.h), which
-#: comes in again blindly.
+#: With the least timeout of a kernel of 250 ticks a second, an ingredient of that mode. Times are 25-fold, as
+#: in figure 7. The constants are the same as in the control (linux/bpf/plus.h), which resumes blindly.
 PLUS = Arm(
     "d2tcp_plus",
     set=(

@@ -1,4 +1,4 @@
-"""From what hosts and switch report to a result in the simulator's form."""
+"""From the reports of hosts and switch to a result in the simulator's form."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from duetime.results import Result
 from duetime.testbed.network import port_name
 from duetime.testbed.plan import Plan
 
-#: A run with a longer pause of the machine says something of the machine: the urgent message of `urgent` took
-#: 568 to 610 ms in runs without a pause above 12 ms, 767 and 1009 ms in two with 25 and 65 ms.
+#: A run with a longer pause of the machine measures the machine. The urgent message of `urgent` took 568 to
+#: 610 ms in runs without a pause above 12 ms, 767 and 1009 ms in two with 25 and 65 ms.
 PAUSE_MS = 15.0
 _HEADERS = 40
 
 
 @dataclass(frozen=True)
 class Reports:
-    """What one run of the testbed left."""
+    """The reports of one run of the testbed."""
 
     start_ns: int
     hosts: list[dict[str, Any]]
@@ -69,7 +69,7 @@ def result(origin: Origin, plan: Plan, reports: Reports) -> Result:
 
 
 def _about(plan: Plan, reports: Reports) -> dict[str, Any]:
-    """What a simulated run does not have: the machine, and what its kernel said."""
+    """Return the properties that a simulated run lacks: the machine, and its kernel's figures."""
     sent = [each for host in reports.hosts for each in host["sent"]]
     states = [each["state"] for each in sent if each["state"]]
     round_trips = [each["min_rtt_us"] for each in sent if 0 < each["min_rtt_us"] < 2**32 - 1]

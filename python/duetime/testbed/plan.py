@@ -71,7 +71,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Options:
-    """What a scenario does not say of a real network."""
+    """The settings of a real network that a scenario does not have."""
 
     ipv6: bool = False
     #: Receivers of classes under D2TCP listen with Reno and without ECN.
@@ -130,7 +130,7 @@ def make(simulated: Result, options: Options) -> Plan:
     trace = run.get("trace")
     duration_ns = time_ps(run["duration"]) // 1000
     uplinks, ports = _links(network, simulated.links, hosts)
-    # What starts later is not measured; the testbed ends with the duration.
+    # Messages that start later are not measured; the testbed ends with the duration.
     schedule = simulated.flows.filter(simulated.flows["start_us"] * 1e3 < duration_ns)
     return Plan(
         options=options,
@@ -293,7 +293,7 @@ def _control(transports: list[dict[str, Any]], options: Options) -> dict[str, An
 
 
 def _time_scale(transport: dict[str, Any]) -> float:
-    """What the times of d2tcp_plus are multiplied by: the control has them in one piece."""
+    """Return the factor of the times of d2tcp_plus: the control has only one for all."""
     scales = {time_ps(transport[key]) / time_ps(default) for key, default in PLUS_TIMES.items()}
     if len(scales) > 1:
         raise Unreadable(f"on Linux {', '.join(PLUS_TIMES)} can only be multiplied by one number")

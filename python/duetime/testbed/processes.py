@@ -46,7 +46,7 @@ class Process:
         )
 
     def tell(self, value: dict[str, Any]) -> None:
-        """Send one line."""
+        """Send one line of JSON."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(json.dumps(value).encode() + b"\n")
