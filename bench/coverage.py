@@ -66,7 +66,7 @@ def line(
     full: Any,
     held: check.Held,
 ) -> dict[str, Any]:
-    """What the record has of a network."""
+    """Return the entry of a network in the record."""
     record = held.record()
     return {
         "set": name,
@@ -140,7 +140,7 @@ def _lines(files: list[str]) -> list[dict[str, Any]]:
 
 
 def _rows(kept: list[dict[str, Any]], figure: str) -> list[tuple[float, float, float, float]]:
-    """Of each network and class the error on the figure's scale, and what was known before the full run."""
+    """Return for each network and class the error on the figure's scale, and the facts before a full run."""
     found = []
     for each in kept:
         for path in (["summary"], *(["classes", name] for name in each["full"]["classes"])):

@@ -36,7 +36,7 @@ ALIKE: dict[str, Any] = {
 FLOOR: dict[str, Any] = {"transport.cwnd_floor": 1.0}
 CHANGES = {"tcp": ALIKE, "dctcp": ALIKE | FLOOR}
 
-#: In what its DCTCP parts from RFC 8257: a name in the plan, and in words.
+#: The differences of its DCTCP from RFC 8257: a name in the plan, and in words.
 RULES = {
     "cuts_marked_only": "windows without marks are not cut",
     "alpha_begins_at_one": "alpha begins at 1",
