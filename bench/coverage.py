@@ -232,7 +232,7 @@ def fitted(figure: str, groups: list[list[dict[str, Any]]]) -> ranges.Scale:
 
 
 def _high(values: Iterable[float]) -> float:
-    """Return the conformal quantile: of so many values and one more."""
+    """Return the conformal quantile, which counts one value more than there are."""
     ordered = sorted(values)
     return ordered[min(math.ceil((len(ordered) + 1) * LEVEL), len(ordered)) - 1]
 

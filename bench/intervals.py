@@ -50,7 +50,7 @@ def tables() -> dict[str, list[list[float]]]:
 
 
 def trial(values: Sequence[float], seeds: int, draws: int, *, shares: bool = False) -> Held:
-    """Draw so many seeds so often: of differences, or of shares, how often the interval holds their mean."""
+    """Draw `draws` samples of so many seeds; count how often the interval holds the mean of `values`."""
     dice = random.Random(f"{CHANCE} {seeds} {shares}")
     truth = sum(values) / len(values)
     printed = covered = 0

@@ -108,7 +108,7 @@ Pairs = Mapping[str, Mapping[tuple[str, str], tuple[float, float]]]
 
 
 def pairs(path: Path, transport: str, seed: int, program: Path, folder: Path) -> Pairs:
-    """One scenario under one transport with one seed."""
+    """Run one scenario under one transport with one seed."""
     arrivals, own = drawn(path, transport, seed, folder)
     mine = figures(ours(arrivals, transport, ns3.ALIKE | ns3.BY_TRANSPORT.get(transport, {})))
     found = {}
@@ -247,7 +247,7 @@ STEPS: dict[str, tuple[str, str, list[Case]]] = {
 
 
 def steps(name: str) -> Iterable[Step]:
-    """One setup, each difference by itself."""
+    """Run one setup, each difference by itself."""
     setup, transport, cases = STEPS[name]
     program = ns3.build()
     with tempfile.TemporaryDirectory() as temporary, ThreadPoolExecutor(os.cpu_count()) as threads:

@@ -115,7 +115,7 @@ def compare(tree: Path) -> Iterable[beside.Line]:
 
 
 def pairs(transport: str, seed: int, program: Path, folder: Path) -> beside.Pairs:
-    """One run of each."""
+    """Run each simulator once."""
     arrivals, own = drawn(transport, seed, folder)
     sides = {AS_IT_IS: beside.figures(theirs(arrivals, transport, program, own))}
     if transport == "dctcp":

@@ -180,7 +180,7 @@ class Comparison(Generic[R]):
         return Bound.of(merged["bound"])
 
     def json(self) -> str:
-        """Give the JSON object of ``duetime compare --json``."""
+        """Return the JSON object of ``duetime compare --json``."""
         return json.dumps(self.data, separators=(",", ":"), ensure_ascii=False)
 
     def table(self) -> pl.DataFrame:
@@ -439,7 +439,7 @@ def _figures(part: Mapping[str, Any], prefix: str = "") -> list[dict[str, Any]]:
 
 
 def _least(bounds: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """Give the lowest of several bounds of the same messages, and of each class the lowest."""
+    """Return the lowest of several bounds of the same messages, and of each class the lowest."""
     if not bounds:
         return None
 

@@ -172,7 +172,7 @@ def sentence(judged: Mapping[str, Any]) -> str:
 
 
 def _figure(text: str, parts: re.Match[str], scenario: Mapping[str, Any]) -> tuple[str | None, str]:
-    """Give the class, or none, and the figure."""
+    """Return the class, or none, and the figure."""
     written, (at, end) = parts["figure"], parts.span("figure")
     classes = [str(each["name"]) for each in scenario["traffic"]]
     classes += [str(each["set"]) for each in scenario["traffic"] if "set" in each]

@@ -94,11 +94,11 @@ class Answer:
     levels: dict[int, Measured | None] = field(default_factory=dict)
 
     def best(self) -> int | None:
-        """Give the hardest level that holds on average, as every easier one that was tried."""
+        """Return the hardest level that holds on average, as every easier one that was tried."""
         return self._bracket("mean")[0]
 
     def interval(self) -> tuple[int | None, int | None]:
-        """Give the hardest level that surely holds, and the hardest that may hold, with 95 % confidence."""
+        """Return the hardest level that surely holds, and the hardest that may hold, with 95 % confidence."""
         if all(each is None or each.excess["ci95"][0] is None for each in self.levels.values()):
             return None, None
         if self.seeds() is not None:
@@ -112,7 +112,7 @@ class Answer:
         return max((each.seeds for each in found if each and each.seeds is not None), default=None)
 
     def next(self) -> set[int]:
-        """Give the levels to try next; none when all is known to one step."""
+        """Return the levels to try next; none when all is known to one step."""
         if not self.levels:
             return set(self.ladder.scan)
         wanted = (self._wanted(end) for end in ("mean", "high", "low"))
@@ -513,7 +513,7 @@ def _values(
     *,
     smallest: bool = False,
 ) -> Ladder:
-    """Levels from the smallest value up or, where the smallest is asked for, from the largest down."""
+    """Return levels from the smallest value up or, where the smallest is searched, from the largest down."""
     now = Quantity.of(written, f"{key} (as the scenario has it)")
     first = None if start is None else _same_unit(Quantity.of(start, "--from"), now, "--from")
     last = None if end is None else _same_unit(Quantity.of(end, "--to"), now, "--to")

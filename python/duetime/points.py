@@ -53,7 +53,7 @@ class Kept:
     store: Store | None = None
 
     def table(self, name: str) -> pl.DataFrame:
-        """Give one of `work.TABLES`; `FileNotFoundError` if it was not asked for."""
+        """Return one of `work.TABLES`; `FileNotFoundError` if it was not kept."""
         if self.store is None or self.error is not None:
             raise FileNotFoundError(f"the run failed and has no table `{name}`")
         return self.store.table(self.key, name)
@@ -106,7 +106,7 @@ def run_points(
 
 
 def finished(points: Sequence[Point], *, store: Path, tables: Sequence[str] = ()) -> dict[int, Kept]:
-    """Give what the store has of these points, by their place in the list; nothing is run."""
+    """Return the results in the store of these points, by their place in the list; nothing is run."""
     batch = _Batch(points, Store(store), tuple(tables))
     missing = {each.key for each in batch.missing}
     return {
@@ -235,6 +235,6 @@ class _Reader:
         return self.files[full]
 
     def _bundle(self, read: scenario.Scenario, files: Mapping[str, str]) -> Bundle:
-        """Give the same object for the same texts, so that they are sent to a cluster once."""
+        """Return the same object for the same texts, so that they are sent to a cluster once."""
         name = (read, tuple(files))
         return self.bundles.setdefault(name, Bundle(read.text, read.name, dict(files)))

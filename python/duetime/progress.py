@@ -32,7 +32,7 @@ class Bar:
         self._start = time.monotonic()
 
     def follow(self, run: int) -> Callable[[float, float, int], None]:
-        """Give what the run of this number calls about ten times a second."""
+        """Return the callback of the run of this number, called about ten times a second."""
 
         def advanced(now_s: float, duration_s: float, delivered: int) -> None:
             self._simulated[run], self._durations[run], self._delivered[run] = now_s, duration_s, delivered
@@ -77,7 +77,7 @@ class Points:
         self._show()
 
     def follow(self, run: int) -> Callable[[float, float, int], None]:
-        """Give what the run of this number calls about ten times a second."""
+        """Return the callback of the run of this number, called about ten times a second."""
 
         def advanced(now_s: float, duration_s: float, delivered: int) -> None:  # noqa: ARG001
             self._under_way[run] = now_s / duration_s

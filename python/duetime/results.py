@@ -29,11 +29,11 @@ class Tables(Protocol):
 
 
 class Bound(dict[str, Any]):
-    """How few deadlines can be missed: a dictionary that a notebook shows as a table."""
+    """The fewest deadlines that any schedule misses: a dictionary that a notebook shows as a table."""
 
     @classmethod
     def of(cls, found: Mapping[str, Any] | None) -> Bound | None:
-        """Give it for what a run's JSON has under ``bound``."""
+        """Return the bound of a run's JSON object under ``bound``."""
         return None if found is None else cls(found)
 
     def _repr_html_(self) -> str:
@@ -85,7 +85,7 @@ class Result:
         return picture(self.save, kind)
 
     def json(self) -> str:
-        """Give the JSON object of ``duetime run --json``."""
+        """Return the JSON object of ``duetime run --json``."""
         return self._contract
 
     @property
@@ -219,10 +219,10 @@ class Held:
 
 
 class Saved:
-    """Tables that are read from a folder when they are asked for."""
+    """Tables that are read from a folder when they are used."""
 
     def __init__(self, folder: Path) -> None:
-        """Of a result that was written to `folder`."""
+        """Refer to a result that was written to `folder`."""
         self.folder = folder
 
     def flows(self) -> pl.DataFrame:  # noqa: D102

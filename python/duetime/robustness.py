@@ -330,7 +330,7 @@ class Robustness:
         return [self.against(other) for other in self.transports[1:]]
 
     def record(self) -> dict[str, Any]:
-        """Give the object of ``robust.json`` and of ``duetime robust --json``."""
+        """Return the object of ``robust.json`` and of ``duetime robust --json``."""
         return {
             "version": _core.version(),
             "title": self.title,
@@ -462,7 +462,7 @@ def _range(dimension: Dimension, values: set[str]) -> str:
 def variants(
     resolved: Resolved, accepted: Callable[[Sequence[str]], bool], many: int = VARIANTS
 ) -> list[Variant]:
-    """Give the scenario as written, each other value alone, and pairs of them drawn with its seed.
+    """Return the scenario as written, each other value alone, and pairs of them drawn with its seed.
 
     `accepted` says whether changes make a valid scenario that differs from the one as written.
     """

@@ -80,7 +80,7 @@ def bound(
 
 
 def schema() -> dict[str, Any]:
-    """Give the JSON Schema of the scenario language, for editors."""
+    """Return the JSON Schema of the scenario language, for editors."""
     return _object(_core.schema())
 
 
@@ -191,7 +191,7 @@ def explanation(read: scenario.Scenario, seed: int | None, set: scenario.Changes
 def foresee(
     read: scenario.Scenario, seed: int | None, set: scenario.Changes | None, transport: str | None
 ) -> tuple[dict[str, Any], list[str]]:
-    """Give what ``duetime bound --json`` prints, and notes, of a scenario that was read."""
+    """Return the object that ``duetime bound --json`` prints, and notes, of a scenario that was read."""
     _check_seed(seed)
     foresight, notes = _core.bound(
         read.text, read.name, read.folder, set=scenario.changes(set), seed=seed, transport=transport

@@ -150,7 +150,7 @@ def toml(sections: Mapping[str, Any], what: str = "scenario") -> str:
 
 
 def plain(value: Any, key: str) -> Any:
-    """Give a value as a file can hold it: numbers of numpy, times of datetime and paths are taken too."""
+    """Return a value as a file can hold it: numbers of numpy, times of datetime and paths are taken too."""
     if isinstance(value, Mapping):
         found = {}
         for name, each in value.items():

@@ -253,7 +253,7 @@ def degrees_of_rare(n: int, mean: float, error: float) -> float:
 
 
 def jackknife(whole: float, without: Sequence[float]) -> list[float] | None:
-    """Give the 95 % interval of a figure of all seeds, from what it is without each of them in turn.
+    """Return the 95 % interval of a figure of all seeds, from its values without each of them in turn.
 
     It serves any smooth function of means over seeds, as a ratio of two, and includes the correlation within
     seeds. (Efron and Tibshirani, "An Introduction to the Bootstrap", 1993, chapter 11.) None where no seed

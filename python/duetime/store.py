@@ -47,7 +47,7 @@ class Store:
         return kept if isinstance(kept, dict) and "result" in kept else None
 
     def table(self, key: str, name: str) -> pl.DataFrame:
-        """Give a table; `FileNotFoundError` if the run was kept without it."""
+        """Return a table; `FileNotFoundError` if the run was kept without it."""
         from duetime.frames import pl
 
         path = self._path(key, f".{name}.parquet")

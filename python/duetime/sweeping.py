@@ -305,7 +305,7 @@ PARTS = {
 
 
 def _figures(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Give every figure of the run as a whole, each under the name of its column; none after a failure."""
+    """Return every figure of the run as a whole, each under the name of its column; none after a failure."""
     if not result:
         return {}
     # What a run does not have (requests for rates, say) has columns of its own where another run has it.
@@ -318,7 +318,7 @@ def _of_classes(result: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _bound(result: Mapping[str, Any], of_class: str | None = None) -> dict[str, Any]:
-    """Give the deadlines that no schedule could meet, in the run or in one of its classes."""
+    """Return the deadlines that no schedule could meet, in the run or in one of its classes."""
     bound = result.get("bound") or {}
     if of_class is not None:
         bound = bound.get("classes", {}).get(of_class) or {}
@@ -326,7 +326,7 @@ def _bound(result: Mapping[str, Any], of_class: str | None = None) -> dict[str, 
 
 
 def _plain(value: Any) -> Any:
-    """Give a value for a column: tables and lists as they are written."""
+    """Return a value for a column: tables and lists as they are written."""
     return value if isinstance(value, bool | int | float | str) else json.dumps(value, ensure_ascii=False)
 
 

@@ -49,10 +49,10 @@ MODULES = {
 
 
 class Commands(Mapping[str, click.Command]):
-    """Loads the module of a command when that is asked for: no command waits for the others' imports."""
+    """Loads the module of a command when it is used: no command waits for the others' imports."""
 
     def __getitem__(self, name: str) -> click.Command:
-        """Give the command of a name."""
+        """Return the command of a name."""
         command: click.Command = getattr(import_module(f"duetime.cli.{MODULES[name]}"), name)
         return command
 

@@ -120,7 +120,7 @@ def with_threads(changes: tuple[str, ...], threads: str | None) -> tuple[str, ..
 
 
 def simulation(command: F) -> F:
-    """Give a command everything that one run takes."""
+    """Add the options of one run to a command."""
     for option in (JSON, OUT, SET, SEED, FILE):
         command = option(command)
     return command

@@ -177,7 +177,7 @@ class _Least:
         return self.bound is not None
 
     def parts(self) -> list[tuple[str, dict[str, Any] | None]]:
-        """Give every class, and all of them where they are several."""
+        """Return every class, and all together where more than one has a bound."""
         if self.bound is None:
             return []
         classes = list(self.bound["classes"].items())
@@ -185,7 +185,7 @@ class _Least:
         return classes if len(bounded) == 1 else [*classes, (ALL, self.bound)]
 
     def at(self, place: Place) -> str:
-        """Give the share of one of `_parts`; sets have none."""
+        """Return the share of one of `_parts`; sets have none."""
         kind, name = place
         if self.bound is None or kind == "sets":
             return "-"
@@ -648,7 +648,7 @@ def _of_seeds(compared: Comparison[Any]) -> list[str]:
 
 
 def _left_open(runs: list[dict[str, Any]]) -> list[str]:
-    """Say what the end of the run has left open."""
+    """Say which messages the end of the run left undecided."""
 
     def many(name: str) -> int:
         found = (run["summary"][name] for run in runs)
@@ -668,7 +668,7 @@ def _left_open(runs: list[dict[str, Any]]) -> list[str]:
 
 
 def _nothing_missed(summary: dict[str, Any]) -> list[str]:
-    """Say what none of so many missed deadlines shows."""
+    """Bound the share of missed deadlines where none was missed."""
     decided = summary["with_deadline"] - summary["undecided"]
     if summary["missed"] or not decided:
         return []

@@ -120,7 +120,7 @@ def show(shown: Console, grid: Grid) -> bool:
 
 
 def html(grid: Grid, lines: Sequence[str]) -> str:
-    """Give a table and the sentences below it for a notebook: high rather than wide, and scrolled at need."""
+    """Return a table and the sentences below it as HTML for a notebook: high rather than wide."""
     if grid.turns and len(grid.columns) > NOTEBOOK > len(grid.filled):
         grid = grid.turned()
     head = [_cell("th", key, words=True) for key in grid.keys]
@@ -199,7 +199,7 @@ def _parts(grid: Grid, width: int) -> Iterator[Grid]:
 
 
 def _widths(grid: Grid, width: int, wrapped: bool) -> list[int] | None:
-    """Give each column's width; none where the table does not fit.
+    """Return each column's width; none where the table does not fit.
 
     Without wrapping, every cell has one line, except in columns of words, which share the remaining width.
     """

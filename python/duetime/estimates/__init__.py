@@ -44,7 +44,7 @@ class Estimate:
     data: dict[str, Any]
 
     def __repr__(self) -> str:
-        """Say what it is of."""
+        """Name the scenario, the transport and the seed."""
         return f"<Estimate of {self.data['title']!r}: {self.data['transport']}, seed {self.data['seed']}>"
 
     def _repr_html_(self) -> str:

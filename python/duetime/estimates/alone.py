@@ -14,7 +14,7 @@ from duetime.points import Kept, Point
 
 @dataclass
 class Unhurried:
-    """Each class on each path that was asked for, simulated with a message at a time."""
+    """Each class on each requested path, simulated with one message at a time."""
 
     traffic: Traffic
     _wanted: dict[tuple[int, Shape], tuple[Point, Column]] = field(default_factory=dict)

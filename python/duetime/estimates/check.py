@@ -1,4 +1,4 @@
-"""An estimate held against a full run of the same network, in the largest size that a budget allows."""
+"""An estimate compared with a full run of the same network, in the largest size that a budget allows."""
 
 from __future__ import annotations
 

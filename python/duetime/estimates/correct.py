@@ -1,4 +1,4 @@
-"""An estimate corrected by the full run that it was held against.
+"""An estimate corrected by the full run that it was compared with.
 
 In the smaller network each message has an estimated and a true completion time. The excess over the ideal
 time is mapped from the distribution of the first to that of the second, by class and size. This is quantile

@@ -1,4 +1,4 @@
-"""Of what an estimate can speak, and where only its accuracy suffers."""
+"""The limits of an estimate: cases that it cannot represent, and cases that only lower its accuracy."""
 
 from __future__ import annotations
 

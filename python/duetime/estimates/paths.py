@@ -96,7 +96,7 @@ def _overlapping(sender: Column, start: Column, took: Column) -> Column:
 
 
 def _draw(traffic: Traffic, chosen: list[Cluster], waited: Column, generator: np.random.Generator) -> None:
-    """Give each crossing of the other links a delay."""
+    """Draw a delay for each crossing of the links that were not simulated."""
     cluster, kind = (np.zeros(len(traffic.rate), dtype=np.int64) for _ in range(2))
     for number, each in enumerate(chosen):
         cluster[each.links], kind[each.links] = number, each.kind

@@ -108,12 +108,12 @@ class Traffic:
 
     @cached_property
     def row(self) -> Column:
-        """Of each crossing of a link, the message."""
+        """The message of each crossing of a link."""
         return np.repeat(np.arange(len(self.start)), np.diff(self.first))
 
     @cached_property
     def place(self) -> Column:
-        """Of each crossing, the number of links before it."""
+        """The number of links before each crossing."""
         return np.arange(len(self.hops)) - self.first[self.row]
 
     @cached_property
@@ -129,7 +129,7 @@ class Traffic:
 
     @cached_property
     def long(self) -> Column:
-        """Of each message, whether it is long."""
+        """The mask of the long messages."""
         frames, acks = self.of_class("frame")[self.row], self.of_class("overhead")[self.row]
         trip = 2 * self.delay[self.hops] + (frames + acks) * 8e12 / self.rate[self.hops]
         return self.ideal >= LONG * np.bincount(self.row, weights=trip, minlength=len(self.start))
@@ -252,13 +252,13 @@ class Traffic:
 
     @cached_property
     def opposite(self) -> Column:
-        """For each link that in the other direction."""
+        """The link in the opposite direction of each link."""
         number = {ends: place for place, ends in enumerate(self.names)}
         return np.array([number[to, source] for source, to in self.names])
 
     @cached_property
     def own_link(self) -> Column:
-        """Of each host that sends, the link by which it does."""
+        """The link by which each host sends."""
         found = np.zeros(int(self.sender.max()) + 1, dtype=np.int64)
         found[self.sender] = self.hops[self.first[:-1]]
         return found

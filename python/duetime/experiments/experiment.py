@@ -130,7 +130,7 @@ class Options(dict[str, Any]):
         self._where = where
 
     def __getitem__(self, key: str) -> Any:
-        """Give a value; tables in it are asked in the same way."""
+        """Return a value; a table in it raises the same error for a missing key."""
         if key not in self:
             raise Mistaken(f"{self._where}.{key}] is missing")
         value = super().__getitem__(key)

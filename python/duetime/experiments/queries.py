@@ -112,7 +112,7 @@ class Tables:
     def ask(
         self, query: str, where: str, values: Mapping[str, Any] | None = None, *, most: int = MAX_ROWS
     ) -> tuple[list[str], list[tuple[Any, ...]]]:
-        """Give the names and the rows of an answer, at most `most` of them; `where` names claim or table."""
+        """Return the names and the rows of an answer, at most `most` rows; `where` names claim or table."""
         self._refused = ""
         self._steps, self._until = 0, time.thread_time() + MAX_SECONDS
         try:
@@ -207,7 +207,7 @@ class Tables:
 
 
 def flat(value: Any, path: str = "") -> Iterable[tuple[str, Any]]:
-    """Give the values of nested tables with the dotted path of each; named ones by their name."""
+    """Yield the values of nested tables with the dotted path of each; named ones by their name."""
     parts: Iterable[tuple[Any, Any]]
     if isinstance(value, Mapping):
         parts = value.items()
@@ -223,11 +223,11 @@ def flat(value: Any, path: str = "") -> Iterable[tuple[str, Any]]:
 
 
 def sql(value: Any) -> Any:
-    """Give a value as SQLite holds it: lists and tables as JSON."""
+    """Return a value as SQLite holds it: lists and tables as JSON."""
     return json.dumps(value) if isinstance(value, list | dict) else value
 
 
 def _short(query: str) -> str:
-    """Give a query as messages show it."""
+    """Return a query as messages show it."""
     text = " ".join(query.split())
     return text if len(text) <= 200 else f"{text[:200]} ..."

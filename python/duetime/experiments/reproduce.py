@@ -305,7 +305,7 @@ def _parameters(study: Study, resolved: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _without_seeds(experiment: Experiment, studies: Sequence[Study]) -> list[list[Row]]:
-    """Give the rows without each of the seeds in turn, where that takes no further runs."""
+    """Return the rows without each of the seeds in turn, where that takes no further runs."""
     seeds = studies[0].seeds
     if len(seeds) < 2 or experiment.real or not set(experiment.measures) <= WITHOUT_SEEDS:
         return []

@@ -122,7 +122,7 @@ class Study:
         return self.experiment.variants.get(transport, Variant(transport))
 
     def runs(self, tables: tuple[str, ...] = ()) -> list[Run]:
-        """Every cell under every transport with every seed."""
+        """Return every cell under every transport with every seed."""
         if tables not in self.known:
             self.known[tables] = self._runs(tables)
         return [run for run in self.known[tables] if run.seed in self.seeds]
@@ -142,7 +142,7 @@ class Study:
         ]
 
     def make(self, points: Sequence[Point], tables: tuple[str, ...] = ()) -> list[Kept]:
-        """Make runs; one that failed is told of and does not stop the others."""
+        """Make runs; one that failed is reported and does not stop the others."""
         kept = run_points(points, store=self.store, jobs=self.jobs, tables=tables)
         self.made.update(points)
         for point, one in zip(points, kept, strict=True):

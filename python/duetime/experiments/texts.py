@@ -18,7 +18,7 @@ _SPEC = re.compile(r"(?:.?[<>=^])?[-+ ]?z?#?0?(?P<width>\d*)[_,]?(?:\.(?P<precis
 
 
 def places(text: str, where: str) -> list[str]:
-    """Give the names that a text has places for; `Mistaken` for a text that cannot be filled."""
+    """Return the names that a text has places for; `Mistaken` for a text that cannot be filled."""
     return [name for _, name, _ in _parts(text, where) if name is not None]
 
 

@@ -57,7 +57,7 @@ class Law:
     paced = False
 
     def __init__(self, xp: Any, mss: float, values: Mapping[str, Any] | None = None) -> None:
-        """With these parameters instead of the defaults."""
+        """Set these parameters, and all others to their defaults."""
         self.xp = xp
         self.mss = mss
         self.values = {**self.keys, **(values or {})}
@@ -127,7 +127,7 @@ class Tcp(Law):
         }
 
     def marks(self, rows: Rows, seen: Seen, part: Array) -> tuple[Rows, Array]:  # noqa: ARG002
-        """By what share marks cut the window: none here, as it does not listen to them."""
+        """Return the share by which marks cut the window: none here, as it ignores them."""
         return rows, 0.0 * seen.marked
 
 
@@ -137,7 +137,7 @@ class Dctcp(Tcp):
     keys: ClassVar[Mapping[str, float | str]] = {**Tcp.keys, "g": 0.0625, "initial_alpha": 1.0}
 
     def start(self, flows: Flows) -> Rows:
-        """As TCP, with alpha."""
+        """Return the state of TCP, with alpha."""
         return {**super().start(flows), "alpha": 0.0 * flows.bytes + self.values["initial_alpha"]}
 
     def marks(self, rows: Rows, seen: Seen, part: Array) -> tuple[Rows, Array]:

@@ -204,7 +204,7 @@ def _measured(
     outcome: engine.Outcome,
     duration: float,
 ) -> dict[str, Any]:
-    """In the form of measurements from elsewhere."""
+    """Return the result in the form of measurements from a real network."""
     begin = time_ps(resolved["run"]["warm_up"]) * 1e-12
     classes = columns["class"]
     frame = float(columns["frame"].max(initial=1.0))

@@ -52,7 +52,7 @@ class Run:
 
     @cached_property
     def trace(self) -> pl.DataFrame | None:
-        """Samples over time, when the run was asked for them."""
+        """Samples over time, if the run recorded them."""
         path = self.directory / "trace.parquet"
         return read(path) if path.exists() else None
 
@@ -92,7 +92,7 @@ class Results:
 
     @property
     def names(self) -> list[str]:
-        """The transports, in the order in which they were asked for."""
+        """The transports, in the order in which they were named."""
         return [arm.name for arm in self.arms]
 
     @property

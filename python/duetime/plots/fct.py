@@ -48,7 +48,7 @@ def curves(axes: Axes, results: Results, name: str | None) -> None:
 
 
 def thresholds(axes: Axes, results: Results, name: str | None) -> None:
-    """Mark the percentiles that ``--fail-if`` asked for, where they belong."""
+    """Mark the percentiles of ``--fail-if`` in their panels."""
     for percentile in (50, 90, 99):
         for text, (of_class, at) in results.thresholds(f"fct_us.p{percentile}").items():
             if of_class == name or results.classes == [name]:

@@ -25,7 +25,7 @@ class Recorded(Run):
 
     @cached_property
     def messages(self) -> pl.DataFrame:
-        """None: a trace tells of windows, not of messages."""
+        """No rows: a trace has windows, not messages."""
         kinds = {"class": pl.String}
         return pl.DataFrame(schema={name: kinds.get(name, pl.Int64) for name in MESSAGES})
 

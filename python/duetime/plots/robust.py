@@ -72,5 +72,5 @@ def reversed_(
 
 
 def words(choices: Mapping[str, str]) -> str:
-    """A variant for people."""
+    """Format a variant for people."""
     return ", ".join(f"{name} {value}" for name, value in choices.items()) or "as written"

@@ -167,7 +167,7 @@ def settle(figure: Figure) -> None:
 
 
 def threshold(axes: Axes, at: float, text: str, across: tuple[float, float] | None = None) -> None:
-    """Draw a line at a value that was asked for, from edge to edge unless it is to reach `across`."""
+    """Draw a line at a threshold, from edge to edge unless it is to reach `across`."""
     low, high = axes.get_xlim() if across is None else across
     axes.plot([low, high], [at, at], **THRESHOLD)
     label(axes, text, (low, at), (3, 3), ha="left", va="bottom")

@@ -131,7 +131,7 @@ def top(axes: Axes, frame: pl.DataFrame, signal: str, *, crowded: bool) -> float
 
 
 def busy(frames: Sequence[pl.DataFrame], deadlines: Sequence[float]) -> tuple[float, float]:
-    """From the first sample to the last that is not zero, or the last deadline, with a little room."""
+    """Return the span from the first sample to the last non-zero one, or the last deadline, with a margin."""
     times = pl.concat([frame.filter(pl.col("value") != 0)["time_s"] for frame in frames])
     start = min(float(frame["time_s"].to_numpy().min()) for frame in frames if len(frame))
     end = max([start, *deadlines, *times.sort().tail(1)])

@@ -17,7 +17,7 @@ __all__ = ["NoReport", "report"]
 
 
 def _reader(name: str) -> Callable[[Path], list[Experiment]]:
-    """Give a module's `read`, which is loaded when it is first asked."""
+    """Return a function that calls a module's `read`; the module is loaded at the first call."""
 
     def read(folder: Path) -> list[Experiment]:
         found: list[Experiment] = import_module(f"{__name__}.{name}").read(folder)

@@ -18,7 +18,7 @@ FIGURES: tuple[tuple[str, str, Callable[[Mapping[str, Any]], float | None]], ...
 
 
 def read(folder: Path) -> list[Experiment]:
-    """The estimate in `folder`, and what it was held against; nothing where there is none."""
+    """Return the estimate in `folder`, and the run it was compared with; nothing where there is none."""
     path = folder / "estimate.json"
     if not path.exists():
         return []

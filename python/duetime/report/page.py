@@ -50,7 +50,7 @@ SYMBOLS = ("circle", "square", "triangle", "diamond", "star", "cross", "wye")
 
 
 def render(experiments: Sequence[Experiment]) -> str:
-    """Give the whole page as text."""
+    """Return the whole page as text."""
     environment = Environment(
         loader=FileSystemLoader(ASSETS),
         autoescape=True,

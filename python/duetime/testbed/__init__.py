@@ -43,7 +43,7 @@ def beside(
     transport: str | None = None,
     options: Options = plan.Options(),  # noqa: B008 (frozen)
 ) -> tuple[Result, Result]:
-    """Give (simulated, real) of the same messages."""
+    """Return (simulated, real) of the same messages."""
     origin = measured.Origin(scenario.read(source), seed, set, transport)
     simulated = simulate(origin.read, seed, set, transport, None)
     planned = plan.make(simulated, options)

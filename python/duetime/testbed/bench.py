@@ -1,4 +1,4 @@
-"""One run on the testbed, from nothing and back to nothing."""
+"""One run on the testbed, from its set-up to its removal."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def carry_out(plan: Plan) -> Reports:
 
 @contextmanager
 def ready(plan: Plan, *, opt_in: bool = True, options: Sequence[str] = ()) -> Iterator[Bed]:
-    """Give the plan's bed, and take it away again whatever happens.
+    """Yield the testbed of the plan, and remove it again whatever happens.
 
     D2TCP is attached with more `options`; without `opt_in` it also gets connections that do not ask for it.
     """
@@ -161,7 +161,7 @@ def _host_setup(plan: Plan, number: int, group: Path | None) -> dict[str, Any]:
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """Have SIGTERM and SIGHUP end a run as Ctrl-C does, with everything taken away."""
+    """Let SIGTERM and SIGHUP end a run as Ctrl-C does, with everything removed."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -70,7 +70,7 @@ def control_group() -> Iterator[Path]:
 def attached(
     group: Path, parameters: dict[str, Any], *, opt_in: bool = True, options: Sequence[str] = ()
 ) -> Iterator[None]:
-    """Have D2TCP attached to `group`, with more `options`.
+    """Keep D2TCP attached to `group`, with more `options`.
 
     Connections ask for it by name, or, without `opt_in`, all of the group's get it.
     """

@@ -18,7 +18,7 @@ AS_IT_IS = Options()
 
 @dataclass(frozen=True)
 class Arm:
-    """One of the things that are laid side by side."""
+    """One of the configurations that are compared."""
 
     transport: str
     options: Options = AS_IT_IS
@@ -144,7 +144,7 @@ def carry_out(
     set: scenario.Changes | None = None,
     advanced: Callable[[str], None] | None = None,
 ) -> Comparison[Result]:
-    """Run a scenario under each arm, real and simulated, and lay all of them side by side.
+    """Run a scenario under each arm, real and simulated, and compare all of them.
 
     `seeds` runs each so many times, seeds counted up; `advanced` is told of each run that begins. The arms
     take turns, so that a machine that grows slower is so for all of them.

@@ -1,4 +1,4 @@
-"""From a scenario to what the testbed's hosts and switch are to do."""
+"""From a scenario to the plan of the testbed's hosts and switch."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Flow:
 
 @dataclass(frozen=True)
 class Message:
-    """A message that is to be sent: its row in the schedule, and what it is."""
+    """A message to send: its row in the schedule, and its properties."""
 
     row: int
     flow: Flow

@@ -17,7 +17,7 @@ from duetime.trouble import Failed
 
 
 def die_with_parent() -> None:
-    """Have the kernel kill this process when its parent ends; for ``preexec_fn``."""
+    """Let the kernel kill this process when its parent ends; for ``preexec_fn``."""
     ctypes.CDLL(None, use_errno=True).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 

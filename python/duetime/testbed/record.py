@@ -80,7 +80,7 @@ def carry_out(name: str, repeats: int, changes: Sequence[str] = ()) -> dict[str,
 
 
 def _steadily(source: Path, arm: Arm, seed: int, changes: Sequence[str]) -> tuple[Result, Result, int]:
-    """Give (simulated, real, runs that it took)."""
+    """Return (simulated, real, runs that it took)."""
     for tries in range(1, TRIES + 1):
         simulated, real = beside(
             source, seed=seed, set=[*changes, *arm.set], transport=arm.transport, options=arm.options
@@ -165,7 +165,7 @@ def _values(rows: Sequence[Mapping[str, Any]], name: str) -> list[float | None]:
 
 
 def _cell(name: str, values: Sequence[float | None]) -> str:
-    """Give mean, half of the interval, and range; of counts the range alone."""
+    """Return mean, half of the interval, and range; of counts the range alone."""
     there = [value for value in values if value is not None]
     if not there:
         return "-"

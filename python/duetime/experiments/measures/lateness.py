@@ -1,4 +1,4 @@
-"""By how much late messages exceed their deadlines, and single messages for a scatter plot.
+"""The excess of late messages over their deadlines, and single messages for a scatter plot.
 
 ``[options.lateness]``: ``dots``, how many messages of the first seeds are shown for each transport, ``only``
 where the labels are these.
