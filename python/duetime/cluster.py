@@ -106,7 +106,7 @@ def _check_workers(client: Client) -> None:
 
 
 def _submit(client: Client, work: Sequence[tuple[Task, str, Bundle]]) -> dict[Future[Any], int]:
-    # A bundle is a result of its own: sent to the scheduler once, and there for any worker at any time.
+    # A bundle is a separate result: sent to the scheduler once, and available to any worker at any time.
     bundles: dict[int, Future[Any]] = {}
     waiting = {}
     for number, (task, key, bundle) in enumerate(work):

@@ -464,7 +464,7 @@ def flat(part: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     for key, value in part.items():
         name = _joined(prefix, key)
         if key == BOUNDS:
-            # Beside the figures that they bound; left out where all are known.
+            # Next to the figures that they bound; left out where all are known.
             bounds = {f"{each}_{BOUNDS}": bound for each, bound in (value or {}).items()}
             found.update(flat(bounds, prefix))
         elif isinstance(value, dict) and "ci95" in value:

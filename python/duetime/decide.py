@@ -415,7 +415,7 @@ def _measured(group: list[Kept], allowed: float | list[float]) -> Measured | Non
         values = [value - allowed for value in missed]
         excess, seeds = {"mean": found["mean"] - allowed, "ci95": ends, "values": values}, found.get("seeds")
         if found["mean"] in (0, 100) and ends == [None, None] and seeds_differ(summaries):
-            # Without queries to count, that no seed missed anything bounds nothing.
+            # Without queries to count, zero misses in all seeds give no bound.
             seeds = seeds_needed(missed, found["mean"])
     assert excess is not None
     bounds = [(kept.result.get("bound") or {}).get("missed_percent") for kept in group]
@@ -530,7 +530,7 @@ def _values(
     count = int((highest - lowest) / width + 1e-9)
     at = min(count, round((now.number - lowest) / width))
     coarse = _doubling(at, count)
-    # Of a key without a known direction a second value tells which it is.
+    # For a key without a known direction a second value shows which direction is harder.
     scan = {at} if key.split(".")[-1] in MORE_IS_EASIER | LESS_IS_EASIER else {at, min(count, 2 * at + 1)}
     if smallest:
         at, scan = count - at, {count - level for level in scan}

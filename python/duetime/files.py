@@ -22,11 +22,11 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-#: One of these tells a folder of ours.
+#: A folder that holds one of these files is one of ours.
 MARKERS = ("run.json", "compare.json", "result.json", "testbed.json")
 #: What a folder of ours may hold: tables, records, pictures and a report.
 SUFFIXES = {".json", ".parquet", ".png", ".svg", ".pdf", ".html"}
-#: Beside them; other files of this kind are the user's.
+#: Further files of ours; others of this kind are the user's.
 NAMES = {"slowdown.csv"}
 
 

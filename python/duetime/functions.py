@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from duetime.estimates import Estimate
     from duetime.experiments.reproduce import Reproduction
 
-#: Packet-hops of the full run that an estimate is held against, unless one says otherwise: some ten seconds
-#: of one core.
+#: The default limit in packet-hops of the full run that an estimate is compared with: some ten seconds of one
+#: core.
 BUDGET = 20_000_000
 
 

@@ -119,13 +119,13 @@ def _each_of_transport(values: Mapping[str, str]) -> Callable[[Resolved], tuple[
     )
 
 
-#: Ways to find losses, and what they are made of.
+#: Ways to find losses, and the keys that select them.
 RECOVERIES = {
     "newreno": {"recovery": "newreno", "loss_detection": "dupacks", "tlp": "false"},
     "sack": {"recovery": "sack", "loss_detection": "dupacks", "tlp": "false"},
     "rack": {"recovery": "sack", "loss_detection": "rack"},
 }
-#: Ways to acknowledge, and what they are made of.
+#: Ways to acknowledge, and the keys that select them.
 ACKS = {
     "each": {"ack_every": "1"},
     "every 2nd, 1 ms": {"ack_every": "2", "ack_delay": "1 ms"},

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 from duetime import _core, files, fluid, scenario
 from duetime.results import Bound, Result, Saved
 
-#: Told simulated seconds, their end, and delivered packets; what it raises ends the run.
+#: Called with simulated seconds, their end, and delivered packets; an exception in it ends the run.
 Progress: TypeAlias = Callable[[float, float, int], object]
 #: So many rows are written at a time: 10 MB of messages.
 BLOCK = 65_536

@@ -3,8 +3,8 @@
 Seeds are independent runs, messages of one run are not. The independent draw is the seed, so every interval
 rests on one value for each seed (Student's t, with one degree of freedom less than there are seeds).
 
-- A share in percent is bounded. Its interval is made on the scale of log(p / (1 - p)) and turned back, so
-  that it stays within 0 and 100 and leans to the side where there is room. (Dean and Pagano, "Evaluating
+- A share in percent is bounded. Its interval is made on the scale of log(p / (1 - p)) and turned back. So
+  it stays within 0 and 100 and leans to the side where there is room. (Dean and Pagano, "Evaluating
   confidence interval methods for binomial proportions in clustered surveys", J. Survey Statistics and
   Methodology 3, 2015.)
 - Where a share is small and misses occur in bursts, the spread between few seeds is itself uncertain, and
@@ -232,7 +232,7 @@ def share(
         below, above = (near, far) if mean < 0.5 else (far, near)
         low, high = _logistic(middle - below), _logistic(middle + above)
         if not always:
-            # Of the seeds that saw a rare event, only the seeds that saw many of them get an interval at all.
+            # Of all samples of seeds, only the ones that saw a rare event often get an interval at all.
             straight = t_quantile(len(present) - 1) * error
             low, high = max(0.0, min(low, mean - straight)), min(1.0, max(high, mean + straight))
         found["ci95"] = [100 * low, 100 * high]
@@ -255,9 +255,9 @@ def degrees_of_rare(n: int, mean: float, error: float) -> float:
 def jackknife(whole: float, without: Sequence[float]) -> list[float] | None:
     """Return the 95 % interval of a figure of all seeds, from its values without each of them in turn.
 
-    It serves any smooth function of means over seeds, as a ratio of two, and includes the correlation within
-    seeds. (Efron and Tibshirani, "An Introduction to the Bootstrap", 1993, chapter 11.) None where no seed
-    matters.
+    It serves any smooth function of means over seeds, as a ratio of two, and accounts for correlations
+    within a seed. (Efron and Tibshirani, "An Introduction to the Bootstrap", 1993, chapter 11.) None where no
+    seed matters.
     """
     half = half_width(_pseudo_values(whole, without))
     return None if half is None else [whole - half, whole + half]

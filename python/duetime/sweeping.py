@@ -193,7 +193,7 @@ class Swept:
 
 #: Parts of a run's JSON that are no figures of the run as a whole, or that each row has anyway.
 APART = {"title", "transport", "seed", "summary", "classes", "bound"}
-#: Columns that tell a row from the others, beside the axes.
+#: Columns, besides the axes, that identify a row.
 TELLING = {"point", "transport", "seed", "class", "error"}
 
 
@@ -308,7 +308,7 @@ def _figures(result: Mapping[str, Any]) -> dict[str, Any]:
     """Return every figure of the run as a whole, each under the name of its column; none after a failure."""
     if not result:
         return {}
-    # What a run does not have (requests for rates, say) has columns of its own where another run has it.
+    # A figure that a run lacks (requests for rates, say) has columns of its own where another run has it.
     apart = {name: value for name, value in result.items() if name not in APART and value is not None}
     return {**flat(apart), **flat(result["summary"]), **_bound(result)}
 

@@ -510,9 +510,9 @@ def _timers(data: dict[str, Any], of: str = "") -> list[str]:
 def _parts(
     data: dict[str, Any], figures: Sequence[Figure], runs: Sequence[dict[str, Any]] = ()
 ) -> list[tuple[str, Place, dict[str, Any]]]:
-    """Every class, every set of classes and all together: what it is called, where it is, its figures.
+    """Return every class, every set of classes and all together: its name, its place, its figures.
 
-    All together are left out where they say no more than one of the others, in none of `runs`.
+    All together are left out if they repeat one of the others in all `runs`.
     """
     parts: list[tuple[str, Place, dict[str, Any]]] = [
         (f"class {name}" if name == ALL else name, ("classes", name), part)
@@ -525,7 +525,7 @@ def _parts(
 
 
 def _says_more(run: dict[str, Any], figures: Sequence[Figure]) -> bool:
-    """Return whether the whole run has a figure that some part of it lacks."""
+    """Return whether no single part of a run has the same figures as the whole run."""
     together = [find(run["summary"]) for _, find, _ in figures]
 
     def says_it(part: dict[str, Any]) -> bool:

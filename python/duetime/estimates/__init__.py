@@ -88,8 +88,8 @@ def estimated(
     return Estimate({**found, "cpu_s": time.process_time() - begun})
 
 
-#: What a simulation costs beside its packet-hops, as so many of them: 30 ms to write, read and start it, at
-#: ten million packet-hops a second. Measured at the networks of `bench/networks.py`.
+#: The cost of a simulation in addition to its packet-hops, in packet-hops. It is 30 ms to write, read and
+#: start it, at ten million packet-hops a second. Measured at the networks of `bench/networks.py`.
 PER_SIMULATION = 300_000
 #: Messages that are sent alone and second simulations of links between switches take so much more: 1.2 to 1.8
 #: times the rest at the same networks.

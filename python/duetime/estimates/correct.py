@@ -14,12 +14,12 @@ import numpy as np
 from duetime.estimates.traffic import Column
 from duetime.frames import pl
 
-#: A map is made of at least so many messages: below it a percentile of 99 says nothing of its class, and
+#: A map is made of at least so many messages. With fewer the 99th percentile is meaningless for a class, and
 #: classes or sizes share one.
 LEAST = 100
-#: Groups of size of a class at most, of equally many messages: delays per byte differ by size.
+#: The most groups of size in a class, of equally many messages: delays per byte differ by size.
 MOST_GROUPS = 2
-#: Stands for a message that did not arrive: beyond all others.
+#: The value of a message that did not arrive: beyond all others.
 NEVER = 1e12
 #: Of so many of the largest the ratio is chance: they have that of the quantile below them.
 TAIL = 20

@@ -302,7 +302,7 @@ def _scenario(
     return scenario.Scenario(text, title, None)
 
 
-#: Stands for them until all else is written.
+#: A placeholder for the links until all else is written.
 LINKS = "the links"
 
 

@@ -92,7 +92,7 @@ class Tables:
             (sqlite3.SQLITE_LIMIT_ATTACHED, 0),
         ):
             self._open.setlimit(limit, value)
-        # SQLite's own writes as wide as it is asked to, in one step that nothing interrupts.
+        # SQLite's own `printf` fills any width asked for, in one step that cannot be interrupted.
         self._open.create_function("printf", -1, self._printf, deterministic=True)
         self._open.set_authorizer(self._allow)
         self._open.set_progress_handler(self._go_on, STEPS)
@@ -120,7 +120,7 @@ class Tables:
             rows = answer.fetchmany(most + 1)
         except sqlite3.Error as error:
             if not self._refused and getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_INTERRUPT:
-                # What the callback raised: Python tells of it in this way alone.
+                # The callback raised this; Python reports it only in this way.
                 raise KeyboardInterrupt from None
             raise Mistaken(f"{where}: {self._refused or error} in {_short(query)!r}") from None
         except MemoryError:

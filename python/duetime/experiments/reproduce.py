@@ -27,7 +27,7 @@ from duetime.quantities import counted
 from duetime.robustness import variants as variants_of
 from duetime.trouble import Missing
 
-#: What a result of a given library depends on beside our own version.
+#: The libraries, besides our own version, that a result depends on.
 LIBRARIES = ("numpy", "polars", "matplotlib")
 
 
@@ -196,7 +196,7 @@ def _robust(
             return False
         return found != resolved
 
-    # A regime beside the experiment's own would be a variant of variants.
+    # A second regime would make variants of variants.
     alone = replace(experiment, beside="")
     numbers = reading.published(experiment.root)
     chosen = variants_of(resolved, accepted, many + 1)[1:]

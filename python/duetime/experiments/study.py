@@ -241,7 +241,7 @@ def _check_bound(point: Point, result: Mapping[str, Any]) -> None:
 
 def _row(labels: Labels, samples: Sequence[Metrics], differences: Collection[str]) -> Row:
     row: Row = {**labels, "runs": len(samples)}
-    # Where seeds change nothing there is nothing that more of them could show.
+    # Where seeds change nothing, more seeds would not either.
     differ = any(sample != samples[0] for sample in samples)
     for name in dict.fromkeys(name for sample in samples for name in sample):
         values = [sample.get(name) for sample in samples]
@@ -249,7 +249,7 @@ def _row(labels: Labels, samples: Sequence[Metrics], differences: Collection[str
         row[name] = None if found is None else found["mean"]
         low, high = (None, None) if found is None else found["ci95"]
         if found is not None and len(values) > 1 and len(set(values)) == 1:
-            # Claims are judged by these: where all seeds agree there is nothing between them.
+            # Claims are judged by these: where all seeds agree the interval has no width.
             low, high = found["mean"], found["mean"]
         present = [value for value in values if value is not None]
         seeds = seeds_needed(present) if name in differences else seeds_of_share(name, values)

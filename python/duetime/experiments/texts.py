@@ -12,7 +12,7 @@ from typing import Any
 
 from duetime.experiments.places import Mistaken
 
-#: Of a formatted value: its width and its digits. And of all that is made of a text: its length.
+#: The limits of a formatted value's width and digits, and of a whole text's length.
 MAX_WIDTH, MAX_PRECISION, MAX_LENGTH = 100, 20, 100_000
 _SPEC = re.compile(r"(?:.?[<>=^])?[-+ ]?z?#?0?(?P<width>\d*)[_,]?(?:\.(?P<precision>\d+))?[a-zA-Z%]?")
 

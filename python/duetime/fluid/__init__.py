@@ -1,8 +1,8 @@
 """A fluid model: rates and queues instead of packets, a round trip at a time.
 
-What a step of `engine` does is said there; `laws` are the transports; `scenario` runs scenario files
-(``[run] engine = "fluid"``), `sessions` makes the traffic of MCP's evaluation. All of it is written against
-the Python array API standard: numpy by default, CuPy or JAX where they are installed.
+`engine` defines a step, `laws` are the transports, `scenario` runs scenario files (``[run] engine =
+"fluid"``), `sessions` makes the traffic of MCP's evaluation. All of it uses only the Python array API
+standard: numpy by default, CuPy or JAX where they are installed.
 
 Nothing here is imported before a scenario asks for it.
 """

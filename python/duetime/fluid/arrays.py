@@ -1,6 +1,6 @@
 """Arrays of whichever library, and sums over the links that flows cross.
 
-Only what the Python array API standard has is used, so that a library needs nothing but the standard. It has
+Only functions of the Python array API standard are used, so that any library with the standard works. It has
 no scatter; sums by link are differences of a running sum over the hops in the order of their links.
 """
 

@@ -105,7 +105,8 @@ def simulate(
 ) -> Outcome:
     """Run the messages over the links until `until` (s).
 
-    With `abort_late` a message is given up when its deadline passes. `progress` is told the time at times.
+    With `abort_late` a message is aborted when its deadline passes. `progress` is called with the time at
+    times.
     """
     many = len(messages.start)
     per_link = [np.zeros(len(links.rate)) for _ in range(3)]
@@ -122,7 +123,7 @@ def simulate(
         live = _admitted(xp, links, messages, laws, first, live, np.arange(admitted, new))
         admitted = new
         if live is None:
-            # Nothing until the next message, but queues drain.
+            # No flow is active until the next message, but queues drain.
             ahead = int(first[admitted]) if admitted < many else last
             net.drain((min(ahead, last) - step) * tau)
             step = min(ahead, last)

@@ -40,7 +40,7 @@ class Seen:
     #: Shares of the flow's bytes that were marked and lost.
     marked: Array
     lost: Array
-    #: Sum over the path of queues (in C tau) and of prices of the load, where a header tells them.
+    #: Sum over the path of queues (in C tau) and of prices of the load, where a header carries them.
     queued: Array
     load_price: Callable[[float, float], Array]
     #: Bytes that are not delivered, and the time left.

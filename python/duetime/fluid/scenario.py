@@ -41,8 +41,8 @@ LONGEST_COOL_DOWN = 1.0
 def simulate(task: Task, *, library: str = "numpy", progress: Progress | None = None) -> Result:
     """Run a scenario; its result has the form of a packet run's.
 
-    `progress` is told simulated seconds, their end, and 0. Raises `scenario.Unreadable` for what the model
-    cannot say.
+    `progress` is called with simulated seconds, their end, and 0. Raises `scenario.Unreadable` for settings
+    that the model cannot represent.
     """
     xp = arrays.namespace(library)
     begun = time.perf_counter()

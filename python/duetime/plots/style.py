@@ -48,7 +48,7 @@ RC: Any = {
     "svg.fonttype": "none",
 }
 
-#: A value that was asked for: no transport is drawn so.
+#: The style of a threshold: no transport is drawn so.
 THRESHOLD: Any = {"color": INK, "linewidth": 1.0, "zorder": 3}
 
 Dash = Literal["-"] | tuple[float, tuple[float, ...]]

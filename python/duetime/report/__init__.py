@@ -26,7 +26,7 @@ def _reader(name: str) -> Callable[[Path], list[Experiment]]:
     return read
 
 
-#: Each looks at a folder and gives its experiments, or none where it is of another kind.
+#: Each reads a folder and returns its experiments, or none where it is of another kind.
 READERS = {
     name: _reader(name) for name in ("reproduced", "swept", "decided", "varied", "estimated", "compared")
 }

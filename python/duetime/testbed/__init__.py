@@ -1,6 +1,6 @@
 """The same scenarios on real TCP: hosts and a marking switch in network namespaces of this machine.
 
-Needs root, and the programs of `make linux`. Nothing of it is left behind, whatever ends it.
+Needs root, and the programs of `make linux`. It leaves no residual state, whatever ends it.
 """
 
 from __future__ import annotations

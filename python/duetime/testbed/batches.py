@@ -21,8 +21,8 @@ HYSTERESIS = Path("/sys/module/sch_htb/parameters/htb_hysteresis")
 def in_batches(lock: int) -> Iterator[None]:
     """Have HTB send in batches, and restore the former setting, whatever ends this process.
 
-    That is up to a process of its own, which holds the descriptor `lock` until it is done. Where the setting
-    is not to be had, links send packet by packet.
+    A process of its own does that, which holds the descriptor `lock` until it is done. Where the setting is
+    not available, links send packet by packet.
     """
     try:
         former = HYSTERESIS.read_text(encoding="ascii").strip()

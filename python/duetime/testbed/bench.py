@@ -19,7 +19,7 @@ from duetime.testbed.processes import Process
 
 #: The user that hosts run as: `nobody`, since messages with deadlines need no privilege.
 USER = 65534
-#: Between two looks at a queue.
+#: The time between two samples of a queue.
 _WATCH_NS = 1_000_000
 #: From the last preparation to the first message.
 _LEAD_NS = 200_000_000

@@ -146,8 +146,8 @@ def carry_out(
 ) -> Comparison[Result]:
     """Run a scenario under each arm, real and simulated, and compare all of them.
 
-    `seeds` runs each so many times, seeds counted up; `advanced` is told of each run that begins. The arms
-    take turns, so that a machine that grows slower is so for all of them.
+    `seeds` runs each so many times, seeds counted up; `advanced` is called for each run that begins. The arms
+    take turns, so that a machine that becomes slower affects all of them.
     """
     first = seed if seed is not None else _seed(source, set, arms[0].transport)
     results: dict[str, list[Result]] = {}

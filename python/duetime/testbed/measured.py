@@ -82,7 +82,7 @@ def _about(plan: Plan, reports: Reports) -> dict[str, Any]:
         "min_rtt_us": min(round_trips, default=None),
         "start_late_p99_us": late[int(0.99 * (len(late) - 1))] if late else None,
         "start_late_max_us": late[-1] if late else None,
-        # Between two looks at the queues, which are due every millisecond.
+        # Between two samples of the queues, which are due every millisecond.
         "longest_pause_ms": _pause_ms(reports),
         "ecn_connections": sum(state["ecn"] for state in states),
         "d2tcp_connections": len(states),
@@ -93,7 +93,7 @@ def _about(plan: Plan, reports: Reports) -> dict[str, Any]:
         "cuts": sum(state["cuts"] for state in states),
         "failed_connections": sum(each["error"] is not None for each in sent),
         "non_ect_drops": sum(port["non_ect_drops"] for port in reports.switch["ports"]),
-        # As the control told it to its program, while messages were under way.
+        # As the control reported it to its program, while messages were under way.
         "d_lowest": min(imminence, default=None),
         "d_highest": max(imminence, default=None),
     }

@@ -29,7 +29,7 @@ _ETHERNET = 14
 _FIRST_PORT = 9000
 #: Of the network cards of hosts, in packets: the simulator's are unlimited.
 NIC_QUEUE = 100_000
-#: The congestion control is told these with `d2tcp attach`; they hold for all connections at once.
+#: Parameters of the congestion control, set with `d2tcp attach`; they hold for all connections at once.
 _PARAMETERS = ("g", "d_cap", "t_c", "rtt", "expired", "margin", "initial_alpha")
 
 
@@ -100,7 +100,7 @@ class Plan:
     messages: list[Message]
     sysctl: list[tuple[str, str]]
     route: str
-    #: Parameters of `d2tcp attach`; none where nothing is under D2TCP.
+    #: Parameters of `d2tcp attach`; none where no connection is under D2TCP.
     control: dict[str, Any] | None
     #: The simulator's rows: arrivals, ideal times, links.
     schedule: pl.DataFrame

@@ -26,9 +26,9 @@ from duetime.testbed.experiments import EXPERIMENTS, Arm
 from duetime.testbed.measured import PAUSE_MS
 from duetime.trouble import Failed
 
-#: Of so few messages each has a line of its own.
+#: Up to so many messages are listed one by one.
 FEW = 8
-#: How often a run is begun anew at most.
+#: The most times that a run is repeated.
 TRIES = 10
 
 

@@ -5,7 +5,7 @@ from importlib import import_module
 
 from duetime.experiments.study import Row, Study
 
-#: Measures whose rows can be made anew from kept runs without one of the seeds, at no cost.
+#: Measures whose rows can be computed from kept runs without one of the seeds, at no cost.
 WITHOUT_SEEDS = {"groups", "summary"}
 #: Names in the files of experiments, which are the names of the modules whose `rows` makes the rows.
 MEASURES = (

@@ -13,7 +13,7 @@ from duetime.frames import pl
 
 #: Signals whose columns have another name, for their unit.
 COLUMNS = {"srtt": "srtt_us"}
-#: Stands for a transport where the estimate is compared with the truth.
+#: Replaces the transport's name where the estimate is compared with the truth.
 TRUTH = "what it took"
 
 
