@@ -3,10 +3,10 @@
 Seeds are independent runs, messages of one run are not. The independent draw is the seed, so every interval
 rests on one value for each seed (Student's t, with one degree of freedom less than there are seeds).
 
-- A share in percent is bounded. Its interval is made on the scale of log(p / (1 - p)) and turned back. So
-  it stays within 0 and 100 and leans to the side where there is room. (Dean and Pagano, "Evaluating
-  confidence interval methods for binomial proportions in clustered surveys", J. Survey Statistics and
-  Methodology 3, 2015.)
+- A share in percent is bounded. Its interval is made on the scale of log(p / (1 - p)) and turned back. So it
+  stays within 0 and 100 and leans to the side where there is room. (Dean and Pagano, "Evaluating confidence
+  interval methods for binomial proportions in clustered surveys", J. Survey Statistics and Methodology 3,
+  2015.)
 - Where a share is small and misses occur in bursts, the spread between few seeds is itself uncertain, and
   seeds that saw few bursts show too little of it. The end of the interval with more room then has fewer
   degrees of freedom (Satterthwaite, "An approximate distribution of estimates of variance components",
