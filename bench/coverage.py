@@ -66,7 +66,7 @@ def line(
     full: Any,
     held: check.Held,
 ) -> dict[str, Any]:
-    """What the record has of a network."""
+    """Return the entry of a network in the record."""
     record = held.record()
     return {
         "set": name,
@@ -140,7 +140,7 @@ def _lines(files: list[str]) -> list[dict[str, Any]]:
 
 
 def _rows(kept: list[dict[str, Any]], figure: str) -> list[tuple[float, float, float, float]]:
-    """Of each network and class the error on the figure's scale, and what was known before the full run."""
+    """Return for each network and class the error on the figure's scale, and the facts before a full run."""
     found = []
     for each in kept:
         for path in (["summary"], *(["classes", name] for name in each["full"]["classes"])):
@@ -232,7 +232,7 @@ def fitted(figure: str, groups: list[list[dict[str, Any]]]) -> ranges.Scale:
 
 
 def _high(values: Iterable[float]) -> float:
-    """Return the conformal quantile: of so many values and one more."""
+    """Return the conformal quantile, which counts one value more than there are."""
     ordered = sorted(values)
     return ordered[min(math.ceil((len(ordered) + 1) * LEVEL), len(ordered)) - 1]
 

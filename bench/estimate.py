@@ -35,7 +35,7 @@ class Case:
     changes: tuple[str, ...]
 
 
-#: Half of the scenario's time: the full run is what takes long.
+#: Half of the scenario's time, as the full run takes long.
 SHORTER = ("run.duration=50 ms", "run.warm_up=10 ms")
 HOSTS_PER_LEAF = 32
 

@@ -1,10 +1,9 @@
-"""How often the intervals of missed deadlines hold what is true, over 3 to 50 seeds: ``python
-bench/intervals.py``.
+"""Coverage of the intervals of missed deadlines over 3 to 50 seeds: ``python bench/intervals.py``.
 
-Each scenario in `bench/intervals` was run with many seeds under two transports; what each missed is in the
-table beside it, and the mean over the whole table is the truth. Seeds are drawn from it again and again, as a
-comparison would have them, and the intervals of `duetime.statistics` are held against the truth. ``--run N``
-makes the tables anew, of so many seeds (minutes); without it the trial reads them, and writes
+Each scenario in `bench/intervals` was run with many seeds under two transports. The table beside it has the
+share that each missed, and the mean over the whole table is the truth. Seeds are drawn from it again and
+again, as a comparison would have them, and the intervals of `duetime.statistics` are compared with the truth.
+``--run N`` makes the tables anew, of so many seeds (minutes). Without it the trial reads them, and writes
 `bench/intervals/record.md`.
 """
 
@@ -30,13 +29,13 @@ CHANCE = 30
 
 @dataclass(frozen=True)
 class Held:
-    """What came of the intervals of many draws, in percent."""
+    """The outcome for the intervals of many draws, in percent."""
 
-    #: Of the draws, those that gave an interval.
+    #: The draws that gave an interval.
     printed: float
-    #: Of these, those whose interval has the truth in it; none where there was no interval.
+    #: Of these, the draws whose interval has the truth in it; none where there was no interval.
     covered: float | None
-    #: Of all draws, those whose interval misses the truth.
+    #: Of all draws, the draws whose interval misses the truth.
     wrong: float
 
 
@@ -51,7 +50,7 @@ def tables() -> dict[str, list[list[float]]]:
 
 
 def trial(values: Sequence[float], seeds: int, draws: int, *, shares: bool = False) -> Held:
-    """Draw so many seeds so often: of differences, or of shares, how often the interval holds their mean."""
+    """Draw `draws` samples of so many seeds; count how often the interval holds the mean of `values`."""
     dice = random.Random(f"{CHANCE} {seeds} {shares}")
     truth = sum(values) / len(values)
     printed = covered = 0
@@ -105,7 +104,7 @@ def record(draws: int = DRAWS) -> str:
 
 
 def main() -> None:
-    """Run the scenarios if asked to; try the intervals, and write down what came of them."""
+    """Run the scenarios if asked to; try the intervals, and write the outcome into the record."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     arguments.add_argument("--run", type=int, metavar="N", help="make the tables anew, of so many seeds")
     given = arguments.parse_args()

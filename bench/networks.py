@@ -2,10 +2,10 @@
 
     python bench/networks.py SET NUMBER     print one as a scenario
 
-A network is decided by the name of its set and its number. Topologies, transports, buffers, thresholds,
-loads, sizes and fan-in are drawn independently, each from what a datacenter has. Every key that decides a
+A network is determined by the name of its set and its number. Topologies, transports, buffers, thresholds,
+loads, sizes and fan-in are drawn independently, each from values of datacenters. Every key that determines a
 host's queue or its timers is written out, so that later defaults change nothing. In sets whose name begins
-with `datacenter` they are those of that profile.
+with `datacenter` these keys have the values of that profile.
 """
 
 import itertools
@@ -28,7 +28,7 @@ TRANSPORTS = {
 }  # fmt: skip
 #: Of the hosts' links; the busiest link between switches is offered no more than `MOST_LOAD`.
 LOADS, MOST_LOAD = (0.1, 0.6), 0.75
-#: Sizes of background messages: those of the studies, and of one scale.
+#: Sizes of background messages: distributions of the studies, and some of one scale.
 SIZES = (
     "cdf(websearch)", "cdf(websearch)", "lognormal(100 KB, 1.5)", "exponential(200 KB)",
     "uniform(10 KB, 300 KB)",
@@ -36,7 +36,7 @@ SIZES = (
 
 
 def network(name: str, number: int) -> dict[str, Any]:
-    """Draw one."""
+    """Draw the network of a set and a number as a scenario."""
     dice = random.Random(f"{name} {number}")
     as_datacenter = name.startswith(DATACENTER)
     rate = dice.choice((1, 10, 10, 25))
@@ -129,7 +129,7 @@ def _asks(dice: random.Random, rate: int, hosts: int, load: float) -> tuple[dict
         return {**found, "pattern": "poisson", "load": part}, part
     leaves, parents = dice.randint(3, 20), dice.randint(1, max(hosts // 3, 1))
     leaves = min(leaves, hosts - parents)
-    # What asks receive beside the background is no more than their links carry.
+    # The receivers of the queries get, with the background, no more than their links carry.
     part = round(min(part, (MOST_LOAD - load) * parents / hosts), 4)
     every = parents * leaves * 2 * kilobytes * 8e3 / (part * hosts * rate * 1e9)
     return {

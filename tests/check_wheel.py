@@ -2,7 +2,7 @@
 
     python tests/check_wheel.py dist/duetime-*.whl
 
-Needs nothing but Python: what the wheel depends on comes from requirements/runtime.txt and all.txt.
+Needs nothing but Python: the wheel's dependencies are read from requirements/runtime.txt and all.txt.
 """
 
 import json

@@ -47,7 +47,7 @@ load = "10%"
 size = "uniform(1 KB, 30 KB)"
 """
 
-#: Two flows that never end, for so long that nobody waits for them.
+#: Two flows that never end, in a run that is too long to wait for.
 ENDLESS = """
 title = "Endless"
 run = { duration = "100000 s" }
@@ -71,8 +71,8 @@ to = 2
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Have tests marked `real` pass if one of three tries does, or of DUETIME_TRIES.
 
-    They say what a kernel does by when. A machine that stands still for a moment breaks that once; a fault
-    breaks it every time. Each try that failed is among what pytest says at the end.
+    They check what a kernel does by when. A machine that pauses for a moment breaks that once; a fault breaks
+    it every time. Each failed try is among the messages of pytest at the end.
     """
     repeats = int(os.environ.get("DUETIME_TRIES", "3")) - 1
     for item in items:

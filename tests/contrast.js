@@ -1,4 +1,5 @@
-// Every text of a page whose contrast with what is behind it is below 4.5 (WCAG 2.2, 1.4.3), and how many there are.
+// Every text of a page whose contrast with its background is below 4.5 (WCAG 2.2, 1.4.3), and how many there
+// are.
 () => {
   const parts = (colour) => colour.match(/[\d.]+/g).map(Number);
   const linear = (value) => (value / 255 <= 0.04045 ? value / 255 / 12.92 : ((value / 255 + 0.055) / 1.055) ** 2.4);

@@ -1,15 +1,15 @@
-"""What runs give, as a small table: `goldens.txt` holds a line for each, `test_goldens.py` recomputes it.
+"""The results of runs as a small table: `goldens.txt` has a line for each, `test_goldens.py` recomputes it.
 
     python tests/goldens.py     write the table anew (`make goldens`)
 
-The first line counts how often results have changed: when a line that was there before becomes another one or
-goes, the number grows, and CHANGELOG.md must say what happened under that number ("results 7").
+The first line counts how often results have changed. When a former line changes or disappears, the number
+grows, and CHANGELOG.md must describe the change under that number ("results 7").
 
 A line has two hashes: of a run's JSON without its wall-clock time, and of its tables (each message with its
 times, each link, each sample of the trace). When only the JSON contract changes, the first alone does. The
-figures beside them say what became of the packets, so that a person can judge a change in a diff. A last
-hash, where there is one, is of what happened to messages and of what was traced, whatever else the tables
-hold: the documentation's records name it, and are stale when it moves (`docs/generate.py`).
+figures beside them count the fates of packets, so that a person can judge a change in a diff. A last hash,
+where there is one, is of the messages' outcomes and of the trace, whatever other columns the tables have. The
+documentation's records name it, and are stale when it moves (`docs/generate.py`).
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ DURATIONS = {
     "w3": "60 ms",
     "xdctcp": "120 ms",
 }
-#: The same for experiments; those that are not named run for `EXPERIMENT`.
+#: The same for experiments; all others run for `EXPERIMENT`.
 EXPERIMENT = "60 ms"
 EXPERIMENTS = {
     "d2tcp/collapse-guard": "400 ms",
@@ -140,7 +140,7 @@ pattern = "trace"
 file = "messages.csv"
 """
 
-#: What turns `BASE` into connections that stay open over ports of six packets: so D3 loses some too.
+#: Changes that turn `BASE` into connections that stay open over ports of six packets: so D3 loses some too.
 OPEN = (
     "network.buffer=9 KB",
     "network.mark=4 packets",
@@ -213,7 +213,7 @@ class Golden:
 
 @dataclass(frozen=True)
 class Run:
-    """One run."""
+    """A run of the table: its file, its changes, its transport and its seed."""
 
     path: Path
     changes: tuple[str, ...] = field(default=())
@@ -237,7 +237,7 @@ def rows(lines: list[str]) -> list[tuple[str, ...]]:
 
 
 def version() -> int:
-    """How often results have changed."""
+    """Return the number of times that results have changed."""
     return int(TABLE.read_text(encoding="utf-8").splitlines()[0].removeprefix("results "))
 
 
@@ -290,7 +290,7 @@ def line(golden: Golden) -> str:
 
 
 def spelt(values: bytes, words: list[str] | None) -> bytes:
-    """The values of a column; those of a column of words as the words, whatever other words there are."""
+    """Return the values of a column; of a column of words the words, independent of their codes."""
     if words is None:
         return values
     return "\0".join(words[code] for code in memoryview(values).cast("I")).encode()
@@ -308,7 +308,7 @@ def figures(result: Mapping[str, Any]) -> dict[str, int]:
 
 
 def every(folder: Path) -> Iterator[Golden]:
-    """Every line; what must be a file is written into `folder`."""
+    """Yield every line; scenarios that must be files are written into `folder`."""
     yield from of_scenarios()
     yield from of_words(folder)
     yield from of_experiments(folder)
@@ -360,7 +360,7 @@ def of_words(folder: Path) -> Iterator[Golden]:
 
 
 def own_default(key: dict[str, Any]) -> Any:
-    """What a key is under the profile that `BASE` names."""
+    """Return the default of a key under the profile that `BASE` names."""
     return key["profiles"]["classic"] if key["profiles"] else key["default"]
 
 
@@ -386,7 +386,7 @@ def of_experiments(folder: Path) -> Iterator[Golden]:
 
 
 def is_fluid(run: Run) -> bool:
-    """Whether its scenario asks for the fluid model instead of packets."""
+    """Return whether its scenario selects the fluid model instead of packets."""
     asked = [change.partition("=")[2] for change in run.changes if change.startswith("run.engine=")]
     return asked[-1] == "fluid" if asked else 'engine = "fluid"' in run.path.read_text(encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""Whether a message counts follows from when it starts, not from how soon it is decided."""
+"""A message counts by its start, not by how soon it is decided."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a shell sees: output, messages, exit codes."""
+"""The commands as a shell runs them: output, messages, exit codes."""
 
 import json
 import os
@@ -268,7 +268,7 @@ def test_threads_change_no_result(duetime: Command, small: Path) -> None:
     assert alone.stderr == "note: this runs on one thread: all hosts are at one switch\n"
     auto = duetime(*racks, "--threads", "auto")
     assert {**json.loads(one.stdout), "wall_s": 0} == {**json.loads(auto.stdout), "wall_s": 0}
-    # Nobody has asked for a number that it cannot have.
+    # No option asks for a number of threads that is not possible.
     assert duetime("run", small, "--threads", "auto").stderr == ""
     for wrong in ("0", "257", "many", "-1", "1.5"):
         for command in (("run", small), ("compare", small, "--transports", "tcp,dctcp")):

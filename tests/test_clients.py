@@ -113,7 +113,7 @@ def ask(example: Example, group: Path | None, queries: list[str]) -> list[str]:
         if group is not None:
             (group / "cgroup.procs").write_text("0")
 
-    # Without any capability; but still who may read the files of this checkout.
+    # Without any capability; but still with the right to read the files of this checkout.
     unprivileged = ["setpriv", "--bounding-set=-all", "--no-new-privs"] if os.geteuid() == 0 else []
     environment = {**os.environ, "PYTHONPATH": str(PYTHON), "PYTHONDONTWRITEBYTECODE": "1"}
     with ExitStack() as stack:

@@ -63,7 +63,7 @@ class Cluster:
         return process
 
     def _log(self) -> Path:
-        """What the next process writes goes there."""
+        """Return the path of the next process's output."""
         return self.folder / f"{len(self.processes)}.log"
 
     def stop(self) -> None:

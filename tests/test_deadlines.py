@@ -123,8 +123,8 @@ def test_asyncio_announces_to_where_messages_end(monkeypatch: pytest.MonkeyPatch
             assert waiting > 0
             assert await messages.send(bytes(1000), within=0.5, tag=7)
             assert await messages.send(bytes(2000), within=0.4, tag=8)
-            # The first counts what was not announced and has not reached the kernel, the second begins
-            # behind it.
+            # The first counts the bytes that were not announced and have not reached the kernel, the second
+            # begins behind them.
             assert told == [(waiting + 1000, 0.5, 7), (2000, 0.4, 8)]
             writer.close()
 
@@ -200,7 +200,7 @@ def way(request: pytest.FixtureRequest) -> ways.Way:
 def test_replies_with_deadlines_come_in_time_beside_plain_flows(way: ways.Way) -> None:
     plain, announced = (measure.replies(way, told, REPLIES, EARLIER) for told in (False, True))
     if way.gives_up:
-        # Without, a client gives up before its reply is there: by 0.3 s, so that one that comes is proof.
+        # Without, a client gives up before its reply is there: by 0.3 s, so that a received reply is proof.
         assert not any(reply.complete for reply in plain), plain
         assert any(reply.complete for reply in announced), announced
     else:
@@ -220,7 +220,7 @@ def test_replies_that_are_broken_off_leave_nothing_waiting(name: str) -> None:
             port = measure.begin(bed, broken, True)
             # More than may wait on one connection, were they not taken out.
             told = measure.ask(bed, broken, port, 3, more)
-            # Whole ones take 800 ms or more. The machine may stand still for one of them.
+            # Whole ones take 800 ms or more. The machine may pause during one of them.
             assert statistics.median(reply.ms for reply in told) < 500, told
             end = time.monotonic() + 10
             while bed.waiting() and time.monotonic() < end:

@@ -77,7 +77,7 @@ def test_the_interval_is_what_the_seeds_say(modelled: Callable[..., dict[str, An
     assert answer["tighter_percent"] == 10
 
     def reaches(percent: int, end: int) -> bool:
-        """Whether that end of the interval of the share, on the scale of logits, is within the target."""
+        """Return whether that end of the interval of the share, on the logit scale, is within the target."""
         mean = (percent + 19.5) / 100
         reach = 2.7764 * math.sqrt(2.5 / 5) / 100 / (mean * (1 - mean))
         return 1 / (1 + math.exp(-(math.log(mean / (1 - mean)) + end * reach))) <= 0.3

@@ -1,4 +1,4 @@
-"""What the documentation shows is true: its scenarios pass, its commands run, its reference is up to date."""
+"""The documentation is true: its scenarios pass, its commands run, its reference is up to date."""
 
 import json
 import os
@@ -23,14 +23,14 @@ PAGES = ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "SECURITY.md", *WRIT
 # Followed block by block in a folder of their own, as a reader would.
 HOW_TOS = [page for page in WRITTEN if page.startswith("docs/howto/")]
 GUIDES = ["README.md", "docs/tutorial.md", "docs/python.md", *HOW_TOS]
-# A code block, and the comment before it that says how it is to be treated:
+# A code block, and the comment before it with its treatment:
 #   <!-- file: NAME -->       the reader saves it under this name
 #   <!-- output -->           what the commands above it print; BLESS=1 writes it anew
 #   <!-- fails: CODE -->      its command ends with this exit code
 #   <!-- not run: REASON -->
 BLOCK = re.compile(r"^(?:<!-- ([^\n]+?) -->\n)?```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 DUETIME = Path(sys.executable).with_name("duetime")
-# What a part of a scenario is completed with.
+# The sections that complete a part of a scenario.
 REST = """
 [run]
 duration = "1 ms"
@@ -124,7 +124,7 @@ def as_shown(output: str) -> str:
 
 
 def bless(page: str, block: Block, printed: str) -> None:
-    """Put what was printed in the place of what the page shows."""
+    """Replace the output that the page shows by the printed one."""
     path = ROOT / page
     text = path.read_text(encoding="utf-8")
     shown = f"<!-- output -->\n```text\n{block.text}```"
@@ -200,7 +200,7 @@ def test_every_command_has_a_manual_page_that_is_up_to_date() -> None:
 def test_every_record_is_of_the_engine_that_ships() -> None:
     generate = runpy.run_path(str(ROOT / "docs" / "generate.py"))
     stale = set(generate["stale"]())
-    # Those that an earlier engine made, as the science page says. The list only becomes shorter.
+    # Records of an earlier engine, as the science page says. The list only becomes shorter.
     listed = set((ROOT / "docs/record/stale.txt").read_text(encoding="utf-8").split())
     assert stale <= listed, "the engine gives other results than these records hold: `make record`"
     assert listed <= stale, "these are up to date: take them from docs/record/stale.txt"
@@ -298,7 +298,7 @@ def test_every_column_and_every_key_is_described() -> None:
     for name, columns in COLUMNS.items():
         assert list(getattr(result, name).columns) == list(columns), name
     page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
-    # The class's name stands for any.
+    # The class's name is a placeholder for any.
     found = [key.replace(".any", ".NAME") for key in keys(result.data)]
     assert [key for key in found if not key.endswith(".NAME`") and key not in page] == []
 

@@ -1,4 +1,4 @@
-"""Link by link: what a link's simulation gives by hand, which links are alike, and what is added up."""
+"""Link by link: a link's simulation by hand, which links are alike, and the sum."""
 
 import importlib.util
 import json
@@ -117,9 +117,9 @@ def test_one_crowded_link_gives_what_the_run_gives(tmp_path: Path) -> None:
 
 
 def test_what_is_waited_for_at_two_links_adds_up(tmp_path: Path) -> None:
-    # Host 0 sends two packets at once, and so the second of them waits for one at the first link. Hosts 0
-    # and 3 send a packet each to host 2 at that time, and with nobody else on their way one of these waits
-    # for the other there.
+    # Host 0 sends two packets at once, and so the second of them waits for one at the first link. Hosts 0 and
+    # 3 send a packet each to host 2 at that time. Without other traffic one of these waits for the other
+    # there.
     found = completion(star(4, flow(0, 1), flow(0, 2), flow(3, 2)), tmp_path)
     alone = 2 * (PACKET + 5)
     assert (found - alone).sum() == pytest.approx(2 * PACKET, abs=1e-3)
@@ -212,7 +212,7 @@ def test_acknowledgements_take_their_part_of_a_link() -> None:
 
 def test_acknowledgements_come_when_a_long_message_does(tmp_path: Path) -> None:
     # While host 2 receives 400 packets it sends as many. Each of these is acknowledged with 40 B through the
-    # link that the others come by, where a packet then has 1540 B of room.
+    # link that the others arrive by, where a packet then has 1540 B of room.
     both = star(3, flow(0, 2, 400), flow(2, 1, 400))
     found = drawn(both)
     to_two = alone(found, found.names.index(("switch", "host 2")))
@@ -229,7 +229,7 @@ def test_messages_of_a_sender_are_there_at_the_receiver_of_a_long_one() -> None:
     source = star(3, *flows) | {"run": {"duration": "1 s"}}
     found = drawn(source)
     assert found.long[np.argsort(found.start)].tolist() == [True, True, False, True]
-    # 4402 packets leave host 0, 400 come to host 2 and 4002 to host 1: in a second they take so much of
+    # 4402 packets leave host 0, 400 are sent to host 2 and 4002 to host 1: in a second they take so much of
     # their links, on average.
     load = (4402 + 400 + 4002) / 3 * 12e-6
     longer = 1 + 2 * load / (1 - load)
@@ -424,7 +424,7 @@ def test_the_command_says_what_it_estimates_and_how_far_it_is(
     assert "Corrected by a full run of the whole, from which the links' sum is off by: slowdown p50 " in said
     assert "A full run would cost less than this estimate" in said
     assert sorted(path.name for path in (out / "runs").rglob("*")) == kept
-    # Pictures and a report lie in the folder, and do not keep an estimate from being made again.
+    # Pictures and a report are in the folder, and do not keep an estimate from being made again.
     pictures = duetime("plot", out)
     assert {Path(line).name for line in pictures.stdout.split()} == {
         f"{name}.{kind}" for name in ("estimate", "estimate-check") for kind in ("png", "svg")

@@ -34,7 +34,7 @@ every = "1 ms"
 size = "20 KB"
 deadline = "900 us"
 """
-#: Statements that a claim could hold -> a part of what is said of them.
+#: Statements that a claim could hold -> a part of the error message.
 WRITING = {
     "ATTACH DATABASE '{0}/pwned.db' AS x": "it may not attach a database",
     "VACUUM INTO '{0}/vacuum.db'": "it may not attach a database",
@@ -95,11 +95,11 @@ GROWING = {
     "select format('%.*c', 2000000000, 'x')": "may not call",
     "select replace('" + "a" * 1000 + "', 'a', '" + "b" * 1000 + "')": "too big",
     "select a.n from rows a, rows b, rows c": "gives more than 10000 rows",
-    # Each name stands twice for the one before it: SQLite multiplies them out before it runs anything.
+    # Each name is used twice by the next one: SQLite multiplies them out before it runs anything.
     "with a0 as (select 1 as x)"
     + "".join(f", a{i} as (select p.x from a{i - 1} p, a{i - 1} q)" for i in range(1, 41))
     + " select count(*) from a40": "needs more than 256 MiB",
-    # What is sorted would fill a disk.
+    # The data to be sorted would fill a disk.
     "select a.n || '" + "x" * 20_000 + "' as s from rows a, rows b, rows c order by s": "more than 256 MiB",
 }
 
@@ -220,7 +220,7 @@ def hostile(tmp_path: Path) -> Path:
     (root / "published.toml").write_text("[paper.fig1]\nmissed = [100.0, -1.0]\n")
     (root / "regimes.toml").write_text('[regimes.paper]\nhelp = "as it is"\nset = []\n')
     (root / "paper" / "s.toml").write_text(SCENARIO)
-    # The folder also holds what is no experiment; only this name is asked for.
+    # The folder also holds files that are no experiment; only this name is asked for.
     return root
 
 

@@ -1,4 +1,4 @@
-"""Experiments as data: what is written is valid, and every published number is answered."""
+"""Experiments as data: all files are valid, and every published number is answered."""
 
 import json
 import re
@@ -123,7 +123,7 @@ def run(root: Path, *words: object, code: int = 0) -> subprocess.CompletedProces
     return done
 
 
-# What is written in experiments/
+# The files in experiments/
 
 
 def test_every_figure_and_table_is_there() -> None:
@@ -251,7 +251,7 @@ def test_hosts_are_divided_equally_among_the_services() -> None:
 
 
 def test_what_did_not_hold_is_explained() -> None:
-    """`make record` keeps what came of every claim."""
+    """`make record` keeps the verdict on every claim."""
     for path in sorted((ROOT.parent / "docs" / "record").glob("*/*/result.json")):
         result = json.loads(path.read_text(encoding="utf-8"))
         for claim in result["claims"]:
@@ -265,7 +265,7 @@ def test_no_sentence_of_a_paper_is_copied() -> None:
     assert {*texts} <= {"tight", "moderate", "lax"}
 
 
-# What claims are worth
+# The worth of claims
 
 
 def claim(holds: bool | None = True, **changes: Any) -> dict[str, Any]:
@@ -595,7 +595,7 @@ def test_rows_measured_elsewhere_stand_beside_ours(tiny: Path) -> None:
     (tiny / "measured").mkdir()
     row = {"leaves": 4, "transport": "dctcp", "missed_percent": 12.0}
     (tiny / "measured" / "fig1.json").write_text(json.dumps({"rows": [row], "notes": ["on two machines"]}))
-    # The claims of the experiment would see both; those of fig07 name the network.
+    # The claims of the experiment would see both; the claims of fig07 name the network.
     edited_text = (tiny / "paper" / "fig1.toml").read_text()
     edited_text = edited_text.replace(
         "and transport = 'dctcp'", "and transport = 'dctcp' and network = 'real'"
@@ -806,7 +806,7 @@ def test_what_was_run_is_printed_as_a_scenario_that_gives_the_same(tiny: Path) -
 
 def test_a_reader_may_change_what_is_run(tiny: Path) -> None:
     written = json.loads(run(tiny, "paper/fig1", "--json").stdout)
-    # Less than 20 KB take on an empty network: everybody misses.
+    # Less than 20 KB take on an empty network: all messages miss.
     changed = json.loads(run(tiny, "paper/fig1", "--json", "--set", "traffic.a.deadline=100 us").stdout)
     assert max(row["missed_percent"] for row in written["rows"]) < 100
     assert [row["missed_percent"] for row in changed["rows"]] == [100.0] * len(changed["rows"])

@@ -72,7 +72,7 @@ def test_what_a_link_cannot_serve_waits_and_what_does_not_fit_is_lost() -> None:
 
 
 def test_a_message_ends_when_its_last_byte_has_crossed_queue_and_links() -> None:
-    # Half a pipe from each of two: one step, no queue left but what came too fast; 50 us of propagation.
+    # Half a pipe from each of two: one step, no queue left but the excess of arrivals; 50 us of propagation.
     outcome = run("tcp", network(2), messages([PIPE / 2, PIPE / 2]), 1.0, initial_window=1e6)
     sending, flight, frames = PIPE / 2 / RATE, TAU / 2, 2 * 1500 / RATE
     assert outcome.end == pytest.approx([sending + flight + frames] * 2)
@@ -136,7 +136,7 @@ def test_d2tcp_cuts_by_alpha_to_the_power_of_d(left: float, time_left: float, d:
 
 @pytest.mark.parametrize(("many", "gamma"), [(1, 0.5), (1, 0.9), (4, 0.2), (45, 0.02), (80, 0.01)])
 def test_flows_of_mcp_rest_at_the_rates_that_their_deadlines_need(many: int, gamma: float) -> None:
-    # 2000 round trips, of which the second half is looked at: what came must be what was needed.
+    # 2000 round trips, of which the second half is examined: the delivered bytes must be the needed ones.
     size, steps = gamma * PIPE * 2000, 2000
     sent = messages([size] * many, allowed=steps * TAU)
     half = run("mcp-opt", network(many), sent, steps * TAU / 2, aim=1.0, margin_rtts=0.0)
@@ -224,7 +224,7 @@ def test_runs_side_by_side_are_those_runs() -> None:
 
 @pytest.mark.parametrize("name", list(laws.LAWS))
 def test_nothing_beyond_the_array_api_standard_is_used(name: str) -> None:
-    """array-api-strict has only what the standard has; what comes of it is the same to the last bit."""
+    """array-api-strict has only the standard's functions; its results are the same to the last bit."""
     strict = importlib.import_module("array_api_strict")
     setting = sessions.Setting(reading="random", hosts=16)
     drawn = sessions.draw(setting, 0.8, 0.004, seed=1)

@@ -1,4 +1,4 @@
-"""What runs give does not change unnoticed: see `goldens.py`."""
+"""The results of runs do not change unnoticed: see `goldens.py`."""
 
 import difflib
 import re

@@ -1,4 +1,4 @@
-"""What a host queues must not decide what its flows get, where a scenario says nothing of it."""
+"""A host's queue must not decide the rates of its flows, where a scenario does not set it."""
 
 from itertools import pairwise
 from typing import Any
@@ -105,8 +105,8 @@ def test_the_queue_of_a_host_is_measured() -> None:
         ],
     }
     result = dt.run(scenario)
-    # Seven packets, each behind one of the long message, 1.2 us each; 3.6 us for those that are there and the
-    # switch, 10 us for two links.
+    # Seven packets, each behind one of the long message, 1.2 us each; 3.6 us for the packets that are there
+    # and the switch, 10 us for two links.
     short = result.flows.filter(pl.col("class") == "short")["fct_us"][0]
     assert short == pytest.approx(14 * 1.2 + 3.6 + 10, abs=1.5)
     port = result.links.filter(pl.col("from") == "host 0")

@@ -48,7 +48,7 @@ def libraries(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def told(libraries: str, requests: list[bytes], server: str, **environment: str) -> list[Told]:
-    """What is announced when a server is sent `requests`, in turn, and does what `server` says."""
+    """Return the announcements when a server runs the code `server` and is sent `requests`, in turn."""
     reader, writer = os.pipe()
     process = subprocess.Popen(
         [sys.executable, "-c", SERVER, server],
@@ -78,7 +78,7 @@ def told(libraries: str, requests: list[bytes], server: str, **environment: str)
 
 
 def reading(rest: str) -> str:
-    """A server that reads once and goes on with `rest`."""
+    """Return a server that reads once and continues with `rest`."""
     return f"connection.recv(65536); print('read', flush=True)\n{rest}"
 
 
@@ -273,7 +273,7 @@ def test_a_chunk_whose_length_is_not_certain_is_left_alone(libraries: str, chunk
 def test_the_longest_response_is_announced(libraries: str) -> None:
     head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % 2**40
     got = told(libraries, [GET], reading(f"connection.sendall({head!r})"))
-    # The head comes on top; what the kernel says to that is its affair. The rest never comes.
+    # The head is added; how the kernel treats that size is its affair. The rest is never sent.
     assert [(one.what, one.size) for one in got] == [("announce", len(head) + 2**40), ("cancel", 0)]
 
 
@@ -287,7 +287,7 @@ def test_more_requests_than_can_wait_are_left_alone(libraries: str) -> None:
 def test_bytes_that_a_server_discards_are_not_looked_at(libraries: str) -> None:
     post = GET.replace(b"GET", b"POST").replace(b"Host: a", b"Content-Length: 30")
     head = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"
-    # TCP discards what is read with MSG_TRUNC: the body is counted, the next request is read.
+    # TCP discards the bytes read with MSG_TRUNC: the body is counted, the next request is read.
     server = f"""
 connection.recv({len(post)}); print('read', flush=True)
 connection.recv(30, socket.MSG_TRUNC | socket.MSG_WAITALL); print('read', flush=True)

@@ -59,7 +59,7 @@ BODY = "x" * 70000
 
 
 def _requests() -> dict[str, bytes]:
-    """Give everything that a client sends, by its name."""
+    """Return everything that a client sends, by its name."""
     chunked = "POST /reply HTTP/1.1\r\nHost: a\r\nX-Deadline-Ms: 400\r\nTransfer-Encoding: chunked\r\n\r\n"
     sized = "POST /reply HTTP/1.1\r\nHost: a\r\nX-Deadline-Ms: 400\r\nContent-Length: {}\r\n\r\n"
     get = "GET /reply HTTP/1.1\r\nHost: a\r\nX-Deadline-Ms: {}\r\n\r\n"
@@ -122,7 +122,7 @@ def server(
 
 
 def answer(port: int, *pieces: bytes) -> bytes:
-    """Give what the server answers to a client that sends `pieces` and then no more."""
+    """Return the server's answer to a client that sends `pieces` and then no more."""
     got = b""
     with socket.create_connection(("127.0.0.1", port), timeout=60) as client:
         try:

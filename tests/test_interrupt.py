@@ -1,4 +1,4 @@
-"""Ctrl-C: stops soon, says what was kept, leaves no half results."""
+"""Ctrl-C: stops soon, says which results are kept, leaves no half results."""
 
 import json
 import os
@@ -57,7 +57,7 @@ def test_ctrl_c_while_the_command_loads_has_no_traceback(after_ms: int, endless:
     assert (out, error.strip()) in (("", ""), ("", "Interrupted: nothing was kept."))
 
 
-#: What the installed command does, which says when its imports begin: what comes before is Python's own.
+#: The installed command, which says when its imports begin: the time before is Python's own.
 START = """
 import sys
 sys.argv = sys.argv[1:]

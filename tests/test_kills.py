@@ -1,4 +1,4 @@
-"""A process killed at any moment leaves its output absent or whole; what follows gives the same bytes."""
+"""A process killed at any moment leaves its output absent or whole; the next one gives the same bytes."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ class Command:
     words: tuple[str, ...]
     output: str
     kills: int
-    #: Says what is wrong with what stands at the output; it may fail with an exception, too.
+    #: Returns the error in the output; it may fail with an exception, too.
     whole: Callable[[Path], None]
-    #: What must be the same bytes at last.
+    #: Returns the content that must be the same bytes at last.
     content: Callable[[Path], object]
 
 
@@ -168,7 +168,7 @@ def finish(command: Command, place: Path) -> float:
 
 
 def kill(command: Command, place: Path, took: float) -> None:
-    """Start it again and again in one place, kill it at random moments, and look at what is there."""
+    """Start it again and again in one place, kill it at random moments, and check the output there."""
     moments = random.Random(place.name)
     for _ in range(command.kills // 2):
         process = subprocess.Popen(
@@ -183,7 +183,7 @@ def kill(command: Command, place: Path, took: float) -> None:
 
 
 def same(one: object, other: object) -> bool:
-    """Whether two contents are equal; tables are compared as such."""
+    """Return whether two contents are equal; tables are compared as such."""
     if isinstance(one, pl.DataFrame) and isinstance(other, pl.DataFrame):
         return one.equals(other)
     if isinstance(one, dict) and isinstance(other, dict):

@@ -1,4 +1,4 @@
-"""What `make locks` says of lock files that do not fit what they lock."""
+"""Messages of `make locks` on lock files that do not fit the files they lock."""
 
 from __future__ import annotations
 

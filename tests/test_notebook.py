@@ -22,7 +22,7 @@ progress.REDRAWN_S = 0  # every step is drawn, however short the runs are
 small = {SMALL!r}
 sizes = {{"scenario": tomllib.loads(small), "grid": {{"network.hosts": [6, 7]}}}}
 """
-#: A call, and what its bar says at its end.
+#: A call, and the text of its bar at its end.
 CALLS = {
     "duetime.run(small)": "0.01 of 0.01 s simulated",
     "duetime.compare(small, ['tcp', 'd2tcp'], seeds=2)": "0.04 of 0.04 s simulated",
@@ -32,7 +32,7 @@ CALLS = {
 
 
 class Client(NotebookClient):
-    """Keeps what was drawn and drawn over, which the notebook does not."""
+    """Keeps all outputs, also replaced ones, which the notebook does not."""
 
     def __init__(self, *given: Any, **more: Any) -> None:
         super().__init__(*given, **more)

@@ -1,4 +1,4 @@
-"""What the functions give: shown in a notebook, copied, kept and read again; and what they take."""
+"""The objects that functions return, shown, copied, kept and read again; and their arguments."""
 
 import copy
 import json

@@ -1,7 +1,7 @@
-"""What must hold of the physics: queues, shares and deadlines against what can be worked out by hand.
+"""Laws of the physics: queues, shares and deadlines against results derived by hand.
 
 Durations are shortened where a claim does not need the whole run. Where a number has a tolerance, its reason
-stands beside it.
+is beside it.
 """
 
 import json
@@ -62,7 +62,7 @@ def test_packets_are_conserved(name: str, duration: str, transport: str) -> None
     packets = run.data["packets"]
     assert packets["sent"] == packets["received"] + run.data["drops"] + packets["in_flight"]
     assert 0 < run.data["packets_delivered"] <= packets["received"]
-    # The same from the other side: what links carried. No packet arrives that was not sent.
+    # The same from the other side: packets carried by links. No packet arrives that was not sent.
     received = run.links.filter(pl.col("to").str.starts_with("host"))["packets"].sum()
     assert packets["received"] <= received <= packets["received"] + packets["in_flight"]
 
@@ -100,11 +100,11 @@ def test_what_is_lost_is_sent_again_and_arrives() -> None:
 
 @pytest.mark.parametrize(("flows", "floor"), [(40, 2), (40, 3), (25, 2), (60, 1)])
 def test_windows_on_the_floor_fill_the_queue_that_arithmetic_says(flows: int, floor: int) -> None:
-    # Every window sits on the floor, so flows x floor packets are in the network. What does not wait in the
-    # queue is under way: the bandwidth-delay product. A round trip without waiting takes
+    # Every window is at the floor, so flows x floor packets are in the network. Packets that are not in the
+    # queue are under way: the bandwidth-delay product. A round trip without waiting takes
     #   4 x 20 us (links) + 2 x 12 us (1500 B at 1 Gbps, NIC and switch) + 2 x 0.32 us (ACK) = 104.64 us
-    # and on average half a packet of jitter, 6 us; and the port sends a packet every 12 us: 9.22 packets are
-    # under way, the rest waits.
+    # and on average half a packet of jitter, 6 us. The port sends a packet every 12 us: 9.22 packets are
+    # under way. The rest waits.
     per_packet = WIRE * 8 / 1e9
     round_trip = 4 * 20e-6 + 2 * per_packet + 2 * ACK * 8 / 1e9 + per_packet / 2
     expected = flows * floor - round_trip / per_packet
@@ -159,9 +159,9 @@ def test_the_queue_of_w2() -> None:
     ("flows", "mark"), [(2, 65), (4, 65), (8, 40), (8, 65), (8, 100), (12, 65), (16, 65), (20, 65)]
 )
 def test_the_queue_follows_the_analysis_of_dctcp(flows: int, mark: int) -> None:
-    # SIGCOMM 2010, 3.3: N synchronised flows reach Q = K + N; alpha is about sqrt(2 / W*) with
-    # W* = (C RTT + K) / N, a cut takes W* alpha / 2 from each, so the queue swings by
-    # A = sqrt(2 N (C RTT + K)) / 2, between K + N - A and K + N.
+    # SIGCOMM 2010, 3.3: N synchronised flows reach Q = K + N. Alpha is about sqrt(2 / W*) with
+    # W* = (C RTT + K) / N, and a cut takes W* alpha / 2 from each.
+    # So the queue swings by A = sqrt(2 N (C RTT + K)) / 2, between K + N - A and K + N.
     # A saw's mean is in its middle. Tolerances: the flows are not quite synchronised, which the analysis
     # neglects; it costs more the more there are (W* falls to 7 at N = 20). A packet each way at K + N, as
     # marks are counted in whole packets.
@@ -450,7 +450,7 @@ def rate(run: dt.Result, message: int, signal: str = "rate") -> float:
 
 
 def counted(run: dt.Result) -> int:
-    """What routers still count at the end of the run."""
+    """Return the number of flows that routers still count at the end of the run."""
     columns = ("counted_flows", "allocated_bps", "requested_bps")
     return int(sum(run.links[column].sum() for column in columns))
 
@@ -459,8 +459,8 @@ def counted(run: dt.Result) -> int:
 def test_one_large_flow_is_granted_the_whole_link(deadline: str | None) -> None:
     flow = {"from": 0, "to": 8, "size": "5 MB"} | ({"deadline": deadline} if deadline else {})
     run = granted("d3", [flow], host_jitter="0 s")
-    # The round trip of a header, 4 x (20 + 0.32) us, and then 3424 packets of 12 us and one of 8 us, of which
-    # the last but one takes 12 us more at the switch.
+    # The round trip of a header, 4 x (20 + 0.32) us, and then 3424 packets of 12 us and one of 8 us. The last
+    # but one takes 12 us more at the switch.
     expected = 4 * 20.32 + 3424 * 12 + 12 + 8 + 2 * 20
     assert run.flows["fct_us"][0] == pytest.approx(expected, abs=0.01)
     assert rate(run, 0) == pytest.approx(1000, abs=1)

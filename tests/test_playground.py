@@ -1,7 +1,7 @@
 """The playground: its simulator gives what the installed one gives, and its page does what it says.
 
-`make playground` builds what is tested here; a machine that must have it, node or Chromium says so in its
-environment.
+`make playground` builds the page that is tested here; a machine that must have it, node or Chromium says so
+in its environment.
 """
 
 from __future__ import annotations
@@ -89,14 +89,14 @@ class Playground:
         self.page.wait_for_selector("body[data-ready]", state="attached")
 
     def shown(self, after: str | None = None) -> str:
-        """Waits for results, other ones than those that were shown before; says which these are."""
+        """Wait for other results than the former ones; return their number."""
         self.page.wait_for_function(
             "before => document.body.dataset.shown && document.body.dataset.shown !== before", arg=after
         )
         return str(self.page.evaluate("document.body.dataset.shown"))
 
     def table(self) -> dict[str, str]:
-        """The deadlines missed as the table tells them, by what was run."""
+        """Return the missed deadlines of the table, by run."""
         rows = self.page.locator("#numbers tbody tr")
         return {row.locator("th").inner_text(): row.locator("td").first.inner_text() for row in rows.all()}
 
@@ -115,7 +115,7 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def opened(chromium: Browser) -> Playground:
-    """One page for what leaves it as it was."""
+    """Return a page for tests that leave it as it was."""
     playground = Playground(chromium)
     playground.shown()
     return playground
@@ -248,7 +248,7 @@ def test_a_long_run_can_be_cancelled_and_never_freezes_the_page(chromium: Browse
     page.get_by_label("Scenario").first.select_option("oldi-background")
     page.get_by_label("Simulated time").select_option("30 s")
     page.wait_for_function("() => document.getElementById('progress').value > 0")
-    # The page answers while four seconds of work go on in its workers.
+    # The page answers during four seconds of work in its workers.
     took = page.evaluate(
         """async () => {
             let longest = 0, last = performance.now();

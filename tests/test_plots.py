@@ -76,7 +76,7 @@ def test_every_picture_is_drawn(name: str, tmp_path: Path) -> None:
         height, width, _ = pixels.shape
         assert 600 <= width <= 2600
         assert 400 <= height <= 2600
-        # The title alone is not a picture: something stands in the lower part too.
+        # The title alone is not a picture: the lower part is not empty either.
         assert np.ptp(pixels[height // 4 :]) > 0.5
 
 
@@ -100,7 +100,7 @@ def test_what_is_not_a_result_is_said(missing: str, tmp_path: Path) -> None:
 
 
 def real_trace(path: Path, connections: int) -> Path:
-    """What `d2tcp trace` writes of so many connections of one server."""
+    """Write a file as `d2tcp trace` does for so many connections of one server."""
     rows = [
         {
             "time_s": 0.01 * step,
@@ -213,7 +213,7 @@ def test_whiskers_are_the_intervals_of_the_tables(tmp_path: Path) -> None:
     share = measures.missed_percent(arm, "answers")
     assert share is not None
     assert share == measures.Estimate(*[pytest.approx(each) for each in (0.4, *of_share([0.1, 0.2, 0.9]))])
-    # It leans to where there is room, and does not go below zero.
+    # It leans to the side with more room, and does not extend below zero.
     assert share.low is not None
     assert share.high is not None
     assert share.low >= 0
@@ -222,7 +222,7 @@ def test_whiskers_are_the_intervals_of_the_tables(tmp_path: Path) -> None:
     misses.bar(axes, 0, 1, "black", share)
     (whisker,) = axes.collections[0].get_segments()
     assert whisker[:, 1].tolist() == pytest.approx([share.low, share.high])
-    # What is no share has Student's interval.
+    # A figure that is no share has Student's interval.
     goodput = measures.reported(arm, "summary", "goodput_mbps")
     assert goodput is not None
     assert (goodput.mean, goodput.high) == (2.0, pytest.approx(2 + 4.30265 / 3**0.5))

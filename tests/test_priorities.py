@@ -1,4 +1,4 @@
-"""Strict priorities at switches: who waits for whom, and what that costs the others."""
+"""Strict priorities at switches: the order of service, and its cost for the others."""
 
 import json
 from typing import Any
@@ -25,7 +25,7 @@ def star(hosts: int, traffic: list[dict[str, Any]], **network: Any) -> dict[str,
             "delay": "5 us",
             "buffer": "1000 packets",
             "sharing": "per-port",
-            "host_jitter": "0 s",  # what is waited for is counted in packets
+            "host_jitter": "0 s",  # waits are counted in packets
             **network,
         },
         "transport": {"name": "tcppr", "initial_window": 100, "window_limit": "100 packets"},
@@ -40,7 +40,8 @@ def times(run: dt.Result, name: str, column: str = "fct_us") -> pl.Series:
 @pytest.mark.parametrize("size", ["1 B", "1460 B", "100 KB"])
 def test_a_message_waits_for_one_lower_packet_and_no_more(size: str) -> None:
     # Two endless flows keep the port to host 3 busy; a lone message passes their queue of some 190 packets.
-    # Its first packet may find one of theirs in transmission; behind it, its packets come at the port's pace.
+    # Its first packet may find one of theirs in transmission; behind it, its packets arrive at the port's
+    # rate.
     message = {"from": 0, "to": 3, "size": size, "deadline": "5 ms"}
     starts = [f"{10 + i * 1.0037} ms" for i in range(20)]
     run = dt.run(
@@ -69,15 +70,15 @@ def test_classes_finish_one_after_the_other() -> None:
     scenario = star(5, [{"name": "all", "pattern": "flows", "flows": flows}])
     scenario["transport"]["classes"] = 4
     done = dt.run(scenario).flows.sort("from", descending=True)["fct_us"].to_list()
-    # 100 packets each; the first packets of all four come at once, so one lower packet may slip in.
+    # 100 packets each; the first packets of all four arrive at once, so one lower packet may slip in.
     alone = 100 * PACKET + PACKET + 4 * 5
     for place, took in enumerate(done):
         assert took == pytest.approx(alone + place * 100 * PACKET, abs=4 * PACKET)
 
 
 def test_waits_are_those_of_queueing_theory_and_their_mean_that_of_fifo() -> None:
-    # Single packets that come at random, 40 % of the port's time in each class. Without preemption
-    # (Cobham 1954), with W0 = rho S / 2 the mean rest of the transmission that is found:
+    # Single packets that arrive at random, 40 % of the port's time in each class. Without preemption (Cobham
+    # 1954), with W0 = rho S / 2 the mean rest of the transmission that is found:
     #   W1 = W0 / (1 - rho1) = 8 us, W2 = W0 / ((1 - rho1) (1 - rho1 - rho2)) = 40 us; fifo: 24 us for both.
     senders = 400
     load = 0.4 * 1460 / 1500 / senders

@@ -1,4 +1,4 @@
-"""Which stack a scenario means, and that times follow the network."""
+"""The stack of a scenario, and times that follow the network."""
 
 from typing import Any
 

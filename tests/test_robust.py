@@ -1,4 +1,4 @@
-"""How far a conclusion reaches: the variants, the verdict, and what stands in the folder."""
+"""Robustness of a conclusion: the variants, the verdict, and the files in the folder."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ from duetime.robustness import DIMENSIONS, MEASURES, Choice, Outcome, Robustness
 #: The incast with sixty workers and a buffer of 1 MB, whose answers are spread over a millisecond. It was
 #: tried once without telling the rest: without jitter cubic misses 77.8 % and dctcp 99.3, with it 43.0 and
 #: 13.9. Of sizes from 14 to 60 KB, deadlines from 10 to 40 ms, 1 and 10 Gbps, hosts with jitter and without,
-#: this comes nearest.
+#: this is nearest.
 SIXTY = (
     (SCENARIOS / "incast.toml")
     .read_text()
@@ -40,7 +40,7 @@ def test_a_reversal_is_found_and_named(tmp_path: Path) -> None:
     (verdict,) = found.verdicts
     assert (verdict.better, verdict.other) == ("dctcp", "cubic")
     values = {each.variant.words: each.values for each in found.outcomes}
-    # Within two points of what was tried, but for dctcp with jitter, which misses 34 % here.
+    # Within two points of that trial, but for dctcp with jitter, which misses 34 % here.
     assert values["answer jitter 0 us"] == {
         "cubic": pytest.approx(77.8, abs=2),
         "dctcp": pytest.approx(99.3, abs=2),

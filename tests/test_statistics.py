@@ -41,7 +41,7 @@ intervals = importlib.util.module_from_spec(_SPEC)
 sys.modules["intervals"] = intervals
 _SPEC.loader.exec_module(intervals)
 
-#: How often intervals are made of synthetic seeds, and three standard errors of what is then counted.
+#: The number of intervals of synthetic seeds, and three standard errors of their coverage.
 REPETITIONS = 3000
 CHANCE = 3 * 100 * math.sqrt(0.95 * 0.05 / REPETITIONS)
 
@@ -123,7 +123,7 @@ def held(printed: float, covered: float) -> None:
     assert printed * (100 - covered) / 100 < 5 + CHANCE
 
 
-#: The trial of `bench/intervals.py`, reduced: three standard errors of what is counted are 2 points.
+#: The trial of `bench/intervals.py`, reduced: three standard errors of the coverage are 2 points.
 DRAWS = 1000
 
 
@@ -181,7 +181,7 @@ def test_the_interval_of_a_difference_by_hand() -> None:
 def test_degrees_of_freedom_by_hand() -> None:
     # Of 5 seeds, with a variance of half the mean squared: kurtosis 3 * 0.98 * 0.5, 2 / (1.47 / 5 + 2 / 4).
     assert degrees_of_rare(5, 0.01, 0.01 * math.sqrt(0.5 / 5)) == pytest.approx(2 / (0.294 + 0.5))
-    # What hardly varies has all of them, what was seen in one seed alone the least.
+    # A share that hardly varies has all of them, one seen in one seed alone the least.
     assert degrees_of_rare(5, 0.2, 1e-6) == pytest.approx(4)
     assert degrees_of_rare(5, 0.01, 0.01) == 2
     assert degrees_of_rare(2, 0.01, 0.01) == 1
@@ -265,7 +265,7 @@ def test_the_trials_of_a_share_stand_beside_it() -> None:
     # Answers to one query share its fate: 1 - 0.05^(1/100), of 100 queries and not of 2000 messages.
     assert merged["summary"]["missed_percent"]["ci95"] == [0.0, pytest.approx(2.951, abs=1e-3)]
     assert merged["seeds_differ"] is True
-    # Where messages come alone it is not known how many of them share one.
+    # Where messages are not part of queries it is not known how many of them share one fate.
     merged = over_seeds([run(1, 0, 5.0, 0), run(2, 0, 6.0, 0)])
     assert merged["summary"]["missed_percent"]["ci95"] == [None, None]
 

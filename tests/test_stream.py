@@ -1,4 +1,4 @@
-"""Rows that are written while a run goes on are those of the same run in memory."""
+"""Rows that are written during a run are the same as the rows of that run in memory."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from conftest import Command
 from duetime import scenario
 from duetime.run import simulate
 
-#: Everything that writes into rows late, and every table: losses, connections that stay open, flows without
-#: end that keep their block back, queries, a warm-up, a cool-down, missed deadlines, sets, and samples.
+#: Everything that writes into rows late, and every table. This has losses, connections that stay open and
+#: flows without end that keep their block back. It also has queries, a warm-up, a cool-down, missed
+#: deadlines, sets, and samples.
 BUSY = """
 title = "Busy"
 profile = "classic"

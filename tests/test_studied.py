@@ -1,4 +1,4 @@
-"""What the xDCTCP study asks of a grid: its rule for the optimum, averages, signals over time."""
+"""The xDCTCP study's measures of a grid: its rule for the optimum, averages, signals over time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a terminal of any width shows: no figure is cut, no line is too long, nothing is lost."""
+"""Tables in a terminal of any width: no figure is cut, no line is too long, nothing is lost."""
 
 import contextlib
 import fcntl
@@ -21,7 +21,7 @@ from duetime.cli import show, tables
 from duetime.cli.tables import Column, Grid
 
 WIDTHS = (40, 60, 80, 120, 200)
-#: Figures as tables write them; what is beside them in words does not matter here.
+#: Figures as tables write them; the words beside them do not matter here.
 FIGURE = re.compile(r"\d(?:[\d,]*\d)?(?:\.\d+)?")
 
 SWEEP = """
@@ -93,7 +93,7 @@ def in_terminal(words: list[str], folder: Path, width: int) -> str:
     with subprocess.Popen(words, cwd=folder, env=environment, stdout=its, stderr=subprocess.PIPE) as run:
         os.close(its)
         shown = b""
-        # Linux ends the reading of a terminal that nobody writes to any more with an error.
+        # Linux ends the reading of a terminal that no process writes to any more with an error.
         with contextlib.suppress(OSError):
             while part := os.read(ours, 65536):
                 shown += part

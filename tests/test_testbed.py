@@ -120,7 +120,7 @@ def test_the_plan_has_the_simulators_messages() -> None:
     )
     simulated = duetime.run(source, seed=5)
     made = plan.make(simulated, plan.Options())
-    # The simulator goes on until all that count have arrived; the testbed ends with the 500 ms.
+    # The simulator continues until all that count have arrived; the testbed ends with the 500 ms.
     listed = simulated.flows.filter(simulated.flows["start_us"] < 500_000)
     assert len(made.messages) == listed.height > 10
     for message, row in zip(made.messages, listed.iter_rows(named=True), strict=True):
@@ -354,7 +354,7 @@ def test_classic_ecn_is_marked_and_holds_the_queue() -> None:
     assert real.flows["fct_us"].null_count() == 0
     # A pause that is let pass may bring a tail loss probe at the end of each message; losses would be dozens.
     assert (real.flows["retransmits"] <= 1).all()
-    # Reno halves what is under way at the mark: the queue stays near K and below the buffer's 660 packets.
+    # Reno halves the bytes under way at the mark: the queue stays near K and below the buffer's 660 packets.
     queue = real.links.filter(pl.col("to") == "host 2").row(0, named=True)
     assert queue["queue_max"] < 200
     # 4 MB in 320 ms at 100 Mbps: the link's rate is the scenario's.
@@ -407,7 +407,7 @@ def test_nothing_is_left_behind(number: signal.Signals, tmp_path: Path) -> None:
 
 
 def hysteresis() -> str | None:
-    """Whether HTB has its hysteresis; none where it cannot be set."""
+    """Return the setting of HTB's hysteresis; none where it cannot be set."""
     there = os.access(batches.HYSTERESIS, os.W_OK)
     return batches.HYSTERESIS.read_text().strip() if there else None
 

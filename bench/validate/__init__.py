@@ -1,4 +1,4 @@
-"""What duetime simulates, held against what it must be: closed forms, ns-3, and what else there is.
+"""Results of duetime, compared with references: closed forms, ns-3, and other simulators.
 
 `python -m validate` prints the tables and fails where one is outside of its tolerance; `make validate` runs
 it.

@@ -21,7 +21,7 @@ from validate.checks import CHECKS
 
 
 def main() -> None:
-    """Run what is asked for."""
+    """Run the validations that the arguments select."""
     arguments = argparse.ArgumentParser(prog="validate", description="Hold duetime against what it must be.")
     arguments.add_argument(
         "names", nargs="*", metavar="NAME", help="only these closed forms, or setups of ns-3"
@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def cpu_seconds() -> float:
-    """What this process and those that it has run have taken."""
+    """Return the processor time of this process and its children, in s."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(each.ru_utime + each.ru_stime for each in used)
 
@@ -118,7 +118,7 @@ def tell(line: beside.Line) -> beside.Line:
 
 
 def write(record: Path | None, name: str, rows: list[dict[str, Any]], by: Sequence[str] = ()) -> None:
-    """Keep rows, with what made them; where a part was run, those of others, which differ in `by`, stay."""
+    """Write rows with the version; after a partial run the rows of other parts stay, told apart by `by`."""
     if record is None or not rows:
         return
     record.mkdir(parents=True, exist_ok=True)
@@ -132,7 +132,7 @@ def write(record: Path | None, name: str, rows: list[dict[str, Any]], by: Sequen
 
 
 def grouped(rows: list[dict[str, Any]], by: Sequence[str]) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
-    """The rows of each part, in the order in which parts come first."""
+    """Return the rows of each part, with the parts in order of their first row."""
     parts: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in rows:
         parts.setdefault(tuple(row[key] for key in by), []).append(row)

@@ -1,5 +1,6 @@
-"""Messages that are drawn once by duetime and written as traces: what reads these differs in its transport,
-its queues and its events, not in the draws.
+"""Messages that are drawn once by duetime and written as traces.
+
+Simulators that read these differ in their transport, their queues and their events, not in the draws.
 """
 
 import csv
@@ -31,7 +32,7 @@ class Absent(Exception):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one simulator made of one set of arrivals."""
+    """The result of one simulator for one set of arrivals."""
 
     #: class, deadline_us, fct_us (null where it did not complete).
     messages: pl.DataFrame
@@ -62,8 +63,8 @@ def draw(scenario: Mapping[str, Any], seed: int, folder: Path) -> Arrivals:
     classes = []
     for entry in scenario["traffic"]:
         path = folder / f"{entry['name']}.csv"
-        # Without deadlines, which none of these transports knows: a run does not wait for what has missed its
-        # own.
+        # Without deadlines, which none of these transports knows: a run then does not wait for messages that
+        # have missed theirs.
         own = messages.filter(pl.col("class") == entry["name"])
         write_trace(path, own.with_columns(deadline_us=pl.lit(None, dtype=pl.Float64)))
         classes.append({"name": entry["name"], "pattern": "trace", "file": str(path)})

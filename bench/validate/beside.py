@@ -28,10 +28,10 @@ SIDES: dict[str, Sequence[str]] = {
 }
 AS_IT_IS = {"answers": 3, "incast": 3}
 STEP_SEEDS = 2
-#: What agreement means: the whole interval of the difference lies within this share of ns-3's figure.
+#: The definition of agreement: the whole interval of the difference is within this share of ns-3's figure.
 WITHIN = 0.05
 
-#: What is compared of a class.
+#: The compared figures of a class.
 FIGURES: dict[str, Callable[[pl.DataFrame], float]] = {
     "missed, %": lambda messages: 100 * mean(late(messages)),
     "FCT p50, ms": lambda messages: quantile(messages, 0.5),
@@ -65,18 +65,18 @@ class Line:
 
 
 def mean(values: pl.Series) -> float:
-    """Of numbers."""
+    """Return the mean of numbers."""
     return fsum(values.to_list()) / len(values)
 
 
 def quantile(messages: pl.DataFrame, share: float) -> float:
-    """Of the completion times, in ms."""
+    """Return a quantile of the completion times, in ms."""
     found = messages["fct_us"].quantile(share, "nearest")
     return float("nan") if found is None else found / 1e3
 
 
 def late(messages: pl.DataFrame) -> pl.Series:
-    """Which messages have missed their deadline; one that did not arrive has."""
+    """Return for each message whether it has missed its deadline; one that did not arrive has."""
     return (messages["fct_us"].fill_null(float("inf")) > messages["deadline_us"]).cast(pl.Float64)
 
 
@@ -108,7 +108,7 @@ Pairs = Mapping[str, Mapping[tuple[str, str], tuple[float, float]]]
 
 
 def pairs(path: Path, transport: str, seed: int, program: Path, folder: Path) -> Pairs:
-    """One scenario under one transport with one seed."""
+    """Run one scenario under one transport with one seed."""
     arrivals, own = drawn(path, transport, seed, folder)
     mine = figures(ours(arrivals, transport, ns3.ALIKE | ns3.BY_TRANSPORT.get(transport, {})))
     found = {}
@@ -144,7 +144,7 @@ def lines(setup: str, transport: str, made: Sequence[Pairs], sides: Iterable[str
 
 
 def figures(outcome: Outcome) -> dict[tuple[str, str], float]:
-    """What is compared, by what it is of."""
+    """Return the compared figures, by the class or port and the name."""
     found = {}
     for (name,), messages in outcome.messages.group_by(["class"], maintain_order=True):
         for figure, of in FIGURES.items():
@@ -157,7 +157,7 @@ def figures(outcome: Outcome) -> dict[tuple[str, str], float]:
 
 @dataclass(frozen=True)
 class Step:
-    """What becomes of each query when one thing is made as the other has it."""
+    """The outcome of each query when one property is changed to the other simulator's."""
 
     simulator: str
     what: str
@@ -176,9 +176,9 @@ def without(*mends: str) -> Sequence[str]:
     return [mend for mend in MENDED if mend not in mends]
 
 
-#: Either what duetime is told, or what is mended in ns-3.
+#: Either the settings of duetime, or the fixes in ns-3.
 Case = tuple[str, str, Mapping[str, Any] | Sequence[str]]
-#: What concerns any loss.
+#: The steps that concern any loss.
 RECOVERY: list[Case] = [
     ("ns-3", "all mended but its timer", without("timer")),
     ("ns-3", "all mended but what partial ACKs send", without("partial")),
@@ -247,7 +247,7 @@ STEPS: dict[str, tuple[str, str, list[Case]]] = {
 
 
 def steps(name: str) -> Iterable[Step]:
-    """One setup, each difference by itself."""
+    """Run one setup, each difference by itself."""
     setup, transport, cases = STEPS[name]
     program = ns3.build()
     with tempfile.TemporaryDirectory() as temporary, ThreadPoolExecutor(os.cpu_count()) as threads:
@@ -267,7 +267,7 @@ def steps(name: str) -> Iterable[Step]:
 
 
 def step(simulator: str, what: str, made: Sequence[Outcome], leaves: int) -> Step:
-    """What the runs have in common, by query of so many messages."""
+    """Average the runs, by query of so many messages."""
     queries = sum(len(outcome.messages) for outcome in made) / leaves
     return Step(
         simulator,
@@ -280,5 +280,5 @@ def step(simulator: str, what: str, made: Sequence[Outcome], leaves: int) -> Ste
 
 
 def recorded(found: Iterable[Line]) -> list[dict[str, Any]]:
-    """As JSON, with what is to be said of each."""
+    """Return the lines as JSON, each with its verdict."""
     return [asdict(line) | {"verdict": line.verdict} for line in found]

@@ -16,19 +16,20 @@ class Check:
     what: str
     expected: float
     measured: float
-    #: How far they may be apart, in the same unit: it follows from the derivation, not from what was found.
+    #: The largest allowed difference, in the same unit: it follows from the derivation, not from the
+    #: measurement.
     tolerance: float
     unit: str
     derivation: str
 
     @property
     def holds(self) -> bool:
-        """Whether what was measured is what must be."""
+        """Return whether the measured value is the expected one."""
         return abs(self.measured - self.expected) <= self.tolerance
 
 
 def us_on_wire(size: int, gbps: float) -> float:
-    """How long so many bytes take, in microseconds."""
+    """Return the time of so many bytes on a link, in microseconds."""
     return size * 8 / gbps / 1e3
 
 
@@ -45,7 +46,7 @@ def run(
     transport: dict[str, Any] | None = None,
     **more: Any,
 ) -> dt.Result:
-    """Simulate these sections."""
+    """Simulate a scenario of these sections."""
     sections: dict[str, Any] = {"title": "check", "profile": "classic", "run": {"duration": duration} | more}
     sections |= {"network": network, "transport": {"name": "tcp"} | (transport or {}), "traffic": traffic}
     return dt.run(sections)

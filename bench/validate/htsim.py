@@ -36,7 +36,7 @@ ALIKE: dict[str, Any] = {
 FLOOR: dict[str, Any] = {"transport.cwnd_floor": 1.0}
 CHANGES = {"tcp": ALIKE, "dctcp": ALIKE | FLOOR}
 
-#: In what its DCTCP parts from RFC 8257: a name in the plan, and in words.
+#: The differences of its DCTCP from RFC 8257: a name in the plan, and in words.
 RULES = {
     "cuts_marked_only": "windows without marks are not cut",
     "alpha_begins_at_one": "alpha begins at 1",
@@ -115,7 +115,7 @@ def compare(tree: Path) -> Iterable[beside.Line]:
 
 
 def pairs(transport: str, seed: int, program: Path, folder: Path) -> beside.Pairs:
-    """One run of each."""
+    """Run each simulator once."""
     arrivals, own = drawn(transport, seed, folder)
     sides = {AS_IT_IS: beside.figures(theirs(arrivals, transport, program, own))}
     if transport == "dctcp":

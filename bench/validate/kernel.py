@@ -44,7 +44,7 @@ class Line:
 
 
 def main() -> None:
-    """Run what is asked for."""
+    """Run the figures that the arguments select."""
     arguments = argparse.ArgumentParser(prog="validate.kernel", description="Figures 6 and 7 on real TCP.")
     arguments.add_argument("--repeats", type=int, default=10, metavar="N", help="of each (default: 10)")
     arguments.add_argument("--fan-in", default=FAN_INS, metavar="NUMBERS", help="of figure 7; empty: none")
@@ -74,7 +74,7 @@ def compare(repeats: int, fan_ins: Sequence[int]) -> Iterable[Line]:
 
 
 def four_flows(comparison: Comparison[Result]) -> Iterable[Line]:
-    """When each of figure 6's flows is complete."""
+    """Compare the completion times of figure 6's flows."""
     for transport in ("dctcp", "d2tcp"):
         runs = both(comparison, transport)
         times = [tuple(each.flows.sort("from")["fct_us"].to_list() for each in pair) for pair in runs]
@@ -120,7 +120,7 @@ def line(
 
 
 def tell(what: str) -> None:
-    """Say what runs now."""
+    """Print the name of the next run."""
     print(f"running {what}", file=sys.stderr)
 
 

@@ -31,7 +31,7 @@ ALIKE: dict[str, Any] = {
     # PRR in CWR and in recovery.
     "transport.cut": "spread",
     "transport.limited_transmit": True,
-    # What is sent again and lost again waits for the timer, which what is sent again does not restart.
+    # A retransmission that is lost again waits for the timer, and retransmissions do not restart the timer.
     "transport.lost_retransmissions": "timeout",
     "transport.rto_restart": "ack",
     # Every ACK of new data ends the doubling of the timer.

@@ -51,8 +51,8 @@ __all__ = [
 ]
 __version__ = version()
 
-#: Where the rest is, which one run does without: loaded when it is asked for. No module has the name of what
-#: is in it, or it would take its place here.
+#: Names that one run does not need, and their modules: loaded on first use. No module has the name of its
+#: content, or it would take its place here.
 _LATER = {
     "Comparison": "comparison",
     "Robustness": "robustness",

@@ -25,11 +25,12 @@ PATIENCE_S = 10
 def on_cluster(
     address: str, work: Sequence[tuple[Task, str, Bundle]], finished: Callable[[int, Answer], object]
 ) -> bool:
-    """Do tasks on the workers of the scheduler at `address`; each has a name that stands for its result.
+    """Run tasks on the workers of the scheduler at `address`; each task has a name that identifies its
+    result.
 
-    `finished(number, answer)` is called here for each. A task whose worker is lost is done again by another
-    one. True if Ctrl-C came in between. Raises `Unusable` when no scheduler answers or a worker would
-    simulate with something else, and `ConnectionError` when the scheduler is lost.
+    `finished(number, answer)` is called here for each. A task whose worker is lost is run again by another
+    worker. Returns True if Ctrl-C interrupted. Raises `Unusable` when no scheduler answers or a worker would
+    simulate with another build, and `ConnectionError` when the scheduler is lost.
     """
     client = _connect(address)
     with client:
@@ -54,8 +55,8 @@ def _connect(address: str) -> Client:
         from distributed import Client
     except ImportError:
         raise Unusable("a cluster needs Dask: pip install 'duetime[cluster]'") from None
-    # It reports lost connections at length; what matters of that is told by our own errors. Each of its
-    # loggers has a level of its own.
+    # It reports lost connections at length; our own errors report the relevant part. Each of its loggers has
+    # a level of its own.
     for name in list(logging.root.manager.loggerDict):
         if name.startswith("distributed"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -105,7 +106,7 @@ def _check_workers(client: Client) -> None:
 
 
 def _submit(client: Client, work: Sequence[tuple[Task, str, Bundle]]) -> dict[Future[Any], int]:
-    # A bundle is a result of its own: sent to the scheduler once, and there for any worker at any time.
+    # A bundle is a separate result: sent to the scheduler once, and available to any worker at any time.
     bundles: dict[int, Future[Any]] = {}
     waiting = {}
     for number, (task, key, bundle) in enumerate(work):

@@ -1,6 +1,6 @@
-"""What the columns of the result tables mean: table -> column -> meaning.
+"""The meaning of the columns of the result tables: table -> column -> meaning.
 
-The engine writes the tables; a test compares the names with those of a run.
+The engine writes the tables; a test compares the names with the columns of a run.
 """
 
 COLUMNS: dict[str, dict[str, str]] = {

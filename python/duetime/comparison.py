@@ -1,8 +1,8 @@
 """The same scenario under several transports, over several seeds, several runs at a time.
 
-With a store each run is made once: a comparison that was stopped goes on where it was, and one with more
-seeds or transports makes what is new. Transports see the same traffic with the same seed, and so they are
-compared.
+With a store each run is made once. A comparison that was stopped resumes, and one with more seeds or
+transports makes only the new runs. Transports see the same traffic with the same seed, so that they can be
+compared seed by seed.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Comparison(Generic[R]):
         interrupted: bool,
         against: str | None = None,
     ) -> None:
-        """Made by `compare`."""
+        """Create a comparison; only `compare` does."""
         #: Every result: transport -> one for each seed, in their order.
         self.by_seed = dict(by_seed)
         #: Whether it was compared over several seeds, and how many were asked for.
@@ -64,7 +64,7 @@ class Comparison(Generic[R]):
         self.against = against if against in self.by_seed else next(iter(self.by_seed), "")
 
     def __repr__(self) -> str:
-        """Say what was compared."""
+        """Describe the scenario, the transports and the number of runs."""
         runs = sum(len(results) for results in self.by_seed.values())
         return f"<Comparison of {self._title!r}: {', '.join(self.by_seed)}; {counted(runs, 'run')}>"
 
@@ -96,7 +96,7 @@ class Comparison(Generic[R]):
 
     @property
     def data(self) -> dict[str, Any]:
-        """What ``duetime compare --json`` prints, as a dictionary."""
+        """The object that ``duetime compare --json`` prints, as a dictionary."""
         return {
             "runs": {transport: self._object(results) for transport, results in self.by_seed.items()},
             "bound": self.bound,
@@ -108,7 +108,7 @@ class Comparison(Generic[R]):
 
     @property
     def verdicts(self) -> list[dict[str, Any]]:
-        """Who does better than `against`, by how much, or that seeds cannot tell: a ``sentence`` each."""
+        """Transports that do better than `against`, if seeds can tell, and by how much: ``sentence`` each."""
         summaries = {
             transport: [result.data["summary"] for result in results]
             for transport, results in self.by_seed.items()
@@ -117,9 +117,9 @@ class Comparison(Generic[R]):
         return verdicts(self.against, summaries, self._differences, seeds_differ=differ)
 
     def differences(self, against: str | None = None) -> pl.DataFrame:
-        """What each transport has more or less than `against`: one row per transport, class and figure.
+        """The differences of each transport to `against`: one row per transport, class and figure.
 
-        Differences are taken seed by seed, so that what seeds share falls out. ``low`` and ``high`` are
+        Differences are taken seed by seed, so that effects common to a seed cancel. ``low`` and ``high`` are
         the ends of the 95 % confidence interval of ``difference``; null with fewer than two seeds.
         """
         from duetime.frames import pl
@@ -180,14 +180,14 @@ class Comparison(Generic[R]):
         return Bound.of(merged["bound"])
 
     def json(self) -> str:
-        """Give the JSON object of ``duetime compare --json``."""
+        """Return the JSON object of ``duetime compare --json``."""
         return json.dumps(self.data, separators=(",", ":"), ensure_ascii=False)
 
     def table(self) -> pl.DataFrame:
         """One row per transport and class ("all" first), means over the seeds, with ``_low`` and ``_high``.
 
         The last two are the ends of the 95 % confidence interval and are there with `seeds` only.
-        ``bound_missed`` and ``bound_missed_percent`` are those of `bound`.
+        ``bound_missed`` and ``bound_missed_percent`` are the figures of `bound`.
         """
         from duetime.frames import pl
 
@@ -269,7 +269,7 @@ def compare(
     and every figure gets a mean and a 95 % confidence interval. The others are compared with `against`, by
     default the first. Finished runs are kept in the folder `store`, if one is named, and not made again.
     `progress` shows a bar: by default in a notebook only, with True on a terminal too, with False nowhere.
-    `source`, `seed`, `set` are those of `run`, and so are the errors.
+    `source`, `seed`, `set` and the errors are the same as for `run`.
     """
     plan = prepare(scenario.read(source), transports, seeds=seeds, seed=seed, set=set, against=against)
     kept = None if store is None else Path(store)
@@ -305,9 +305,9 @@ class Plan:
         store: Path | None = None,
         cluster: str | None = None,
     ) -> Comparison[Any]:
-        """Run everything; Ctrl-C stops it, and what was finished by then is kept.
+        """Run everything; Ctrl-C stops it, and finished runs are kept.
 
-        With a store, the same call goes on from there.
+        With a store, the same call resumes from there.
         """
         if store is not None:
             return self._from(store, jobs, progress, cluster)
@@ -439,7 +439,7 @@ def _figures(part: Mapping[str, Any], prefix: str = "") -> list[dict[str, Any]]:
 
 
 def _least(bounds: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """Give the lowest of several bounds of the same messages, and of each class the lowest."""
+    """Return the lowest of several bounds of the same messages, and of each class the lowest."""
     if not bounds:
         return None
 
@@ -454,7 +454,7 @@ def _least(bounds: list[dict[str, Any]]) -> dict[str, Any] | None:
 
 
 def _missed(bound: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the figures of a bound that can stand beside those of a run."""
+    """Return the figures of a bound that can be compared with the figures of a run."""
     return flat({key: bound[key] for key in ("missed", "missed_percent") if key in bound}, "bound")
 
 
@@ -464,7 +464,7 @@ def flat(part: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     for key, value in part.items():
         name = _joined(prefix, key)
         if key == BOUNDS:
-            # Beside the figures that they bound; left out where all are known.
+            # Next to the figures that they bound; left out where all are known.
             bounds = {f"{each}_{BOUNDS}": bound for each, bound in (value or {}).items()}
             found.update(flat(bounds, prefix))
         elif isinstance(value, dict) and "ci95" in value:

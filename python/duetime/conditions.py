@@ -1,11 +1,11 @@
 """Conditions under which a run or a comparison fails, for checks that machines make: ``--fail-if``.
 
-``answers.missed_percent > 1`` speaks of the class ``answers``; without a class, of all messages together;
-``d2tcp: answers.missed_percent > 1`` of one transport only. A number without a unit has that of the figure's
-name.
+``answers.missed_percent > 1`` refers to the class ``answers``; without a class, to all messages together;
+``d2tcp: answers.missed_percent > 1`` to one transport only. A number without a unit has the unit of the
+figure's name.
 
-Over several seeds the end of the 95 % interval decides that lies on the side of the condition: what the seeds
-cannot rule out fails. A condition that is `certain` fails only if the whole interval lies on that side.
+Over several seeds the end of the 95 % interval on the condition's side decides: a failure that the seeds
+cannot exclude is a failure. A condition that is `certain` fails only if the whole interval is on that side.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from duetime.quantities import short
 from duetime.statistics import BOUNDS
 
 TIMES = ("mean", "p50", "p90", "p99", "max")
-#: What can be asked of a class, or of all together.
+#: Figures of a class, or of all classes together, that a condition can use.
 FIGURES = (
     *(
         "messages",
@@ -39,7 +39,7 @@ FIGURES = (
     *("queries", "complete_queries_percent", "answers_in_time_percent.mean", "answers_in_time_percent.p1"),
     *(f"query_us.{each}" for each in TIMES),
 )
-#: What can be asked of the run as a whole only.
+#: Figures of the whole run only.
 TOTALS = ("drops", "marks", "timeouts", "retransmits")
 #: Figures of classes that all together do not have.
 OF_CLASSES = ("bottleneck_delay_us", "bottleneck_mbps", "too_late")
@@ -50,7 +50,7 @@ COMPARE: dict[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
     "<": operator.lt,
 }
-#: The unit at the end of a figure's name: what may be written, and how much of it that is.
+#: The unit at the end of a figure's name: the units that may be written, and their factors.
 UNITS: dict[str, dict[str, float]] = {
     "us": {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6},
     "percent": {"%": 1.0},
@@ -81,7 +81,7 @@ class Condition:
     certain: bool = False
 
     def hold_against(self, transport: str, result: Mapping[str, Any]) -> dict[str, Any]:
-        """Judge the object of a run, or of several seeds: what was found, and whether it ``failed``."""
+        """Evaluate the condition on a run, or on several seeds: the value, and whether it ``failed``."""
         found = self._of(result)
         low, high = found["ci95"] if isinstance(found, Mapping) else (None, None)
         value = found["mean"] if isinstance(found, Mapping) else found
@@ -89,10 +89,10 @@ class Condition:
         upwards = self.op.startswith(">")
         end = high if upwards != self.certain else low
         decisive = value if end is None else end
-        # What was not measured is not known to be right.
+        # A figure that was not measured is not known to be right.
         failed = not self.certain if decisive is None else COMPARE[self.op](decisive, self.threshold)
         if decisive is None and least is not None:
-            # Of what is at least so much, only that is certain.
+            # Of a value with only a lower bound, only the bound is certain.
             above = COMPARE[">=" if self.op == "<" else ">"](least, self.threshold)
             failed = (
                 above
@@ -142,7 +142,7 @@ class Condition:
 def read(
     text: str, scenario: Mapping[str, Any], transports: Iterable[str], *, certain: bool = False
 ) -> Condition:
-    """Read a condition on a resolved scenario and transports; `Mistaken` shows what is wrong with it."""
+    """Read a condition on a resolved scenario and transports; `Mistaken` shows the mistake in it."""
     parts = _PARTS.match(text)
     example = "a condition is a figure, a comparison and a number: answers.missed_percent > 1"
     if parts is None:
@@ -172,7 +172,7 @@ def sentence(judged: Mapping[str, Any]) -> str:
 
 
 def _figure(text: str, parts: re.Match[str], scenario: Mapping[str, Any]) -> tuple[str | None, str]:
-    """Give the class, or none, and the figure."""
+    """Return the class, or none, and the figure."""
     written, (at, end) = parts["figure"], parts.span("figure")
     classes = [str(each["name"]) for each in scenario["traffic"]]
     classes += [str(each["set"]) for each in scenario["traffic"] if "set" in each]

@@ -1,10 +1,10 @@
-"""How far a scenario can be pushed before too many deadlines are missed.
+"""Search for the limit up to which a scenario misses few enough deadlines.
 
 Three questions of one kind: how much tighter deadlines can be, how much fan-in or load a network carries, and
-how little rate or buffer it needs. All look for the hardest level at which no more than a given share of the
+how little rate or buffer it needs. All search for the hardest level at which at most a given share of the
 deadlines is missed, by bisection over whole steps. Every level runs with the same seeds under every transport
 (common random numbers). An interval is given where enough misses back each level that it rests on
-(`statistics.seeds_needed`); elsewhere an answer is an average, and says how many seeds would do.
+(`statistics.seeds_needed`). Elsewhere an answer is an average, with the number of seeds that would suffice.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SEEDS = 5
 TIGHTEST, LOOSEST = 99, 300
 
 
-#: The last words of keys of which more makes deadlines easier to meet, and of which less does; what is in
+#: The last words of keys for which more makes deadlines easier to meet, and for which less does. A key in
 #: neither, as a marking threshold, may do both.
 MORE_IS_EASIER = {"rate", "uplink", "bottleneck", "buffer", "every", "spines", "deadline", "deadline_factor"}
 LESS_IS_EASIER = {"leaves", "parents", "load", "size", "fan_in", "delay", "oversubscription", "host_jitter"}
@@ -41,7 +41,7 @@ LESS_IS_EASIER = {"leaves", "parents", "load", "size", "fan_in", "delay", "overs
 
 @dataclass(frozen=True)
 class Ladder:
-    """Levels from easy to hard: whole numbers, each of which stands for a value of a key."""
+    """Levels from easy to hard: whole numbers, each for one value of a key."""
 
     easiest: int
     hardest: int
@@ -49,7 +49,7 @@ class Ladder:
     start: int
     #: Levels that are tried in any case: misses need not rise evenly.
     scan: tuple[int, ...]
-    #: Levels, in order, to look further until one holds and one does not; the search goes on between them.
+    #: Levels, in order, to try until one holds and one does not; the search continues between them.
     coarse: tuple[int, ...]
     #: The changes that make a level, and its value for people.
     changes: Callable[[int], tuple[str, ...]]
@@ -58,7 +58,7 @@ class Ladder:
 
 @dataclass(frozen=True)
 class Runs:
-    """What all levels share."""
+    """The settings that all levels share."""
 
     scenario: Path
     overrides: tuple[str, ...]
@@ -86,19 +86,19 @@ class Measured:
 
 @dataclass
 class Answer:
-    """What was found for one transport."""
+    """The answer for one transport."""
 
     transport: str | None
     ladder: Ladder
-    #: Level -> what was measured; none where the scenario is impossible.
+    #: Level -> its measurement; none where the scenario is impossible.
     levels: dict[int, Measured | None] = field(default_factory=dict)
 
     def best(self) -> int | None:
-        """Give the hardest level that holds on average, as every easier one that was tried."""
+        """Return the hardest level that holds on average, as every easier one that was tried."""
         return self._bracket("mean")[0]
 
     def interval(self) -> tuple[int | None, int | None]:
-        """Give the hardest level that surely holds, and the hardest that may hold, with 95 % confidence."""
+        """Return the hardest level that surely holds, and the hardest that may hold, with 95 % confidence."""
         if all(each is None or each.excess["ci95"][0] is None for each in self.levels.values()):
             return None, None
         if self.seeds() is not None:
@@ -112,19 +112,19 @@ class Answer:
         return max((each.seeds for each in found if each and each.seeds is not None), default=None)
 
     def next(self) -> set[int]:
-        """Give the levels to try next; none when all is known to one step."""
+        """Return the levels to try next; none when all is known to one step."""
         if not self.levels:
             return set(self.ladder.scan)
         wanted = (self._wanted(end) for end in ("mean", "high", "low"))
         return {level for level in wanted if level is not None} - self.levels.keys()
 
     def uneven(self) -> bool:
-        """Whether a harder level than the answer holds although an easier one does not."""
+        """Return whether a harder level than the answer holds although an easier one does not."""
         _, bad = self._bracket("mean")
         return bad is not None and any(level > bad and self._holds(level, "mean") for level in self.levels)
 
     def turned(self) -> bool:
-        """Whether misses, as far as was tried, fall towards the levels that were held for harder."""
+        """Return whether misses, as far as was tried, fall towards the levels taken for harder."""
         means = [each.missed["mean"] for _, each in sorted(self.levels.items()) if each is not None]
         return len(means) > 1 and means[-1] < means[0]
 
@@ -154,7 +154,7 @@ class Answer:
         return max(held, default=None), bad
 
     def _holds(self, level: int, end: str) -> bool:
-        """Whether the mean, or an end of its interval, is no more than it may be."""
+        """Return whether the mean, or an end of its interval, is within the limit."""
         measured = self.levels[level]
         if measured is None:
             return False
@@ -166,12 +166,12 @@ class Answer:
 
 @dataclass(frozen=True)
 class Decision:
-    """The answers, and what was asked."""
+    """The answers, and the question."""
 
     data: dict[str, Any] = field(repr=False)
 
     def __repr__(self) -> str:
-        """Say the answers."""
+        """Return a sentence for each answer."""
         return "\n".join(sentence(self.data, each) for each in self.data["answers"])
 
     def plot(self) -> Picture:
@@ -272,7 +272,7 @@ def need(
 ) -> Decision:
     """Find the smallest value of the key `over` at which at most `target` percent of deadlines are missed.
 
-    Its other arguments, and what it raises, are those of `capacity`.
+    Its other arguments and its errors are the same as for `capacity`.
     """
     resolved, _ = _resolved(runs)
     key = over.removeprefix("$")
@@ -288,7 +288,7 @@ ANSWERS = {"tighten": "tighter_percent", "capacity": "largest", "need": "smalles
 
 
 def sentence(data: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
-    """Say in words what was found for one transport."""
+    """Put the answer for one transport into a sentence."""
     tighter = data["question"] == "tighten"
     against = data.get("against")
     limit = f"{against} does with the deadlines as written" if against else f"{data['target_percent']:g} %"
@@ -415,7 +415,7 @@ def _measured(group: list[Kept], allowed: float | list[float]) -> Measured | Non
         values = [value - allowed for value in missed]
         excess, seeds = {"mean": found["mean"] - allowed, "ci95": ends, "values": values}, found.get("seeds")
         if found["mean"] in (0, 100) and ends == [None, None] and seeds_differ(summaries):
-            # Without queries to count, that no seed missed anything bounds nothing.
+            # Without queries to count, zero misses in all seeds give no bound.
             seeds = seeds_needed(missed, found["mean"])
     assert excess is not None
     bounds = [(kept.result.get("bound") or {}).get("missed_percent") for kept in group]
@@ -484,7 +484,7 @@ class Quantity:
 
     @staticmethod
     def of(written: object, what: str) -> Quantity:
-        """Read it, a percentage as a share; `scenario.Unreadable` for what is no number."""
+        """Read a number with its unit, a percentage as a share; `scenario.Unreadable` if it is none."""
         if isinstance(written, int | float) and not isinstance(written, bool):
             return Quantity(float(written))
         match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-z%]*)\s*", str(written))
@@ -513,7 +513,7 @@ def _values(
     *,
     smallest: bool = False,
 ) -> Ladder:
-    """Levels from the smallest value up or, where the smallest is asked for, from the largest down."""
+    """Return levels from the smallest value up or, where the smallest is searched, from the largest down."""
     now = Quantity.of(written, f"{key} (as the scenario has it)")
     first = None if start is None else _same_unit(Quantity.of(start, "--from"), now, "--from")
     last = None if end is None else _same_unit(Quantity.of(end, "--to"), now, "--to")
@@ -530,7 +530,7 @@ def _values(
     count = int((highest - lowest) / width + 1e-9)
     at = min(count, round((now.number - lowest) / width))
     coarse = _doubling(at, count)
-    # Of a key without a known direction a second value tells which it is.
+    # For a key without a known direction a second value shows which direction is harder.
     scan = {at} if key.split(".")[-1] in MORE_IS_EASIER | LESS_IS_EASIER else {at, min(count, 2 * at + 1)}
     if smallest:
         at, scan = count - at, {count - level for level in scan}
@@ -557,7 +557,7 @@ def _same_unit(quantity: Quantity, other: Quantity, what: str) -> float:
 
 
 def _step(now: Quantity) -> float:
-    """One for what is counted, else about a twentieth."""
+    """Return one for a count, otherwise about a twentieth of the value."""
     if not now.unit and now.number == int(now.number):
         return 1.0
     return float(f"{now.number / 20:.1g}")

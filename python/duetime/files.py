@@ -22,11 +22,11 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-#: One of these tells a folder of ours.
+#: A folder that holds one of these files is one of ours.
 MARKERS = ("run.json", "compare.json", "result.json", "testbed.json")
 #: What a folder of ours may hold: tables, records, pictures and a report.
 SUFFIXES = {".json", ".parquet", ".png", ".svg", ".pdf", ".html"}
-#: Beside them; other files of this kind are the user's.
+#: Further files of ours; others of this kind are the user's.
 NAMES = {"slowdown.csv"}
 
 
@@ -49,12 +49,12 @@ def check(folder: Path, keep: str | None = None) -> None:
 
 @contextmanager
 def replacing(folder: Path, keep: str | None = None) -> Iterator[Path]:
-    """Give an empty folder beside `folder` to write into; rename it into place when all went well.
+    """Yield an empty folder beside `folder` to write into; rename it into place on success.
 
     A folder in it with the name `keep` stays there.
 
-    What is left of a process that was killed in between has a name that starts with a dot and ends in
-    ``.partial``; the next one that writes to the same place removes it. A former result is moved aside first
+    A process that was killed in between leaves a folder with a name that starts with a dot and ends in
+    ``.partial``. The next one that writes to the same place removes it. A former result is moved aside first
     and removed last.
     """
     with ExitStack() as stack:
@@ -85,7 +85,7 @@ def write(path: Path, content: bytes) -> None:
 
 
 def place(path: Path, content: bytes) -> None:
-    """Write a file where somebody asked for it; `Refused` if the place is wrong."""
+    """Write a file where the caller asked for it; `Refused` if the place is wrong."""
     try:
         write(path, content)
     except OSError as error:
@@ -106,7 +106,7 @@ def create(path: Path, content: bytes) -> None:
 
 
 def table(frame: pl.DataFrame) -> bytes:
-    """Give a table as Parquet: the disk's errors are those of writing the bytes."""
+    """Return a table as Parquet: the disk's errors occur only when the bytes are written."""
     content = io.BytesIO()
     frame.write_parquet(content)
     return content.getvalue()
@@ -128,7 +128,7 @@ PICTURES = {"plots"}
 
 
 def check_growing(folder: Path, parts: set[str]) -> None:
-    """See that a folder can grow here while work goes on; `Refused` if it holds anything but these parts."""
+    """Check that a folder can grow here during the work; `Refused` if it holds anything but these parts."""
     with _reasons(folder):
         if folder.exists() and not folder.is_dir():
             raise Refused(f"{folder}: exists and is no folder")
@@ -141,7 +141,7 @@ def check_growing(folder: Path, parts: set[str]) -> None:
 
 
 def is_result(folder: Path) -> bool:
-    """Whether `folder` holds a finished result."""
+    """Return whether `folder` holds a finished result."""
     return any(_has_version(folder / marker) for marker in MARKERS)
 
 
@@ -162,12 +162,12 @@ def _target(folder: Path, keep: str | None = None) -> Path:
 
 @contextmanager
 def _aside(target: Path) -> Iterator[Path]:
-    """Give an empty folder beside `target`, which is gone in the end, unless it was renamed.
+    """Yield an empty folder beside `target`, which is removed in the end, unless it was renamed.
 
     Where there are locks it is held by one as long as this process lives.
     """
     aside = target.with_name(f".{target.name}.{uuid.uuid4().hex[:12]}.partial")
-    # Under a name that nobody takes for abandoned, until it is held.
+    # Under a name that no process takes for abandoned, until it is held.
     unheld = aside.with_suffix(".new")
     unheld.mkdir()
     held = _hold(unheld)
@@ -195,7 +195,7 @@ def _hold(folder: Path) -> int | None:
 
 
 def _remove_abandoned(target: Path) -> None:
-    """Remove what processes that are gone have left beside `target`: nobody holds it."""
+    """Remove folders that ended processes have left beside `target`: no process holds them."""
     for folder in target.parent.glob(f".{glob.escape(target.name)}.{'[0-9a-f]' * 12}.partial"):
         with suppress(OSError):
             held = _hold(folder) if folder.is_dir() else None

@@ -1,4 +1,4 @@
-"""polars, which comes with ``duetime[tables]``: importing it from here says so where it is missing."""
+"""polars, which ``duetime[tables]`` installs: importing it from here says so where it is missing."""
 
 from duetime.trouble import Missing
 

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from duetime.estimates import Estimate
     from duetime.experiments.reproduce import Reproduction
 
-#: Packet-hops of the full run that an estimate is held against, unless one says otherwise: some ten seconds
-#: of one core.
+#: The default limit in packet-hops of the full run that an estimate is compared with: some ten seconds of one
+#: core.
 BUDGET = 20_000_000
 
 
@@ -32,11 +32,11 @@ def estimate(
 ) -> Estimate:
     """Estimate slowdown by size and missed deadlines of a scenario from simulations of single links.
 
-    `source`, `set`, `seed` and `transport` are those of `run`, `progress` and `jobs` those of `compare`.
-    Simulations of links are kept in ``out/runs``, so that a call that was stopped resumes;
+    `source`, `set`, `seed` and `transport` are the same as for `run`, `progress` and `jobs` the same as for
+    `compare`. Simulations of links are kept in ``out/runs``, so that a call that was stopped resumes;
     ``out/messages.parquet`` has a row for each message with its estimated completion time. The estimate is
     corrected by a full run of the same network, in the largest size that takes at most about `budget`
-    packet-hops, and states a range for each figure; 0 leaves this out. Where a full run of the whole is
+    packet-hops. It states a range for each figure; 0 leaves this out. Where a full run of the whole is
     expected to take no more packet-hops than all this, it is made instead, unless `always` asks for the
     estimate.
 
@@ -63,8 +63,9 @@ def reproduce(
     """Repeat the experiment `name` ("d2tcp/fig10"), judge its claims, and write both into ``out/name``.
 
     Runs are kept in ``out/points`` and never made twice. With `variants` the claims are judged anew in so
-    many variants of what the scenario leaves open. `experiments` is a folder of them, by default those that
-    come with duetime. Raises `places.Unknown`, which names the nearest experiment, and what `run` raises.
+    many variants of the settings that the scenario leaves open. `experiments` is a folder of them, by default
+    the one shipped with duetime. Raises `places.Unknown`, which names the nearest experiment, and what `run`
+    raises.
     """
     from duetime.experiments.experiment import read
     from duetime.experiments.places import folder, path_of
@@ -86,8 +87,8 @@ def plot(folder: str | os.PathLike[str], out: str | os.PathLike[str] | None = No
     """Draw every picture that a folder of results allows; give the paths of the pictures.
 
     `folder` is what any of the commands wrote with ``--out``, or a Parquet file of ``d2tcp trace``. The
-    pictures go to `out`, by default ``plots`` in the folder. Raises `plots.NoResults` (a `ValueError`), and
-    `trouble.Missing` without matplotlib.
+    pictures are written to `out`, by default ``plots`` in the folder. Raises `plots.NoResults` (a
+    `ValueError`), and `trouble.Missing` without matplotlib.
     """
     from duetime.plots import plot_dir, plot_trace
 

@@ -7,9 +7,9 @@ import sys
 
 
 def quiet_start() -> None:
-    """Let Ctrl-C end the process without a traceback, if it is the command and not somebody's program.
+    """Let Ctrl-C end the process without a traceback, if it is the command and not a user's program.
 
-    It must come before the imports, which take most of a short command's time. `loud` takes it back.
+    It must be called before the imports, which take most of a short command's time. `loud` undoes it.
     """
     named = sys.argv[0].replace("\\", "/").rpartition("/")[2] in ("duetime", "duetime.exe")
     if (named or sys.orig_argv[1:3] == ["-m", "duetime"]) and _handler() is signal.default_int_handler:

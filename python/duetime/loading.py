@@ -19,12 +19,12 @@ from duetime.sweeping import RUNS, Sweep, Swept
 
 
 def load(folder: str | os.PathLike[str]) -> Any:
-    """Read a folder that ``--out``, ``out=`` or ``save`` wrote, as what the call gave.
+    """Read a folder that ``--out``, ``out=`` or ``save`` wrote; return an object as the call did.
 
-    That of a run is a `Result`, of a comparison a `Comparison`, of a sweep a `Swept` (whose runs must still
-    lie in it), of ``tighten``, ``capacity`` and ``need`` a `Decision`, of ``robust`` a `Robustness`, of
-    ``estimate`` an `Estimate`, of an experiment a `Reproduction`. Any other folder raises
-    `FileNotFoundError`, which names those inside that can be read.
+    The folder of a run gives a `Result`, of a comparison a `Comparison`, of a sweep a `Swept` (whose runs
+    must still be in it). That of ``tighten``, ``capacity`` and ``need`` gives a `Decision`, of ``robust`` a
+    `Robustness`, of ``estimate`` an `Estimate`, of an experiment a `Reproduction`. Any other folder raises
+    `FileNotFoundError`, which names the folders inside that can be read.
     """
     path = Path(folder)
     for name, read in READERS.items():
@@ -135,7 +135,7 @@ def _record(path: Path) -> dict[str, Any]:
     return found
 
 
-#: What tells a folder, and who reads it.
+#: The file that identifies a folder, and the function that reads it.
 READERS: dict[str, Callable[[Path], Any]] = {
     "run.json": load_run,
     "compare.json": _comparison,

@@ -12,7 +12,7 @@ from duetime.run import Progress
 
 R = TypeVar("R")
 
-#: polars lets system calls go on after Ctrl-C, so a wait without end would not notice it.
+#: polars lets system calls continue after Ctrl-C, so a wait without end would not notice it.
 LONGEST_WAIT_S = 0.5
 
 
@@ -26,9 +26,9 @@ def in_threads(
 ) -> bool:
     """Do `work(number, progress)` for each number below `count`, `jobs` at a time (default: one per core).
 
-    `follow(number)` gives what is told of a run's progress; `finished(number, its result)` is called in the
-    caller's thread. The first error, from either, ends everything and is raised. True if Ctrl-C came in
-    between: then what was finished by that time was handed over, and the rest was stopped.
+    `follow(number)` returns the callback for a run's progress; `finished(number, its result)` is called in
+    the caller's thread. The first error, from either, ends everything and is raised. Returns True if Ctrl-C
+    interrupted: then finished results were handed over, and the rest was stopped.
     """
     stop = threading.Event()
 

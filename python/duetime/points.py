@@ -1,4 +1,4 @@
-"""Many runs, each made once: what is finished is kept by the hash of everything that decides it."""
+"""Many runs, each made once: finished runs are kept by the hash of everything that determines them."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Point:
-    """One run."""
+    """One run: a scenario, its changes, its transport and its seed."""
 
     #: Its file, or a scenario that was read.
     scenario: Path | scenario.Scenario
     #: Changes as ``--set`` takes them, applied in turn.
     overrides: tuple[str, ...] = ()
-    #: Stands for the name in ``[transport]``; keys that only other transports know are dropped.
+    #: Replaces the name in ``[transport]``; keys that only other transports know are dropped.
     transport: str | None = None
     seed: int = 1
 
 
 @dataclass(frozen=True)
 class Kept:
-    """What came of a point."""
+    """The result of a point."""
 
     point: Point
     #: The hash that it is kept under; empty if its scenario cannot be read.
@@ -53,7 +53,7 @@ class Kept:
     store: Store | None = None
 
     def table(self, name: str) -> pl.DataFrame:
-        """Give one of `work.TABLES`; `FileNotFoundError` if it was not asked for."""
+        """Return one of `work.TABLES`; `FileNotFoundError` if it was not kept."""
         if self.store is None or self.error is not None:
             raise FileNotFoundError(f"the run failed and has no table `{name}`")
         return self.store.table(self.key, name)
@@ -79,9 +79,10 @@ def run_points(
 ) -> list[Kept]:
     """Run points, `jobs` at a time (default: one for each core), or on the Dask scheduler at `cluster`.
 
-    The answer is in the order of the points. What the store has is not run again, equal points run once, and
-    a point that fails says why in `error` and does not stop the rest. `tables` names those to keep for each
-    run. After Ctrl-C, which is raised, the store has what was finished, and the same call goes on from it.
+    The answer is in the order of the points. Runs in the store are not run again, equal points run once, and
+    a point that fails gives its reason in `error` and does not stop the rest. `tables` names the tables to
+    keep for each run. After Ctrl-C, which is raised, the store has the finished runs, and the same call
+    resumes.
 
     Raises `files.Refused` for a store that cannot be written, and `trouble.Unusable` for a cluster that
     cannot do it.
@@ -105,7 +106,7 @@ def run_points(
 
 
 def finished(points: Sequence[Point], *, store: Path, tables: Sequence[str] = ()) -> dict[int, Kept]:
-    """Give what the store has of these points, by their place in the list; nothing is run."""
+    """Return the results in the store of these points, by their place in the list; nothing is run."""
     batch = _Batch(points, Store(store), tuple(tables))
     missing = {each.key for each in batch.missing}
     return {
@@ -142,7 +143,7 @@ class _Batch:
         self.missing = [each for each in self.prepared.values() if store.record(each.key, tables) is None]
 
     def run(self, jobs: int | None, cluster: str | None, shown: bars.Points) -> bool:
-        """Run what is missing; true if Ctrl-C came in between."""
+        """Run the missing points; return True if Ctrl-C interrupted."""
 
         def finished(number: int, answer: Answer) -> None:
             hashed = self.missing[number].key
@@ -165,16 +166,16 @@ class _Batch:
         return on_cluster(cluster, work, finished)
 
     def answers(self, points: Sequence[Point]) -> list[Kept]:
-        """Give what came of each point."""
+        """Return the result of each point."""
         return [self.answer(point) for point in points]
 
     def said(self) -> str:
-        """Say what is kept after Ctrl-C."""
+        """Say how many runs are kept after Ctrl-C."""
         finished = sum(self.store.record(key, self.tables) is not None for key in self.prepared)
         return f"{finished} of {counted(len(self.prepared), 'run')} finished and kept in {self.store.folder}"
 
     def answer(self, point: Point) -> Kept:
-        """Give what came of one."""
+        """Return the result of one point."""
         if point in self.unreadable:
             return Kept(point, "", {}, self.unreadable[point])
         prepared = self.by_point[point]
@@ -201,7 +202,7 @@ class _Reader:
         self.bundles: dict[tuple[scenario.Scenario, tuple[str, ...]], Bundle] = {}
 
     def prepared(self, point: Point) -> _Prepared:
-        """Check a point; raises what is wrong with it."""
+        """Check a point; raises the errors in it."""
         if point.scenario not in self.scenarios:
             given = point.scenario
             self.scenarios[given] = scenario.read_file(given) if isinstance(given, Path) else given
@@ -234,6 +235,6 @@ class _Reader:
         return self.files[full]
 
     def _bundle(self, read: scenario.Scenario, files: Mapping[str, str]) -> Bundle:
-        """Give the same object for the same texts, so that they are sent to a cluster once."""
+        """Return the same object for the same texts, so that they are sent to a cluster once."""
         name = (read, tuple(files))
         return self.bundles.setdefault(name, Bundle(read.text, read.name, dict(files)))

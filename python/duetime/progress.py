@@ -14,17 +14,17 @@ from duetime.quantities import counted
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-#: Shows what was completed of a total, and the words beside it.
+#: Shows the completed part of a total, and the words beside it.
 Show: TypeAlias = Callable[[float, float, tuple[str, ...]], None]
 #: Seconds between two pictures of the bar in a notebook.
 REDRAWN_S = 0.2
 
 
 class Bar:
-    """Shows how far some runs, several at a time, have come together."""
+    """Shows the progress of some runs, several at a time, as one bar."""
 
     def __init__(self, runs: int, show: Show | None) -> None:
-        """Made by `bar`."""
+        """Create a bar; only `bar` does."""
         self._shown = show
         self._simulated = [0.0] * runs
         self._durations = [0.0] * runs
@@ -32,7 +32,7 @@ class Bar:
         self._start = time.monotonic()
 
     def follow(self, run: int) -> Callable[[float, float, int], None]:
-        """Give what the run of this number calls about ten times a second."""
+        """Return the callback of the run of this number, called about ten times a second."""
 
         def advanced(now_s: float, duration_s: float, delivered: int) -> None:
             self._simulated[run], self._durations[run], self._delivered[run] = now_s, duration_s, delivered
@@ -55,7 +55,7 @@ class Points:
     """Shows how many of some runs, several at a time, are finished."""
 
     def __init__(self, runs: int, show: Show | None) -> None:
-        """Made by `points`."""
+        """Create a bar; only `points` does."""
         self._runs = runs
         self._shown = show
         self._done = 0
@@ -70,14 +70,14 @@ class Points:
         self._show()
 
     def finished(self, run: int, *, failed: bool) -> None:
-        """Count one more."""
+        """Count one more finished run."""
         self._done += 1
         self._failed += failed
         self._under_way.pop(run, None)
         self._show()
 
     def follow(self, run: int) -> Callable[[float, float, int], None]:
-        """Give what the run of this number calls about ten times a second."""
+        """Return the callback of the run of this number, called about ten times a second."""
 
         def advanced(now_s: float, duration_s: float, delivered: int) -> None:  # noqa: ARG001
             self._under_way[run] = now_s / duration_s
@@ -97,7 +97,7 @@ class Points:
 
 @contextmanager
 def bar(runs: int, wanted: bool | None = True) -> Iterator[Bar]:
-    """Show a bar for `runs` runs as long as the block lasts, if somebody watches.
+    """Show a bar for `runs` runs as long as the block lasts, if a terminal or a notebook shows it.
 
     `wanted` None shows it in a notebook only, False nowhere.
     """

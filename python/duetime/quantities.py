@@ -15,7 +15,7 @@ _BYTES = {
 
 
 def counted(number: int, what: str) -> str:
-    """Write a count and what is counted: 1 run, 2,000 runs."""
+    """Write a count and its noun: 1 run, 2,000 runs."""
     return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 

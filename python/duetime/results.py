@@ -1,4 +1,4 @@
-"""What came of a run: the JSON object, the tables, and their files."""
+"""The result of a run: the JSON object, the tables, and their files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Tables(Protocol):
-    """Where the tables of a result come from."""
+    """The source of the tables of a result."""
 
     def flows(self) -> Mapping[str, Column] | pl.DataFrame: ...  # noqa: D102
     def queries(self) -> Mapping[str, Column] | pl.DataFrame: ...  # noqa: D102
@@ -29,11 +29,11 @@ class Tables(Protocol):
 
 
 class Bound(dict[str, Any]):
-    """How few deadlines can be missed: a dictionary that a notebook shows as a table."""
+    """The fewest deadlines that any schedule misses: a dictionary that a notebook shows as a table."""
 
     @classmethod
     def of(cls, found: Mapping[str, Any] | None) -> Bound | None:
-        """Give it for what a run's JSON has under ``bound``."""
+        """Return the bound of a run's JSON object under ``bound``."""
         return None if found is None else cls(found)
 
     def _repr_html_(self) -> str:
@@ -43,10 +43,10 @@ class Bound(dict[str, Any]):
 
 
 class Result:
-    """What came of one run.
+    """The result of one run.
 
-    The figures are those of ``duetime run --json``; each name ends with its unit. Percentiles interpolate
-    linearly between ranks, as numpy does.
+    The figures are the same as in ``duetime run --json``; each name ends with its unit. Percentiles
+    interpolate linearly between ranks, as numpy does.
     """
 
     def __init__(self, contract: str, resolved: str, notes: list[str], tables: Tables) -> None:
@@ -71,7 +71,7 @@ class Result:
         return tables.html(*show.result_table(self))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle and copy it with its tables, which come from the engine when they are first asked for."""
+        """Pickle and copy it with its tables, which the engine makes when they are first asked for."""
         held = Held({name: getattr(self, name) for name in ("flows", "queries", "links", "trace")})
         return Result, (self._contract, json.dumps(self.scenario), self.notes, held)
 
@@ -85,12 +85,12 @@ class Result:
         return picture(self.save, kind)
 
     def json(self) -> str:
-        """Give the JSON object of ``duetime run --json``."""
+        """Return the JSON object of ``duetime run --json``."""
         return self._contract
 
     @property
     def title(self) -> str:
-        """The scenario's title."""
+        """The title of the scenario."""
         return str(self.data["title"])
 
     @property
@@ -100,7 +100,7 @@ class Result:
 
     @property
     def seed(self) -> int:
-        """What everything random was drawn from."""
+        """The seed of all random draws."""
         return int(self.data["seed"])
 
     @property
@@ -140,10 +140,10 @@ class Result:
     def queries(self) -> pl.DataFrame:
         """One row per query of fan-in classes, in order of their start; empty without such classes.
 
-        ``answers`` are those of leaves, ``in_time`` how many reached the parent that asks in time. Times are
-        in us from the query's start: ``deadline_us`` is when the last answer is due, ``completion_us`` when
-        the last came, null where one did not. ``met`` and ``completion_us`` are null for queries that the
-        summaries leave out.
+        ``answers`` counts the answers of leaves, ``in_time`` how many reached the parent that asks in time.
+        Times are in us from the query's start: ``deadline_us`` is when the last answer is due,
+        ``completion_us`` when the last arrived, null where one did not. ``met`` and ``completion_us`` are
+        null for queries that the summaries leave out.
         """
         return _frame(self._tables.queries())
 
@@ -202,7 +202,7 @@ class Held:
     """Tables that are at hand."""
 
     def __init__(self, tables: Mapping[str, pl.DataFrame]) -> None:
-        """Keep them."""
+        """Keep these tables by name."""
         self.tables = dict(tables)
 
     def flows(self) -> pl.DataFrame:  # noqa: D102
@@ -219,10 +219,10 @@ class Held:
 
 
 class Saved:
-    """Tables that are read from a folder when they are asked for."""
+    """Tables that are read from a folder when they are used."""
 
     def __init__(self, folder: Path) -> None:
-        """Of a result that was written to `folder`."""
+        """Refer to a result that was written to `folder`."""
         self.folder = folder
 
     def flows(self) -> pl.DataFrame:  # noqa: D102

@@ -1,9 +1,9 @@
-"""How far a conclusion reaches: a scenario over what its description leaves open.
+"""The reach of a conclusion: a scenario over the settings that its description leaves open.
 
-A paper names its network and its traffic; how answers are spread in time, the first window, its floor, the
-timeout's, the stack and its recovery, how a switch shares its buffer, how ACKs are sent and the order of
-simultaneous packets are open.
-Each of them is a `Dimension`; a variant takes another value in one of them, or in two drawn at random.
+A paper names its network and its traffic. It leaves open how answers are spread in time, the first window,
+its floor, the timeout's, the stack and its recovery. It also leaves open how a switch shares its buffer, how
+ACKs are sent and the order of simultaneous packets. Each of them is a `Dimension`; a variant takes another
+value in one of them, or in two drawn at random.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Dimension:
     source: str
     #: The values, in order where they have one.
     values: tuple[str, ...]
-    #: The changes that a value stands for in a scenario; none where the scenario has no such thing.
+    #: The changes that set a value in a scenario; none where the scenario has no such thing.
     changes: Callable[[Resolved, str], tuple[str, ...]]
     #: Whether the values grow.
     ordered: bool = True
@@ -54,7 +54,7 @@ class Choice:
 
     @property
     def words(self) -> str:
-        """For people."""
+        """The dimension and the value, for people."""
         return f"{self.dimension} {self.value}"
 
 
@@ -73,7 +73,7 @@ class Variant:
 
     @property
     def words(self) -> str:
-        """For people."""
+        """The changed dimensions and their values, for people."""
         return ", ".join(choice.words for choice in self.choices) or "as written"
 
     def seed(self, written: int) -> int:
@@ -94,7 +94,7 @@ def _of_fan_ins(key: str) -> Callable[[Resolved, str], tuple[str, ...]]:
 
 
 def _phase(resolved: Resolved, value: str) -> tuple[str, ...]:
-    """Spread the beginnings of what begins at regular times."""
+    """Spread the starts of traffic that begins at regular times."""
     found = []
     for each in resolved["traffic"]:
         if "start" not in each or each["pattern"] not in ("fan-in", "long", "periodic"):
@@ -119,13 +119,13 @@ def _each_of_transport(values: Mapping[str, str]) -> Callable[[Resolved], tuple[
     )
 
 
-#: Ways to find losses, and what they are made of.
+#: Ways to find losses, and the keys that select them.
 RECOVERIES = {
     "newreno": {"recovery": "newreno", "loss_detection": "dupacks", "tlp": "false"},
     "sack": {"recovery": "sack", "loss_detection": "dupacks", "tlp": "false"},
     "rack": {"recovery": "sack", "loss_detection": "rack"},
 }
-#: Ways to acknowledge, and what they are made of.
+#: Ways to acknowledge, and the keys that select them.
 ACKS = {
     "each": {"ack_every": "1"},
     "every 2nd, 1 ms": {"ack_every": "2", "ack_delay": "1 ms"},
@@ -137,7 +137,7 @@ def _of_network(key: str) -> Callable[[Resolved, str], tuple[str, ...]]:
     return lambda _, value: (f"network.{key}={value}",)
 
 
-#: What is varied, in this order.
+#: The varied dimensions, in this order.
 DIMENSIONS = (
     Dimension(
         "answer jitter",
@@ -227,7 +227,7 @@ VARIANTS = 48
 
 @dataclass(frozen=True)
 class Measure:
-    """What decides who is better."""
+    """The figure that decides which transport is better."""
 
     name: str
     unit: str
@@ -239,7 +239,7 @@ class Measure:
 
     @property
     def margin(self) -> str:
-        """What counts as equal, in words."""
+        """The largest difference that counts as equal, in words."""
         share = f"within {100 * self.least_share:g} %"
         return f"{share} or {self.least:g} points" if self.least else share
 
@@ -268,16 +268,16 @@ MEASURES = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a variant gave under each transport; none where a run failed, or ended before that was known."""
+    """A variant's value under each transport; none where a run failed, or ended before it was known."""
 
     variant: Variant
     values: dict[str, float | None]
     error: str | None
-    #: Lower bounds of those that are not known.
+    #: Lower bounds of the values that are not known.
     at_least: dict[str, float] = field(default_factory=dict)
 
     def words(self, transport: str) -> str:
-        """For people."""
+        """Format a transport's value for people."""
         value = self.values[transport]
         if value is not None:
             return f"{value:,.4g}"
@@ -287,7 +287,7 @@ class Outcome:
 
 @dataclass(frozen=True, repr=False)
 class Robustness:
-    """What came of all variants."""
+    """The results of all variants."""
 
     title: str
     transports: tuple[str, ...]
@@ -296,7 +296,7 @@ class Robustness:
     outcomes: tuple[Outcome, ...]
 
     def __repr__(self) -> str:
-        """Say what was varied, and what came of it."""
+        """Give the number of variants and the verdicts."""
         verdicts = " ".join(each.sentence for each in self.verdicts)
         return f"<Robustness of {self.title!r}: {len(self.outcomes)} variants. {verdicts}>"
 
@@ -330,7 +330,7 @@ class Robustness:
         return [self.against(other) for other in self.transports[1:]]
 
     def record(self) -> dict[str, Any]:
-        """Give the object of ``robust.json`` and of ``duetime robust --json``."""
+        """Return the object of ``robust.json`` and of ``duetime robust --json``."""
         return {
             "version": _core.version(),
             "title": self.title,
@@ -352,7 +352,7 @@ class Robustness:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Who is better where."""
+    """The better transport of two, and the variants where it is."""
 
     better: str
     other: str
@@ -360,7 +360,7 @@ class Verdict:
     equal: int
     reversed: int
     failed: int
-    #: Of those that failed, where a run ended before what is compared was known.
+    #: Of the failed runs, the ones that ended before the compared figure was known.
     unknown: int
     #: How far apart two may be that count as equal, in words.
     margin: str
@@ -369,7 +369,7 @@ class Verdict:
 
     @property
     def variants(self) -> int:
-        """How many were decided."""
+        """The number of decided variants."""
         return self.wins + self.equal + self.reversed
 
     @property
@@ -391,7 +391,7 @@ class Verdict:
 
 
 def verdict(found: Robustness, one: str, other: str) -> Verdict:
-    """Compare two transports over all variants; named first is who wins as written, or else more often."""
+    """Compare two transports over all variants; the first is the winner as written, or else more often."""
     signs = [_sign(found.measure, each, one, other) for each in found.outcomes]
     leads = signs[0] or sum(sign or 0 for sign in signs)
     if leads < 0:
@@ -421,7 +421,7 @@ def _sign(measure: Measure, outcome: Outcome, one: str, other: str) -> int | Non
 
 
 def _where(outcomes: Sequence[Outcome], signs: Sequence[int | None]) -> Iterator[str]:
-    """Say where the reversals lie: in values that reverse alone, then in pairs that these do not explain."""
+    """Yield where it is reversed: values that reverse alone, then pairs that these do not explain."""
     alone = {
         each.variant.choices[0]: sign
         for each, sign in zip(outcomes, signs, strict=True)
@@ -447,7 +447,7 @@ def _where(outcomes: Sequence[Outcome], signs: Sequence[int | None]) -> Iterator
 
 
 def _range(dimension: Dimension, values: set[str]) -> str:
-    """Write values of a dimension, as a range where they are all from one end of what was tried."""
+    """Write values of a dimension, as a range where they are all from one end of the tried values."""
     if not dimension.ordered:
         return " or ".join(sorted(values))
     inside = [value for value in dimension.values if value in values]
@@ -462,7 +462,7 @@ def _range(dimension: Dimension, values: set[str]) -> str:
 def variants(
     resolved: Resolved, accepted: Callable[[Sequence[str]], bool], many: int = VARIANTS
 ) -> list[Variant]:
-    """Give the scenario as written, each other value alone, and pairs of them drawn with its seed.
+    """Return the scenario as written, each other value alone, and pairs of them drawn with its seed.
 
     `accepted` says whether changes make a valid scenario that differs from the one as written.
     """
@@ -499,9 +499,9 @@ def robust(
 ) -> Robustness:
     """Run a scenario's variants under two transports or more, and say whose lead holds where.
 
-    `source`, `set` and `seed` are those of `run`, and `progress` is that of `compare`. Finished runs are kept
-    in ``out/runs``, so that a call that was stopped resumes. `jobs`, `cluster` and the errors are those of
-    `points.run_points` and of `duetime.check`.
+    `source`, `set` and `seed` are the same as for `run`, and `progress` as for `compare`. Finished runs are
+    kept in ``out/runs``, so that a call that was stopped resumes. `jobs`, `cluster` and the errors are the
+    same as for `points.run_points` and `duetime.check`.
     """
     if len(transports) < 2 or len({*transports}) < len(transports):
         raise scenario.Unreadable("name two different transports or more")

@@ -1,4 +1,4 @@
-"""One run, and what can be asked without running."""
+"""One run, and the questions that need no run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 from duetime import _core, files, fluid, scenario
 from duetime.results import Bound, Result, Saved
 
-#: Told simulated seconds, their end, and delivered packets; what it raises ends the run.
+#: Called with simulated seconds, their end, and delivered packets; an exception in it ends the run.
 Progress: TypeAlias = Callable[[float, float, int], object]
 #: So many rows are written at a time: 10 MB of messages.
 BLOCK = 65_536
@@ -30,13 +30,12 @@ def run(
 ) -> Result:
     """Simulate a scenario: a path, a text of several lines, or a dictionary of its sections.
 
-    `seed` and `transport` replace those of the scenario; `set` changes keys
-    (``{"network.buffer": "50 KB"}`` or ``["network.buffer=50 KB"]``). `progress` shows a bar, by
-    default in a notebook only, with True on a terminal too; or is called with (simulated seconds, their end,
-    delivered packets) ten times a second.
+    `seed` and `transport` replace the scenario's; `set` changes keys (``{"network.buffer": "50 KB"}`` or
+    ``["network.buffer=50 KB"]``). `progress` shows a bar, by default in a notebook only, with True on a
+    terminal too; or is called with (simulated seconds, their end, delivered packets) ten times a second.
 
-    With `out` the tables are written into that folder while the run goes on, as ``duetime run --out`` does,
-    and are read from there when they are asked for: messages and samples that are over take no memory.
+    With `out` the tables are written into that folder during the run, as ``duetime run --out`` does. They are
+    read from there when they are asked for: messages and samples that are over take no memory.
 
     Raises `ScenarioError` for a bad scenario, another `ValueError` for a file that cannot be read, and
     `files.Refused` (an `OSError`) for a folder that cannot be written.
@@ -81,7 +80,7 @@ def bound(
 
 
 def schema() -> dict[str, Any]:
-    """Give the JSON Schema of the scenario language, for editors."""
+    """Return the JSON Schema of the scenario language, for editors."""
     return _object(_core.schema())
 
 
@@ -122,7 +121,7 @@ def simulate(
 ) -> Result:
     """Simulate a scenario that was read.
 
-    The tables are in memory; without `rows` there are none; with an empty folder `out` they are written
+    The tables are in memory; without `rows` there are none. With an empty folder `out` they are written
     there, `block` rows at a time, and so is the rest of the result.
     """
     _check_seed(seed)
@@ -192,7 +191,7 @@ def explanation(read: scenario.Scenario, seed: int | None, set: scenario.Changes
 def foresee(
     read: scenario.Scenario, seed: int | None, set: scenario.Changes | None, transport: str | None
 ) -> tuple[dict[str, Any], list[str]]:
-    """Give what ``duetime bound --json`` prints, and notes, of a scenario that was read."""
+    """Return the object that ``duetime bound --json`` prints, and notes, of a scenario that was read."""
     _check_seed(seed)
     foresight, notes = _core.bound(
         read.text, read.name, read.folder, set=scenario.changes(set), seed=seed, transport=transport

@@ -1,4 +1,4 @@
-"""Where a scenario comes from: a file, standard input, text, or a dictionary."""
+"""Sources of a scenario: a file, standard input, text, or a dictionary."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def read_file(path: Path, kind: str = "scenario") -> Scenario:
 
 
 def _shipped(path: Path) -> str:
-    """Say how to get a scenario that comes with duetime, where a file of its name is asked for."""
+    """Say how to get a scenario shipped with duetime, where a file of its name is asked for."""
     name = path.name.removesuffix(".toml")
     if path.exists() or not (SCENARIOS / f"{name}.toml").is_file():
         return ""
@@ -150,7 +150,7 @@ def toml(sections: Mapping[str, Any], what: str = "scenario") -> str:
 
 
 def plain(value: Any, key: str) -> Any:
-    """Give a value as a file can hold it: numbers of numpy, times of datetime and paths are taken too."""
+    """Return a value as a file can hold it: numbers of numpy, times of datetime and paths are taken too."""
     if isinstance(value, Mapping):
         found = {}
         for name, each in value.items():

@@ -11,7 +11,7 @@ SHOWN = {"p50": "median", "p99": "99th percentile"}
 
 
 def by_size(messages: pl.DataFrame, groups: int = GROUPS) -> pl.DataFrame:
-    """Give a row for each group of sizes: ``bytes`` (the median), ``up_to``, ``messages``, ``p50``, ``p99``.
+    """Return a row for each group of sizes: ``bytes`` (median), ``up_to``, ``messages``, ``p50``, ``p99``.
 
     A slowdown is a completion time over the least possible on an empty network. `messages` has the columns
     ``bytes`` and ``slowdown``; what did not finish is infinitely slow, so that a percentile among it is null.
@@ -33,7 +33,7 @@ def by_size(messages: pl.DataFrame, groups: int = GROUPS) -> pl.DataFrame:
 
 
 def _largest(sizes: pl.Series, groups: int) -> pl.Series:
-    """Give for each size the largest of its group."""
+    """Return for each size the largest of its group."""
     ordered = sizes.sort()
     last = len(ordered) - 1
     ends = {int(ordered[min(last, (i + 1) * len(ordered) // groups)]) for i in range(groups) if last >= 0}

@@ -1,26 +1,28 @@
 """From the results of several seeds to means and paired differences with their 95 % confidence intervals.
 
-Seeds are independent runs, messages of one run are not: what is drawn again is a seed, so every interval
+Seeds are independent runs, messages of one run are not. The independent draw is the seed, so every interval
 rests on one value for each seed (Student's t, with one degree of freedom less than there are seeds).
 
-- A share in percent is bounded: its interval is made on the scale of log(p / (1 - p)) and turned back, so
-  that it stays within 0 and 100 and leans to the side where there is room (Dean and Pagano, "Evaluating
-  confidence interval methods for binomial proportions in clustered surveys", J. Survey Statistics and
-  Methodology 3, 2015).
-- Where a share is small and misses come in bursts, the spread between few seeds is itself uncertain, and
+- A share in percent is bounded. Its interval is made on the scale of log(p / (1 - p)) and turned back. So it
+  stays within 0 and 100 and leans to the side where there is room. (Dean and Pagano, "Evaluating confidence
+  interval methods for binomial proportions in clustered surveys", J. Survey Statistics and Methodology 3,
+  2015.)
+- Where a share is small and misses occur in bursts, the spread between few seeds is itself uncertain, and
   seeds that saw few bursts show too little of it. The end of the interval with more room then has fewer
   degrees of freedom (Satterthwaite, "An approximate distribution of estimates of variance components",
   Biometrics Bulletin 2, 1946).
-- Where nothing was seen in N trials, the share is below 1 - 0.05^(1/N), about 3/N, with 95 % confidence, if
-  trials are independent of each other ("rule of three": Hanley and Lippman-Hand, JAMA 249, 1983).
+- Where no event was seen in N trials, the share is below 1 - 0.05^(1/N), about 3/N, with 95 % confidence.
+  This holds if trials are independent of each other ("rule of three": Hanley and Lippman-Hand, JAMA 249,
+  1983).
 - Two transports see the same traffic with the same seed, so their difference is taken seed by seed. Its
   interval is the hull of Student's and of Hall's, which leans to where the tail is ("On the removal of
   skewness by transformation", J. Royal Statistical Society B 54, 1992).
 - Where few seeds saw a miss, or a difference, no such interval holds: those without too few of them are too
   short. With less than `FEWEST_EVENTS` independent events behind the seeds that differ there is none, and
   `seeds` says how many would do. `bench/intervals.py` tries all this.
-- What had not arrived when a run ended (`at_least`) leaves a figure unknown, and so its mean and differences.
-- What is computed from the means of several transports has the interval of the jackknife over the seeds.
+- A message that had not arrived when a run ended (`at_least`) leaves a figure unknown, and so its mean and
+  differences.
+- A figure computed from the means of several transports has the interval of the jackknife over the seeds.
 - One value has no interval, and neither have several that are all the same.
 """
 
@@ -44,8 +46,8 @@ FEWEST_EVENTS = 10.0
 ALL_MUST_DIFFER = 4
 #: Figures that two equal runs do not share.
 WALL_CLOCK = ("wall_s",)
-#: Of how many independent trials a share is one, as far as that is counted, by the keys beside it. Misses
-#: come together, so that messages are none; answers to one query share its fate, and queries are.
+#: Of how many independent trials a share is one, as far as that is counted, by the keys beside it. Misses are
+#: correlated, so that messages are none; answers to one query share its fate, and queries are.
 TRIALS = {
     "missed_percent": ("queries",),
     "complete_queries_percent": ("queries",),
@@ -77,7 +79,7 @@ def over_seeds(objects: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def seeds_differ(objects: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether the results of several seeds differ in anything; true of one."""
+    """Return whether the results of several seeds differ in anything; true of one."""
     apart = {"seed", *WALL_CLOCK}
     told = [{key: value for key, value in each.items() if key not in apart} for each in objects]
     return len(told) < 2 or any(each != told[0] for each in told)
@@ -110,7 +112,7 @@ def estimate(values: Sequence[float | None]) -> dict[str, Any] | None:
 
 
 def difference(values: Sequence[float | None]) -> dict[str, Any] | None:
-    """Mean and 95 % confidence interval of differences, one for each seed; those that are none are left out.
+    """Return mean and 95 % confidence interval of differences, one for each seed; missing ones are left out.
 
     Where too few seeds differ there is no interval, and ``seeds`` says about how many would do.
     """
@@ -180,7 +182,7 @@ def _hall(values: Sequence[float], mean: float, error: float, reach: float) -> f
 def of_figure(
     name: str, values: Sequence[float | None], trials: Sequence[float] = (), *, always: bool = False
 ) -> dict[str, Any] | None:
-    """What `share` says of figures that are shares, by their name, and `estimate` of others."""
+    """Return `share` of figures that are shares, by their name, and `estimate` of others."""
     return share(values, trials, always=always) if _is_share(name, values) else estimate(values)
 
 
@@ -202,7 +204,7 @@ def _is_share(name: str, values: Sequence[float | None]) -> bool:
 def share(
     percents: Sequence[float | None], trials: Sequence[float] = (), *, always: bool = False
 ) -> dict[str, Any] | None:
-    """Mean and 95 % confidence interval of a share in percent, which lies between 0 and 100.
+    """Return mean and 95 % confidence interval of a share in percent, which is between 0 and 100.
 
     `trials`, of how many independent ones each is the share, say how far one of 0 or 100 is from being
     certain. Where few seeds are other than 0 (or 100) there is no interval, unless it is wanted `always`, and
@@ -230,8 +232,7 @@ def share(
         below, above = (near, far) if mean < 0.5 else (far, near)
         low, high = _logistic(middle - below), _logistic(middle + above)
         if not always:
-            # Of the seeds that saw a rare thing, those that saw much of it are the ones that get an interval
-            # at all.
+            # Of all samples of seeds, only the ones that saw a rare event often get an interval at all.
             straight = t_quantile(len(present) - 1) * error
             low, high = max(0.0, min(low, mean - straight)), min(1.0, max(high, mean + straight))
         found["ci95"] = [100 * low, 100 * high]
@@ -239,12 +240,12 @@ def share(
 
 
 def degrees_of_rare(n: int, mean: float, error: float) -> float:
-    """Degrees of freedom of the standard error of the mean of `n` shares, from 2 to n - 1.
+    """Return degrees of freedom of the standard error of the mean of `n` shares, from 2 to n - 1.
 
-    The variance of a variance follows from the excess kurtosis (Satterthwaite: 2 / degrees = kurtosis / n
-    + 2 / (n - 1)). That of misses which come in independent bursts of exponential size is three times the
-    squared coefficient of variation; towards one half, where a share leans to neither side, it fades. Where
-    less than 2 degrees would be left, the seeds saw one or two bursts, and no interval can be relied on.
+    The variance of a variance follows from the excess kurtosis (Satterthwaite: 2 / degrees = kurtosis / n + 2
+    / (n - 1)). For misses in independent bursts of exponential size the kurtosis is three times the squared
+    coefficient of variation; towards one half, where a share leans to neither side, it fades. Where less than
+    2 degrees would be left, the seeds saw one or two bursts, and no interval can be relied on.
     """
     rest = min(mean, 1 - mean)
     kurtosis = 3 * (1 - 2 * rest) * n * (error / rest) ** 2
@@ -252,10 +253,11 @@ def degrees_of_rare(n: int, mean: float, error: float) -> float:
 
 
 def jackknife(whole: float, without: Sequence[float]) -> list[float] | None:
-    """Give the 95 % interval of a figure of all seeds, from what it is without each of them in turn.
+    """Return the 95 % interval of a figure of all seeds, from its values without each of them in turn.
 
-    It serves any smooth function of means over seeds, as a ratio of two, and sees what the seeds share (Efron
-    and Tibshirani, "An Introduction to the Bootstrap", 1993, chapter 11). None where no seed matters.
+    It serves any smooth function of means over seeds, as a ratio of two, and accounts for correlations
+    within a seed. (Efron and Tibshirani, "An Introduction to the Bootstrap", 1993, chapter 11.) None where no
+    seed matters.
     """
     half = half_width(_pseudo_values(whole, without))
     return None if half is None else [whole - half, whole + half]
@@ -277,7 +279,7 @@ def _pseudo_values(whole: float, without: Sequence[float]) -> list[float]:
 
 
 def most_unseen(trials: float) -> float:
-    """The share below which, with 95 % confidence, something lies that was not seen in so many trials."""
+    """Return the upper limit of a share, with 95 % confidence, if so many trials saw no event."""
     return float(-math.expm1(math.log(0.05) / trials))
 
 
@@ -298,7 +300,7 @@ def standard_error(values: Sequence[float]) -> float | None:
 
 
 def t_quantile(degrees: float, confidence: float = 0.95) -> float:
-    """Give the value between plus and minus which Student's t lies with this probability.
+    """Return the t for which Student's t is between -t and t with this probability.
 
     Between whole degrees of freedom it is interpolated, and from 2 on too large by 1 % at most.
     """
@@ -321,7 +323,7 @@ def _t_quantile(degrees: int, confidence: float) -> float:
 
 
 def trials(figure: str, beside: Sequence[Any]) -> list[float]:
-    """Of how many each seed's share is one, from the objects in which the figure stands; 0: not counted."""
+    """Return the number of trials of each seed's share, from the objects beside it; 0: not counted."""
     parts = [part for part in beside if isinstance(part, Mapping)]
     signs = [(-1 if name.startswith("-") else 1, name.removeprefix("-")) for name in TRIALS.get(figure, ())]
     return [sum(sign * part.get(name, 0) for sign, name in signs) for part in parts]
@@ -403,7 +405,7 @@ def _logistic(x: float) -> float:
 
 
 def _within(t: float, degrees: int) -> float:
-    """The probability that Student's t lies within +-`t` (Abramowitz and Stegun 26.7.3, 26.7.4)."""
+    """Return the probability that Student's t is within +-`t` (Abramowitz and Stegun 26.7.3, 26.7.4)."""
     theta = math.atan(t / math.sqrt(degrees))
     cos, term, total = math.cos(theta), 1.0, 0.0
     if degrees % 2:

@@ -37,7 +37,7 @@ class Store:
                 folder.rmdir()
 
     def record(self, key: str, tables: Sequence[str] = ()) -> dict[str, Any] | None:
-        """Give what was kept of a finished run; none if it, or one of these tables, is missing."""
+        """Return the record of a finished run; none if it, or one of these tables, is missing."""
         if any(not self._path(key, f".{name}.parquet").exists() for name in tables):
             return None
         try:
@@ -47,7 +47,7 @@ class Store:
         return kept if isinstance(kept, dict) and "result" in kept else None
 
     def table(self, key: str, name: str) -> pl.DataFrame:
-        """Give a table; `FileNotFoundError` if the run was kept without it."""
+        """Return a table; `FileNotFoundError` if the run was kept without it."""
         from duetime.frames import pl
 
         path = self._path(key, f".{name}.parquet")

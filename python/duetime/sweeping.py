@@ -29,7 +29,7 @@ class Sweep:
     title: str
     #: The scenario that it starts from.
     scenario: Path
-    #: None stands for what the scenario says.
+    #: None means the scenario's own.
     transports: tuple[str | None, ...]
     seeds: tuple[int, ...]
     #: Changes that all points share.
@@ -54,13 +54,13 @@ class Sweep:
 
 @dataclass(frozen=True, repr=False)
 class Swept:
-    """What came of a sweep."""
+    """The result of a sweep."""
 
     sweep: Sweep
     kept: list[Kept]
 
     def __repr__(self) -> str:
-        """Say what was swept; the tables are in `runs`, `classes` and `differences`."""
+        """Give the size of the sweep; the tables are in `runs`, `classes` and `differences`."""
         plan, failed = self.sweep, len(self.failures)
         named = [name for name in plan.transports if name is not None]
         parts = [
@@ -99,7 +99,7 @@ class Swept:
         return [{**where, "error": kept.error} for where, kept in self._rows() if kept.error is not None]
 
     def runs(self) -> pl.DataFrame:
-        """One row per run that went well: the axes, transport, seed, and every figure of the whole run."""
+        """One row per finished run: the axes, transport, seed, and every figure of the whole run."""
         rows = []
         for where, kept in self._rows():
             if kept.error is None:
@@ -107,7 +107,7 @@ class Swept:
         return _frame(rows)
 
     def classes(self) -> pl.DataFrame:
-        """One row per run that went well and traffic class."""
+        """One row per finished run and traffic class."""
         rows = []
         for where, kept in self._rows():
             for name, figures in kept.result.get("classes", {}).items():
@@ -116,7 +116,7 @@ class Swept:
 
     @property
     def against(self) -> str | None:
-        """What the other transports are compared with; none where there is only one."""
+        """The transport that the others are compared with; none where there is only one."""
         transports = self.sweep.transports
         return self.sweep.against or transports[0] if len(transports) > 1 else None
 
@@ -146,7 +146,7 @@ class Swept:
         return _frame(rows)
 
     def record(self) -> dict[str, Any]:
-        """Give the object of ``sweep.json``: where the figures come from, and what failed."""
+        """Return the object of ``sweep.json``: the source of the figures, and the failures."""
         sweep = self.sweep
         return {
             "version": _core.version(),
@@ -179,7 +179,7 @@ class Swept:
         files.write(folder / "sweep.json", record.encode())
 
     def _rows(self) -> Iterator[tuple[dict[str, Any], Kept]]:
-        """Each run with what tells it from the others."""
+        """Yield each run with its axis values, transport and seed."""
         sweep = self.sweep
         each = len(sweep.transports) * len(sweep.seeds)
         for number, kept in enumerate(self.kept):
@@ -193,7 +193,7 @@ class Swept:
 
 #: Parts of a run's JSON that are no figures of the run as a whole, or that each row has anyway.
 APART = {"title", "transport", "seed", "summary", "classes", "bound"}
-#: Columns that tell a row from the others, beside the axes.
+#: Columns, besides the axes, that identify a row.
 TELLING = {"point", "transport", "seed", "class", "error"}
 
 
@@ -271,9 +271,9 @@ def sweep(
     A dictionary has the keys of a file; its ``scenario`` is a path, from the current folder, or a dictionary
     too, which is written to ``out/scenario.toml``.
 
-    Finished runs are kept in ``out/runs`` and not made again, so a sweep that was stopped goes on where it
-    was, and one that was changed runs what is new. `jobs` and `cluster` are those of `points.run_points`,
-    `progress` is that of `compare`; errors are those of both, of `read`, and `files.Refused`.
+    Finished runs are kept in ``out/runs`` and not made again. So a sweep that was stopped resumes, and one
+    that was changed runs only its new points. `jobs` and `cluster` are the same as for `points.run_points`,
+    `progress` as for `compare`; errors are the same as for both and for `read`, and `files.Refused`.
     """
     folder = Path(out)
     plan = _described(source, folder, against) if isinstance(source, Mapping) else read(Path(source), against)
@@ -305,10 +305,10 @@ PARTS = {
 
 
 def _figures(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Give every figure of the run as a whole, each under the name of its column; none after a failure."""
+    """Return every figure of the run as a whole, each under the name of its column; none after a failure."""
     if not result:
         return {}
-    # What a run does not have (requests for rates, say) has columns of its own where another run has it.
+    # A figure that a run lacks (requests for rates, say) has columns of its own where another run has it.
     apart = {name: value for name, value in result.items() if name not in APART and value is not None}
     return {**flat(apart), **flat(result["summary"]), **_bound(result)}
 
@@ -318,7 +318,7 @@ def _of_classes(result: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _bound(result: Mapping[str, Any], of_class: str | None = None) -> dict[str, Any]:
-    """Give the deadlines that no schedule could meet, in the run or in one of its classes."""
+    """Return the deadlines that no schedule could meet, in the run or in one of its classes."""
     bound = result.get("bound") or {}
     if of_class is not None:
         bound = bound.get("classes", {}).get(of_class) or {}
@@ -326,7 +326,7 @@ def _bound(result: Mapping[str, Any], of_class: str | None = None) -> dict[str, 
 
 
 def _plain(value: Any) -> Any:
-    """Give a value for a column: tables and lists as they are written."""
+    """Return a value for a column: tables and lists as they are written."""
     return value if isinstance(value, bool | int | float | str) else json.dumps(value, ensure_ascii=False)
 
 

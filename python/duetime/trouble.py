@@ -1,10 +1,10 @@
-"""What can go wrong on real machines."""
+"""Errors that real machines cause."""
 
 from __future__ import annotations
 
 
 class Missing(RuntimeError):
-    """Something cannot be done here; the message says what is missing and what would help."""
+    """Something cannot be done here; the message names the missing part and a remedy."""
 
 
 class Failed(RuntimeError):

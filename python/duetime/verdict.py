@@ -1,8 +1,8 @@
-"""Which transport does better, by how much, and whether the seeds can tell: in one sentence each.
+"""The better transport, by how much, and whether the seeds can tell: in one sentence each.
 
 Transports of a comparison see the same traffic, so they are judged by their differences, seed by seed. Where
-several are held against one, the chance that any of them is called better by accident stays below 5 %
-(Bonferroni): a sentence that sees one of several ahead rests on a wider interval than the table shows.
+several are compared with one, the chance that any of them is called better by accident stays below 5 %
+(Bonferroni). So a sentence that sees one of several ahead rests on a wider interval than the table shows.
 
 Of completion times that are not all known, and of misses that messages without a verdict could turn, nothing
 is said. That two transports are the same is never said either: only how large a difference was not excluded.
@@ -17,7 +17,7 @@ from duetime.statistics import BOUNDS, FEW_SEEDS, interval, most_unseen, seeds_n
 
 
 class Figure(NamedTuple):
-    """What is judged by: where it is in a summary, in which direction it is better, and how it reads."""
+    """A criterion: its path in a summary, its better direction, and its wording."""
 
     path: tuple[str, ...]
     lower_is_better: bool
@@ -29,7 +29,7 @@ class Figure(NamedTuple):
     events: str
 
 
-#: The first of these that a comparison has is what its headline speaks of.
+#: The headline of a comparison uses the first of these that it has.
 FIGURES = (
     Figure(("missed_percent",), True, "missed deadlines", "misses fewer", "misses more", "points", "misses"),
     Figure(("fct_us", "p99"), True, "p99 completion time", "is faster", "is slower", "us", "differences"),
@@ -89,7 +89,7 @@ class _Compared(NamedTuple):
     seeds_differ: bool
 
     def judged(self, values: list[float]) -> dict[str, Any]:
-        """Say who is better, if the seeds can tell, and why."""
+        """Return the better transport, if the seeds can tell, and the reason."""
         figure, transport, against = self.figure, self.transport, self.against
         refused = self._censored() or self._undecided()
         if refused:

@@ -1,4 +1,4 @@
-"""One run as a piece of work that can be done anywhere: it needs no file of the machine it came from."""
+"""One run as a piece of work that can be done anywhere: it needs no file of the machine that asks for it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TABLES = ("flows", "queries", "links", "trace")
 
 
 class Build(NamedTuple):
-    """What decides the bytes of a result, beside the scenario."""
+    """The versions that determine the bytes of a result, beside the scenario."""
 
     #: Of duetime.
     version: str
@@ -38,7 +38,7 @@ class Build(NamedTuple):
 
 @cache
 def build() -> Build:
-    """What this process simulates with."""
+    """Return the versions that this process simulates with."""
     from importlib.metadata import PackageNotFoundError
     from importlib.metadata import version as version_of
 
@@ -62,19 +62,19 @@ class Bundle:
 
 @dataclass(frozen=True)
 class Task:
-    """What to run of a bundle, and what to bring back."""
+    """A run of a bundle, and the tables to return."""
 
     overrides: tuple[str, ...]
     transport: str | None
     seed: int
     tables: tuple[str, ...]
-    #: What the asking process simulates with.
+    #: The build of the asking process.
     build: Build
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of a task: the record for the store and each table as Parquet, or why there is none."""
+    """The result of a task: the record for the store and each table as Parquet, or the error."""
 
     record: bytes = b""
     tables: Mapping[str, bytes] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""How long a message takes on an empty network."""
+"""Completion time of a message on an empty network."""
 
 from collections.abc import Iterable
 

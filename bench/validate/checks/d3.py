@@ -10,7 +10,7 @@ BYTES = 10_000_000
 
 
 def checks() -> Iterable[Check]:
-    """Equal flows share alike; a deadline gets what it needs, and its share of what is left."""
+    """Equal flows share alike; a deadline gets the rate that it needs, and its share of the rest."""
     share = 1000 * MSS / WIRE
     for count in (1, 4):
         listed = flows({"from": f"0..{count}", "to": count, "size": f"{BYTES} B"})

@@ -8,7 +8,7 @@ ANSWERS, WINDOW = 40, 10
 
 
 def checks() -> Iterable[Check]:
-    """What a port neither holds nor sends while first windows arrive is lost."""
+    """Packets that a port neither holds nor sends while first windows arrive are lost."""
     for buffer in (100, 300):
         message = {"from": f"0..{ANSWERS}", "to": ANSWERS, "size": f"{WINDOW * MSS} B"}
         done = run(star(ANSWERS + 1, buffer=f"{buffer} packets"), flows(message), "15 ms", cool_down="0 s")

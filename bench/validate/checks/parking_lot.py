@@ -12,7 +12,7 @@ LINKS = 3
 
 
 def network() -> dict[str, Any]:
-    """Four switches in a row, with two hosts each; the links between them are as fast as those of hosts."""
+    """Return four switches in a row, with two hosts each; all links have the same rate."""
     switches = [f"s{index}" for index in range(LINKS + 1)]
     hosts = [{"from": [2 * index, 2 * index + 1], "to": switch} for index, switch in enumerate(switches)]
     between = [{"from": one, "to": other} for one, other in pairwise(switches)]

@@ -10,7 +10,7 @@ POOL, EACH = 1000, 12
 
 
 def checks() -> Iterable[Check]:
-    """n ports that are overloaded for long share the pool so that each holds alpha of what is free."""
+    """n ports that are overloaded for long share the pool so that each holds alpha of the free part."""
     for ports, alpha in ((1, 1.0), (2, 1.0), (3, 1.0), (1, 4.0), (2, 0.5)):
         senders = EACH * ports
         classes = [

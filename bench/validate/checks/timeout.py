@@ -1,4 +1,4 @@
-"""Retransmission timeouts."""
+"""Checks of retransmission timeouts."""
 
 from collections.abc import Iterable
 

@@ -14,23 +14,23 @@ use std::ops::Range;
 /// A file for records that would take too much memory.
 pub struct Aside {
     file: File,
-    /// So many words are in it.
+    /// The number of words in it.
     written: u64,
 }
 
-/// Where records that were put into the file together lie there, in words.
+/// The range of records that were appended together, in words of the file.
 pub type Run = Range<u64>;
 
 impl Aside {
-    /// In an empty file, which is open for reading and writing.
+    /// Creates it with an empty file, which is open for reading and writing.
     pub fn new(file: File) -> Aside {
         Aside { file, written: 0 }
     }
 
-    /// Puts records behind those that are there.
+    /// Appends records to the file.
     ///
     /// # Errors
-    /// What the disk says.
+    /// The error of the disk.
     pub fn append<const N: usize>(&mut self, records: &[[u64; N]]) -> io::Result<Run> {
         let first = self.written;
         self.file.seek(SeekFrom::Start(first * 8))?;
@@ -41,10 +41,10 @@ impl Aside {
         Ok(first..self.written)
     }
 
-    /// The records of a run, as they were put there.
+    /// Returns the records of a run, as they were appended.
     ///
     /// # Errors
-    /// What the disk says.
+    /// The error of the disk.
     pub fn read<const N: usize>(&self, run: Run) -> io::Result<Vec<[u64; N]>> {
         let mut bytes = vec![0; (run.end - run.start) as usize * 8];
         let mut file = &self.file;
@@ -56,7 +56,7 @@ impl Aside {
     }
 }
 
-/// Records of many runs in ascending order, each run being so itself.
+/// Merges the records of many sorted runs in ascending order.
 pub struct Merged<'a, const N: usize> {
     runs: Vec<Source<'a, N>>,
     /// The next record of each run that has one.
@@ -67,18 +67,18 @@ enum Source<'a, const N: usize> {
     Memory(std::slice::Iter<'a, [u64; N]>),
     File {
         aside: &'a Aside,
-        /// Those that are in memory.
+        /// The records that are in memory.
         read: std::vec::IntoIter<[u64; N]>,
-        /// Those that are still in the file.
+        /// The records that are still in the file.
         left: Run,
     },
 }
 
 impl<'a, const N: usize> Merged<'a, N> {
-    /// Of runs in memory and of runs in the file, of which there are none where there is no file.
+    /// Merges runs in memory and runs in the file; without a file `runs` is empty.
     ///
     /// # Errors
-    /// What the disk says.
+    /// The error of the disk.
     pub fn new(
         memory: impl IntoIterator<Item = &'a [[u64; N]]>,
         aside: Option<&'a Aside>,
@@ -139,7 +139,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever lies in the file, and however it is cut.
+        /// Holds for any content of the file, and however it is cut.
         #[test]
         fn in_a_file_or_in_memory_they_come_in_the_same_order(
             mut all in prop::collection::vec(prop::array::uniform3(0..20u64), 0..3000),

@@ -1,6 +1,6 @@
-//! A run's tables as Parquet files that grow while it goes on.
+//! A run's tables as Parquet files that grow during the run.
 //!
-//! [`Sheets`] take what is taken out of a run, so that the memory that a run takes does not depend on its length.
+//! [`Sheets`] store rows taken out of a run, so that the memory that a run takes does not depend on its length.
 
 #![forbid(unsafe_code)]
 

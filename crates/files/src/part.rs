@@ -15,23 +15,23 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{Type, TypePtr};
 use results::{Column, Data, Table};
 
-/// A file to come.
+/// A file that is created with its first part.
 pub struct Parts {
     path: PathBuf,
-    /// From the first part on.
+    /// None before the first part.
     writer: Option<SerializedFileWriter<File>>,
     /// The place of each part in the order of rows.
     places: Vec<u64>,
 }
 
 impl Parts {
-    /// At this path, where nothing is before the first part.
+    /// Creates it for this path; there is no file before the first part.
     pub fn new(path: PathBuf) -> Parts {
         Parts { path, writer: None, places: Vec::new() }
     }
 
-    /// Writes some rows. Parts stand in the file in the order of their places, in whichever order they are written;
-    /// no two have the same place.
+    /// Writes some rows. Parts are in the file in the order of their places, in whichever order they are written; no
+    /// two have the same place.
     pub fn write(&mut self, place: u64, rows: &Table) -> io::Result<()> {
         if self.writer.is_none() {
             self.writer = Some(create(&self.path, schema(rows).map_err(io_error)?)?);
@@ -46,12 +46,12 @@ impl Parts {
         Ok(())
     }
 
-    /// Whether nothing was written.
+    /// Returns whether no part was written.
     pub fn is_empty(&self) -> bool {
         self.writer.is_none()
     }
 
-    /// The file is complete.
+    /// Completes the file, with its parts in order.
     pub fn close(self) -> io::Result<()> {
         let Some(writer) = self.writer else { return Ok(()) };
         writer.close().map_err(io_error)?;
@@ -124,7 +124,7 @@ fn write_column(group: &mut SerializedRowGroupWriter<'_, File>, column: &Column)
     let valid = column.valid.as_deref();
     match &column.data {
         Data::Float(all) => write_values::<DoubleType, _>(group, valid, all, |value| *value),
-        // The bits are those of unsigned numbers, and the schema says so.
+        // The bits are the same as of unsigned numbers, and the schema says so.
         Data::Count(all) => write_values::<Int64Type, _>(group, valid, all, |value| *value as i64),
         Data::Small(all) => write_values::<Int32Type, _>(group, valid, all, |value| *value as i32),
         Data::Bool(all) => write_values::<BoolType, _>(group, valid, all, |value| *value != 0),
@@ -152,7 +152,7 @@ fn write_values<T: DataType, V>(
     column.close()
 }
 
-/// What the disk said, if it was the disk.
+/// Returns the error of the disk, if it was the disk.
 fn io_error(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(cause) => match cause.downcast::<io::Error>() {

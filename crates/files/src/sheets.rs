@@ -20,12 +20,13 @@ pub struct Sheets {
     /// Samples that are not written yet: fewer than a part has.
     samples: Vec<Sample>,
     samples_written: u64,
-    /// In a part.
+    /// The number of samples in a part.
     most_samples: usize,
 }
 
 impl Sheets {
-    /// In an empty folder that exists, of a run whose rows refer to these names, with so many samples in a part.
+    /// Creates them in an empty folder that exists, for a run whose rows refer to these names, with so many samples in
+    /// a part.
     pub fn new(folder: &Path, names: Names, most_samples: usize) -> Sheets {
         Sheets {
             folder: folder.into(),
@@ -39,8 +40,8 @@ impl Sheets {
         }
     }
 
-    /// Writes what was taken out of the run. Messages that are neither over nor given up are judged as of `ended`,
-    /// when the run was over.
+    /// Writes rows taken out of the run. Messages that are neither complete nor aborted are judged as of `ended`, when
+    /// the run was over.
     pub fn write(&mut self, taken: &Taken, ended: Instant) -> io::Result<()> {
         for block in &taken.blocks {
             let rows = results::some_flows(&block.messages, &self.names, ended);
@@ -67,7 +68,7 @@ impl Sheets {
         Ok(())
     }
 
-    /// Writes what only the end of the run shows; all rows have been written.
+    /// Writes the rows that are known only at the end of the run; all others have been written.
     pub fn close(mut self, outcome: &Outcome) -> io::Result<()> {
         if self.flows.is_empty() {
             self.flows.write(0, &results::some_flows(&[], &self.names, outcome.ended))?;

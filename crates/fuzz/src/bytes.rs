@@ -1,15 +1,15 @@
-//! Choices from bytes.
+//! Choices made by the bytes of an input.
 
 /// Bytes that are used up from the front; none are left at last.
 pub struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {
-    /// From the first on.
+    /// Starts at the first byte.
     pub fn new(bytes: &'a [u8]) -> Bytes<'a> {
         Bytes(bytes)
     }
 
-    /// The next byte.
+    /// Consumes and returns the next byte.
     pub fn next(&mut self) -> Option<u8> {
         let (first, rest) = self.0.split_first()?;
         self.0 = rest;

@@ -80,22 +80,22 @@ fn configuration(bytes: &mut Bytes) -> Option<Config> {
     transport.with(&given).ok()
 }
 
-/// The one between them.
+/// The rate of the link between the ends.
 const LINK: Rate = Rate(1_000_000_000);
 
 /// A packet on its way.
 type Sent = (Packet, Option<Extension>);
 
-/// What one end has asked for.
+/// The requests of one end to its host: packets, timers, abandoned bytes.
 struct Asked {
     /// In the order of sending: delivered from the front, for the most part.
     sent: VecDeque<Sent>,
     timer: Instant,
-    /// In this call.
+    /// The number of packets sent in this call.
     packets: usize,
     /// Bytes that will never be sent.
     abandoned: u64,
-    /// What its host keeps, and when that is to be woken.
+    /// The state that its host keeps for all connections.
     shared: Shared,
     host_timer: Instant,
 }
@@ -157,12 +157,12 @@ impl Asked {
         self.sent.push_back((packet, extension));
     }
 
-    /// When anything of it is to be woken.
+    /// Returns the time of its next timer.
     fn wake_at(&self) -> Instant {
         self.timer.min(self.host_timer)
     }
 
-    /// Its host's timer comes, if it is due.
+    /// Fires its host's timer, if it is due.
     fn ring_host(&mut self, now: Instant) {
         if self.host_timer <= now {
             self.host_timer = Instant::MAX;
@@ -266,7 +266,7 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// Lets time pass; timers that are due come at their times.
+    /// Lets time pass; timers that are due fire at their times.
     fn pass(&mut self, span: Span) {
         let end = self.now + span;
         for _ in 0..10_000 {
@@ -279,7 +279,7 @@ impl<'a> Pair<'a> {
         self.now = self.now.max(end);
     }
 
-    /// The timers of this time come.
+    /// Fires the timers of this time.
     fn ring(&mut self, at: Instant) {
         self.now = self.now.max(at);
         if self.data.timer <= at {
@@ -334,20 +334,20 @@ impl<'a> Pair<'a> {
         self.due();
     }
 
-    /// Timers that have become due come.
+    /// Fires timers that have become due.
     fn due(&mut self) {
         self.pass(Span::ZERO);
         self.look();
     }
 
-    /// What can be seen of the sender is possible.
+    /// Checks that the observed state of the sender is possible.
     fn look(&self) {
         let mut seen = Observation::default();
         self.sender.observe(self.config, self.now, &mut seen);
         assert!(seen.iter().all(|(_, value)| value.is_finite()), "{seen:?}");
         let within = |name, least: f64, most: f64| seen.get(name).is_none_or(|value| (least..=most).contains(&value));
         let connection = &self.config.connection;
-        // One segment may be the window whatever the floor: as its limit, and where d2tcp_plus stands back.
+        // One segment may be the window whatever the floor: as its limit, and where d2tcp_plus backs off.
         let least = connection.cwnd_floor.min(1.0);
         assert!(within("cwnd", least, 1e6), "{seen:?}");
         assert!(within("ssthresh", 0.0, f64::MAX) && within("srtt", 0.0, f64::MAX), "{seen:?}");

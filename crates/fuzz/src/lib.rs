@@ -1,7 +1,7 @@
-//! What any input must not do: panic, hang, or break what holds for every run.
+//! Checks that no input makes the code panic, hang, or break an invariant of every run.
 //!
-//! Each function takes bytes and panics on a finding. `fuzz/` hands them what a coverage-guided fuzzer finds
-//! (`make fuzz`); the tests here, the kept inputs and variations of them (`make test`).
+//! Each function takes bytes and panics on a finding. `fuzz/` gives them the inputs of a coverage-guided fuzzer (`make
+//! fuzz`); the tests here give them the kept inputs and variations of them (`make test`).
 
 #![forbid(unsafe_code)]
 
@@ -15,7 +15,7 @@ use sim::{World, profile};
 
 pub use ends::transports;
 
-/// One thing to fuzz: the name of its folder in `fuzz/corpus`, and what takes the bytes.
+/// One thing to fuzz: the name of its folder in `fuzz/corpus`, and the function that takes the bytes.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Everything that is fuzzed.

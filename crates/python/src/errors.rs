@@ -1,4 +1,4 @@
-//! Errors for callers, and what is left of a panic: an exception that asks for a report.
+//! Errors for callers, and a panic as an exception that asks for a report.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
@@ -23,12 +23,12 @@ thread_local! {
     static LAST_PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// From now on a panic prints nothing; [`guarded`] tells of it.
+/// Stops a panic from printing anything from now on; [`guarded`] reports it.
 pub fn keep_panics_quiet() {
     set_hook(Box::new(|panic| LAST_PANIC.set(Some(panic.to_string()))));
 }
 
-/// Does `work` with Python's lock released; a panic becomes [`InternalError`].
+/// Runs `work` with Python's lock released; a panic becomes [`InternalError`].
 pub fn guarded<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
     py.detach(|| catch_unwind(AssertUnwindSafe(work))).map_err(|_| {
         let panic = LAST_PANIC.take().unwrap_or_default();

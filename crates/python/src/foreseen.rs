@@ -1,4 +1,4 @@
-//! What a scenario asks of a network, without a run: its messages, their paths, and the links.
+//! The demand of a scenario on a network, without a run: its messages, their paths, and the links.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,8 +13,8 @@ use crate::errors::guarded;
 
 /// The messages and links of a scenario as columns: from each name to the type and bytes of a numpy array.
 ///
-/// Times are in ps, amounts in bytes, rates in bit/s; -1 stands for no size, deadline, ideal time or query. The links
-/// of message i are `hops[first[i] .. first[i + 1]]`, rows of `links`.
+/// Times are in ps, amounts in bytes, rates in bit/s; -1 means no size, deadline, ideal time or query. The links of
+/// message i are `hops[first[i] .. first[i + 1]]`, rows of `links`.
 ///
 /// `ValueError` names the class whose messages depend on a run.
 #[pyfunction]

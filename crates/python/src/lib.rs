@@ -1,7 +1,7 @@
 //! The Python module `duetime._core`: a thin shell around the simulator, nothing else.
 //!
-//! What crosses the border is text (scenarios, JSON), bytes (columns) and errors. The Python package
-//! `duetime` makes files, tables and a command line of it.
+//! Only text (scenarios, JSON), bytes (columns) and errors cross the border. The Python package `duetime` makes files,
+//! tables and a command line of it.
 
 mod errors;
 mod foreseen;
@@ -54,7 +54,7 @@ fn check(
     Ok((read.resolved.to_string(), read.notes, read.files))
 }
 
-/// Describes a scenario before it is run, as JSON: its traffic, what each port will face, what is random.
+/// Describes a scenario before it is run, as JSON: its traffic, the load of each port, the random inputs.
 #[pyfunction]
 #[pyo3(signature = (text, name, folder=None, set=Vec::new(), seed=None))]
 fn explain(
@@ -71,7 +71,8 @@ fn explain(
     Ok(explained.map_err(|error| errors::scenario_error(py, &error))?.to_string())
 }
 
-/// How few deadlines any schedule of a scenario's messages can miss, as JSON (null without deadlines), and notes.
+/// Returns the fewest deadlines that any schedule of a scenario's messages misses, as JSON (null without deadlines),
+/// and notes.
 #[pyfunction]
 #[pyo3(signature = (text, name, folder=None, set=Vec::new(), seed=None, transport=None))]
 fn bound(
@@ -115,13 +116,13 @@ fn catalog(py: Python<'_>) -> PyResult<String> {
     errors::guarded(py, || scenario::catalog().to_string())
 }
 
-/// Panics with `message`, so that a test can see what becomes of it.
+/// Panics with `message`, so that a test can see the resulting error.
 #[pyfunction]
 fn _panic(py: Python<'_>, message: &str) -> PyResult<()> {
     errors::guarded(py, || panic!("{message}"))
 }
 
-/// Whether this was compiled with a profile of runs (PGO): a benchmark says what it has measured.
+/// Returns whether this was compiled with a profile of runs (PGO), for the record of a benchmark.
 #[pyfunction]
 fn profiled() -> bool {
     env!("DUETIME_PROFILED") == "true"

@@ -1,4 +1,4 @@
-//! What was measured elsewhere, on a real network, in the form of a run.
+//! Measurements of a real network, in the form of a run.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ use crate::run::Run;
 #[serde(deny_unknown_fields)]
 struct Measured {
     simulated: u64,
-    /// When the run ended, everything that counts decided; with the measured time if it is left out.
+    /// The end of the run, when everything that counts was decided; the end of the measured time if it is left out.
     ended: Option<u64>,
     counters: MeasuredCounters,
     classes: Vec<MeasuredClass>,
@@ -83,7 +83,7 @@ struct MeasuredLink {
     queue_max: u64,
 }
 
-/// Of a message (by its row) or of a link (by its row).
+/// A sample of a message (by its row) or of a link (by its row).
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct MeasuredSample {
@@ -130,7 +130,7 @@ fn filled(mut outcome: Outcome, measured: Measured) -> Result<Outcome, String> {
     for (class, measured) in outcome.classes.iter_mut().zip(&measured.classes) {
         class.delivered_bytes = Bytes(measured.delivered_bytes);
         class.bottleneck_bytes = Bytes(measured.bottleneck_bytes);
-        // How long packets waited is not known of a real switch, only how many did.
+        // The waiting time of packets in a real switch is not known, only how many waited.
         class.bottleneck_delay_us = None;
     }
     for (link, measured) in outcome.links.iter_mut().zip(measured.links) {
@@ -179,7 +179,7 @@ fn queries(messages: &[Message]) -> Vec<Query> {
             answers: 0,
             children: 0,
         });
-        // Messages come in the order of their starts.
+        // Messages are in the order of their starts.
         let due = message.deadline.map(|deadline| (message.start + deadline).saturating_sub(query.start));
         query.deadline = query.deadline.max(due);
         query.answers += 1;

@@ -1,4 +1,4 @@
-//! One run: read, simulate in slices, keep what came of it.
+//! One run: read, simulate in slices, keep the result.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -18,16 +18,16 @@ use sim::{Outcome, Simulation, Terms};
 use crate::errors::guarded;
 use crate::table;
 
-/// Between two slices Python sees signals and progress is told.
+/// The time between two checks for Python's signals and two reports of progress.
 const SLICE: Duration = Duration::from_millis(100);
 
-/// So many values may wait in memory for each row of a block: with 8 bytes each about as much as the block takes.
+/// The most values that wait in memory for each row of a block: with 8 bytes each about as much as the block takes.
 const VALUES_PER_ROW: usize = 16;
 
-/// What came of a run.
+/// The result of a run.
 #[pyclass(frozen, module = "duetime._core")]
 pub struct Run {
-    /// With all rows, if they were kept.
+    /// The outcome with all rows, if they were kept.
     pub(crate) outcome: Option<Outcome>,
     /// The JSON contract, `wall_s` included.
     #[pyo3(get)]
@@ -35,7 +35,7 @@ pub struct Run {
     /// The scenario with everything that was left out filled in, as JSON.
     #[pyo3(get)]
     pub(crate) resolved: String,
-    /// What the reader should know about the scenario: dropped keys and the like.
+    /// Notes for the reader on the scenario: dropped keys and the like.
     #[pyo3(get)]
     pub(crate) notes: Vec<String>,
 }
@@ -75,11 +75,11 @@ impl Run {
 
 /// Runs a scenario to its end.
 ///
-/// `progress(now_s, duration_s, packets_delivered)` is called about ten times a second; what it raises
-/// ends the run, as does Ctrl-C.
+/// `progress(now_s, duration_s, packets_delivered)` is called about ten times a second; an exception of it ends the
+/// run, as does Ctrl-C.
 ///
-/// Rows are kept in memory, or, with `rows=False`, are not; or are written as Parquet into the empty folder `out`,
-/// `block` of them at a time (a power of two). `OSError` is what the disk says.
+/// Rows are kept in memory, or, with `rows=False`, are not. Or they are written as Parquet into the empty folder `out`,
+/// `block` of them at a time (a power of two). `OSError` is the error of the disk.
 #[pyfunction]
 #[pyo3(signature = (text, name, folder=None, set=Vec::new(), seed=None, transport=None, files=BTreeMap::new(), progress=None, out=None, rows=true, block=sim::BLOCK))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
@@ -164,10 +164,10 @@ pub fn run(
     Ok(Run { outcome, json, resolved, notes })
 }
 
-/// How many runs this process is making.
+/// The number of runs that this process is making.
 static RUNNING: AtomicU32 = AtomicU32::new(0);
 
-/// One of them, until it is dropped.
+/// Counts as one of them, until it is dropped.
 struct Running;
 
 impl Running {
@@ -183,15 +183,15 @@ impl Drop for Running {
     }
 }
 
-/// This run's share of the cores.
+/// Returns this run's share of the cores.
 fn free_cores() -> u32 {
     available_parallelism().map_or(1, |cores| cores.get() as u32) / RUNNING.load(Ordering::Relaxed).max(1)
 }
 
-/// What becomes of rows that do not stay in memory.
+/// The consumer of rows that do not stay in memory.
 struct Passing {
     book: Book,
-    /// Where they are written, if they are.
+    /// The files of the rows, if they are written.
     sheets: Option<Sheets>,
 }
 
@@ -201,7 +201,7 @@ impl Passing {
         Ok(match out {
             None => Passing { book, sheets: None },
             Some(folder) => Passing {
-                // Where there is room for the tables there is room for this.
+                // A disk with room for the tables has room for this file.
                 book: book.with_file(tempfile::tempfile_in(&folder)?, block * VALUES_PER_ROW),
                 sheets: Some(Sheets::new(&folder, names, block)),
             },
@@ -229,7 +229,7 @@ impl Passing {
     }
 }
 
-/// `OSError` with its number and what the system says, so that Python finds its kind.
+/// Returns an `OSError` with its number and the system's message, so that Python finds its kind.
 fn disk_error(error: io::Error) -> PyErr {
     match error.raw_os_error() {
         Some(number) => {
@@ -241,7 +241,7 @@ fn disk_error(error: io::Error) -> PyErr {
     }
 }
 
-/// So many events that the next slice takes about [`SLICE`], given what this one took.
+/// Returns the number of events for which the next slice takes about [`SLICE`], from the time of this one.
 fn next_slice(events: u64, took: Duration) -> u64 {
     let factor = SLICE.as_secs_f64() / took.as_secs_f64().max(1e-6);
     ((events as f64 * factor.clamp(0.25, 4.0)) as u64).clamp(1_000, 1_000_000_000)

@@ -5,8 +5,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use results::{Data, Table};
 
-/// From each column's name to (dtype, values, valid, words): bytes of that numpy type, one byte per row that is
-/// 0 where there is no value (None where every row has one), and the words that the codes of a text stand for.
+/// Returns (dtype, values, valid, words) by each column's name.
+///
+/// - `values`: bytes of that numpy type.
+/// - `valid`: one byte per row that is 0 where there is no value; None where every row has one.
+/// - `words`: the words of the codes of a text.
 pub fn to_python(py: Python<'_>, table: Table) -> PyResult<Bound<'_, PyDict>> {
     let columns = PyDict::new(py);
     for column in table.columns {

@@ -1,4 +1,4 @@
-//! What can be asked: as in Python's `duetime._core`, and a run in slices.
+//! Requests of a page: as in Python's `duetime._core`, and a run in slices.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use units::Span;
 
 use crate::columns;
 
-/// One request.
+/// One request of the page.
 #[derive(Deserialize)]
 #[serde(tag = "verb", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
@@ -23,25 +23,25 @@ pub enum Request {
     Catalog,
     /// Reads a scenario: `resolved` with every default filled in, and `notes`.
     Check(Asked),
-    /// How few deadlines any schedule can miss: what `duetime bound --json` prints.
+    /// Returns the fewest deadlines that any schedule misses: the output of `duetime bound --json`.
     Bound(Asked),
     /// Begins a run, in place of one that is not over.
     Start {
-        /// Of which scenario.
+        /// The scenario to run.
         of: Asked,
-        /// Which packets to write down; none without it.
+        /// The packets to log; none without it.
         log: Option<Log>,
     },
-    /// Goes on with the run by so many events: how far it is, and whether there is `more`.
+    /// Continues the run by so many events: returns its progress, and whether there is `more`.
     Advance {
-        /// How many.
+        /// The number of events.
         events: u64,
     },
-    /// What came of the run that is over: `json` is what `duetime run --json` prints, with 0 for `wall_s`.
+    /// Returns the result of the finished run: `json` is the output of `duetime run --json`, with 0 for `wall_s`.
     Finish,
 }
 
-/// A scenario, with what is changed about it.
+/// A scenario, with the changes to it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Asked {
@@ -57,20 +57,20 @@ pub struct Asked {
     files: BTreeMap<String, String>,
 }
 
-/// Which packets to write down.
+/// The selection of packets to log.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Log {
-    /// From then.
+    /// The begin of the logged time.
     #[serde(default)]
     from_us: u64,
-    /// Until then.
+    /// The end of the logged time.
     until_us: u64,
-    /// And no more rows.
+    /// The limit of logged rows.
     most: u32,
 }
 
-/// Holds the run that is going on.
+/// Holds the current run.
 #[derive(Default)]
 pub struct Desk {
     run: Option<Run>,
@@ -83,10 +83,10 @@ struct Run {
     notes: Vec<String>,
 }
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 enum Refusal {
     Scenario(scenario::Error),
-    /// The page asked for something that there is not: its mistake, not the reader's.
+    /// The page made a request that does not exist: its mistake, not the reader's.
     Request(String),
 }
 

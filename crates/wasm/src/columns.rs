@@ -27,7 +27,7 @@ pub fn of(table: Table) -> Json {
     Json::Object(columns.collect::<Map<_, _>>())
 }
 
-/// What was written down of packets; links by their rows in the table of links.
+/// Returns the logged packets; links by their rows in the table of links.
 pub fn of_packets(log: &PacketLog) -> Json {
     let rows = log.rows();
     let column = |value: fn(&Logged) -> Json| rows.iter().map(value).collect::<Vec<_>>();

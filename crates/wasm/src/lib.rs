@@ -1,8 +1,8 @@
 //! The simulator for a web page: WebAssembly without imports, which a page or node instantiates as it is.
 //!
-//! What crosses the border is JSON in two buffers. The caller reserves room ([`input`]), writes a [request](ask::Request)
-//! there, calls [`ask`], and reads as many bytes as it returns at [`answer`]: `{"done": ...}`, or
-//! `{"mistake": ...}` for a bad scenario. A bug traps; [`panicked`] then says where, and the instance is of no further use.
+//! Only JSON in two buffers crosses the border. The caller reserves room ([`input`]), writes a [request](ask::Request)
+//! there, calls [`ask`], and reads as many bytes as it returns at [`answer`]: `{"done": ...}`, or `{"mistake": ...}`
+//! for a bad scenario. A bug traps; [`panicked`] then says where, and the instance is of no further use.
 
 #![deny(missing_docs)]
 
@@ -41,7 +41,7 @@ pub extern "C" fn ask() -> u32 {
     keep(answer)
 }
 
-/// Where the answer to the last request begins.
+/// Returns the begin of the answer to the last request.
 #[unsafe(no_mangle)]
 pub extern "C" fn answer() -> *const u8 {
     ANSWER.with_borrow(|answer| answer.as_ptr())

@@ -1,4 +1,4 @@
-//! The command line.
+//! The command line's options.
 
 use std::path::PathBuf;
 
@@ -16,24 +16,24 @@ use crate::top::Sort;
 #[derive(Debug, Parser)]
 #[command(name = "d2tcp", version)]
 pub struct Options {
-    /// Where the tool keeps its objects, in bpffs.
+    /// The folder of the tool's objects, in bpffs.
     #[arg(long, global = true, value_name = "DIR", default_value = "/sys/fs/bpf/d2tcp")]
     pub pins: PathBuf,
-    /// Where attach, apply, set and detach are written down, one JSON object a line, if its folder is there. They go to
-    /// the system's log in any case.
+    /// The file for a record of attach, apply, set and detach, one JSON object a line, if its folder is there. They are
+    /// written to the system's log in any case.
     #[arg(long, global = true, value_name = "FILE", default_value = "/var/log/d2tcp/audit.jsonl")]
     pub audit: PathBuf,
-    /// What to do.
+    /// The command to run.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What to do.
+/// The command to run.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Say what this kernel supports, and what is missing.
+    /// Say which features this kernel supports, and which are missing.
     Check {
-        /// As JSON.
+        /// Print it as JSON.
         #[arg(long)]
         json: bool,
     },
@@ -44,7 +44,7 @@ pub enum Command {
         /// The policy: see linux/policy.md, and --schema.
         #[arg(value_name = "POLICY.toml", required_unless_present = "schema")]
         file: Option<PathBuf>,
-        /// Say what would change, and change nothing.
+        /// Say which changes it would make, and change nothing.
         #[arg(long)]
         dry_run: bool,
         /// Print the schema of policies, as JSON Schema.
@@ -53,15 +53,15 @@ pub enum Command {
     },
     /// Change parameters while running, for the connections that are there, too.
     Set(Parameters),
-    /// Say what is attached, with its parameters and counters.
+    /// Show the current attachment, with its parameters and counters.
     Status {
-        /// As JSON.
+        /// Print it as JSON.
         #[arg(long)]
         json: bool,
     },
     /// Show what both arms of a canary do (rules with a share), live, with 95 % intervals.
     Compare {
-        /// Once, then leave.
+        /// Print once, then leave.
         #[arg(long)]
         once: bool,
         /// As JSON, one line each time.
@@ -74,7 +74,7 @@ pub enum Command {
     },
     /// Show the connections, live.
     Top {
-        /// Once, then leave.
+        /// Print once, then leave.
         #[arg(long)]
         once: bool,
         /// Once, as JSON, one connection per line.
@@ -113,7 +113,7 @@ pub enum Command {
     #[cfg(feature = "package")]
     #[command(hide = true)]
     Pages {
-        /// Where to.
+        /// The folder to write into.
         folder: PathBuf,
     },
     /// Run an experiment in network namespaces of this machine: the same as `duetime testbed`.
@@ -125,12 +125,12 @@ pub enum Command {
     },
 }
 
-/// Options of `attach`.
+/// The options of `attach`.
 #[derive(Args, Debug)]
 pub struct Attach {
-    /// cgroup2 folder, from the root of cgroup2 or in full: sockets made in it or below (accepted ones: whose
-    /// listener was) may be told deadlines, and their connections get the control. By its path: it may be made
-    /// later, and anew. May be given more than once. Everything if not given.
+    /// cgroup2 folder, from the root of cgroup2 or in full. Sockets made in it or below (accepted ones: whose listener
+    /// was) may be told deadlines, and their connections get the control. By its path: it may be made later, and anew.
+    /// May be given more than once. Everything if not given.
     #[arg(long, value_name = "DIR")]
     cgroup: Vec<PathBuf>,
     /// Only connections with a local or remote port in this range.
@@ -144,17 +144,17 @@ pub struct Attach {
     /// Choose no connection: programs ask for it by TCP_CONGESTION.
     #[arg(long)]
     opt_in: bool,
-    /// Which peers: all, or those in private address ranges [default: private without --cgroup and --ports, else any]
+    /// Selected peers: all, or only private address ranges [default: private without --cgroup and --ports, else any]
     #[arg(long, conflicts_with_all = ["opt_in", "namespace", "replace"])]
     peers: Option<PeersWanted>,
     /// Stay, and detach when ended in any way, instead of leaving it attached.
     #[arg(long, conflicts_with = "replace")]
     foreground: bool,
-    /// Exchange the programs of what is attached, under running connections; the selection and parameters that are
-    /// not given stay.
+    /// Exchange the programs of the attachment, under running connections; the selection and parameters that are not
+    /// given stay.
     #[arg(long, conflicts_with_all = ["cgroup", "ports", "namespace", "opt_in"])]
     replace: bool,
-    /// Parameters.
+    /// Parameters of the law.
     #[command(flatten)]
     parameters: Parameters,
 }
@@ -177,14 +177,14 @@ pub struct Parameters {
     /// How the time that the rest needs is computed: B/(3W/4), or from the sawtooth's sum [default: approximate]
     #[arg(long)]
     pub t_c: Option<TimeToComplete>,
-    /// Which RTT turns it into a time [default: smoothed]
+    /// The RTT that turns it into a time [default: smoothed]
     #[arg(long)]
     pub rtt: Option<Rtt>,
     /// alpha of a new connection [default: 1]
     #[arg(long, value_parser = share)]
     pub initial_alpha: Option<f64>,
-    /// Which law messages with a deadline follow: D2TCP's, or the simulator's d2tcp_plus as far as this kernel carries
-    /// it: the rate that a deadline needs, and standing back while there is time [default: d2tcp]
+    /// The law for messages with a deadline: D2TCP's, or the simulator's d2tcp_plus as far as this kernel carries it.
+    /// The latter is the rate that a deadline needs, and standing back while there is time [default: d2tcp]
     #[arg(long)]
     pub mode: Option<Mode>,
     /// In mode plus: the least retransmission timeout of its connections. The kernel takes no less than two ticks of
@@ -194,8 +194,8 @@ pub struct Parameters {
     /// In mode plus: the first window of a connection, in segments; 0 leaves it to the kernel [default: 0]
     #[arg(long, value_name = "SEGMENTS", value_parser = segments)]
     pub initial_window: Option<f64>,
-    /// In mode plus: what its times are multiplied by, 0.1 to 1000. They are for round trips of some tenths of a
-    /// millisecond [default: 1]
+    /// In mode plus: a factor for its times, 0.1 to 1000. They are for round trips of some tenths of a millisecond
+    /// [default: 1]
     #[arg(long, value_name = "FACTOR", value_parser = time_scale)]
     pub time_scale: Option<f64>,
     /// Says in words that parameters are meant which make connections take no notice of marks; the error that asks
@@ -204,16 +204,16 @@ pub struct Parameters {
     pub confirm: Option<String>,
 }
 
-/// Which peers.
+/// The peers of selected connections.
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
 pub enum PeersWanted {
-    /// All.
+    /// All peers of any address.
     Any,
-    /// Those in private address ranges.
+    /// Peers in private address ranges.
     Private,
 }
 
-/// Which law messages with a deadline follow.
+/// The law for messages with a deadline.
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
 pub enum Mode {
     /// D2TCP's: how much a mark cuts depends on the deadline
@@ -222,7 +222,7 @@ pub enum Mode {
     Plus,
 }
 
-/// What is done about a deadline that has passed.
+/// The treatment of a deadline that has passed.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum Expired {
     /// d = 1
@@ -242,7 +242,7 @@ pub enum TimeToComplete {
     Precise,
 }
 
-/// Which round-trip time counts.
+/// The round-trip time that counts.
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
 pub enum Rtt {
     /// The kernel's smoothed one

@@ -40,9 +40,9 @@ pub enum Sort {
     Local,
     /// By the other end.
     Remote,
-    /// By process.
+    /// By the process's name.
     Process,
-    /// By cgroup.
+    /// By the cgroup's path.
     Cgroup,
 }
 

@@ -49,19 +49,19 @@ MODULES = {
 
 
 class Commands(Mapping[str, click.Command]):
-    """Loads the module of a command when that is asked for: no command waits for the others' imports."""
+    """Loads the module of a command when it is used: no command waits for the others' imports."""
 
     def __getitem__(self, name: str) -> click.Command:
-        """Give the command of a name."""
+        """Return the command of a name."""
         command: click.Command = getattr(import_module(f"duetime.cli.{MODULES[name]}"), name)
         return command
 
     def __iter__(self) -> Iterator[str]:
-        """Give the names."""
+        """Iterate over the names of the commands."""
         return iter(MODULES)
 
     def __len__(self) -> int:
-        """Count them."""
+        """Return the number of commands."""
         return len(MODULES)
 
 
@@ -71,7 +71,7 @@ class Commands(Mapping[str, click.Command]):
 )
 @click.version_option(__version__, prog_name="duetime")
 def commands() -> None:
-    """Simulate datacenter transports packet by packet, and see who meets the deadlines.
+    """Simulate datacenter transports packet by packet, and see which of them meet the deadlines.
 
     Start with: duetime init && duetime compare scenario.toml --transports tcp,dctcp,d2tcp
     """
@@ -99,7 +99,7 @@ def open_streams() -> None:
 
 
 def status(command: Callable[[], Any]) -> int:
-    """Do it; give the exit code, and say on standard error in one message what went wrong."""
+    """Run `command`, report an error on standard error in one message, and return the exit code."""
     try:
         result = command()
         sys.stdout.flush()

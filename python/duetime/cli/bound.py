@@ -1,4 +1,4 @@
-"""`duetime bound`."""
+"""The command `duetime bound`."""
 
 from __future__ import annotations
 

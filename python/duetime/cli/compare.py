@@ -1,4 +1,4 @@
-"""`duetime compare`."""
+"""The command `duetime compare`."""
 
 from __future__ import annotations
 

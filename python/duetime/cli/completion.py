@@ -1,6 +1,6 @@
-"""What a shell offers behind an option: transports, scenarios, experiments, the keys of ``--set``.
+"""Shell completion of options: transports, scenarios, experiments, the keys of ``--set``.
 
-Each function is asked by click with what was typed so far; a mistake in a file offers nothing.
+click calls each function with the word typed so far; a mistake in a file gives no suggestions.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from click.shell_completion import CompletionItem, FishComplete, add_completion_
 
 
 class _Fish(FishComplete):
-    """click's script for fish splits what is offered at every comma; a list of transports has some."""
+    """click's script for fish splits suggestions at every comma; some are lists of transports with commas."""
 
     source_template = FishComplete.source_template.replace('split ","', 'split --max 1 ","')
 
@@ -34,7 +34,7 @@ def transports(_: Context, __: Parameter, typed: str) -> list[CompletionItem]:
 
 
 def names(kind: str) -> Any:
-    """Give what completes a name of the catalog's `kind`."""
+    """Return the completion function for names of the catalog's `kind`."""
 
     def offered(_: Context, __: Parameter, typed: str) -> list[CompletionItem]:
         return _items(((each["name"], each["help"]) for each in _catalog()[kind]), typed)
@@ -43,14 +43,14 @@ def names(kind: str) -> Any:
 
 
 def scenario_names() -> list[str]:
-    """The scenarios that come with duetime."""
+    """Return the scenarios shipped with duetime."""
     from duetime.data import SCENARIOS
 
     return sorted(path.stem for path in SCENARIOS.glob("*.toml"))
 
 
 def scenarios(_: Context, __: Parameter, typed: str) -> list[CompletionItem]:
-    """Scenarios that come with duetime."""
+    """Complete the names of the scenarios shipped with duetime."""
     return _items(((name, "") for name in scenario_names()), typed)
 
 
@@ -70,7 +70,7 @@ def keys(context: Context, _: Parameter, typed: str) -> list[CompletionItem]:
     from duetime.run import resolve
     from duetime.scenario import read_file
 
-    # Behind an option that still lacks its value the file is among what was not parsed.
+    # Behind an option that still lacks its value the file is among the arguments not yet parsed.
     named = context.params.get("file") or next(iter(context.args), None)
     if named is None:
         return []

@@ -25,7 +25,7 @@ class Percent(click.ParamType[float]):
     name = "percent"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Read it."""
+        """Read a percentage from the command line."""
         text = str(value).strip()
         try:
             number = float(text.removesuffix("%"))

@@ -1,4 +1,4 @@
-"""`duetime estimate`."""
+"""The command `duetime estimate`."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ def estimate(
 ) -> int:
     """Estimate slowdown by size and missed deadlines of FILE from simulations of single links.
 
-    For networks too large to simulate: each link is simulated alone with the messages that cross it, of
-    links whose traffic is alike only some are, and what a message waits at the links of its path is added
-    up. A full run of the same network in a smaller size corrects the estimate, and each figure comes with a
-    range that held in nine of ten networks. Where a full run costs less, it is made instead. Finished
-    simulations are kept, so that a command that was stopped resumes.
+    For networks too large to simulate. Each link is simulated alone with the messages that cross it; of
+    links with similar traffic only some are simulated. The delays of a message at the links of its path are
+    added up. A full run of the same network in a smaller size corrects the estimate. Each figure has a range
+    that held in nine of ten networks. Where a full run costs less, it is made instead. Finished simulations
+    are kept, so that a command that was stopped resumes.
     """
     options.need_tables()
     folder = out or Path(f"{file.stem}-estimate")
@@ -103,7 +103,7 @@ def estimate(
 
 
 def _kept(runs: Path) -> str:
-    """Say what is there when the command is stopped between simulations."""
+    """Say whether results remain when the command is stopped between simulations."""
     some = any(runs.glob("*/*.json"))
     return f"finished simulations are kept in {runs}" if some else "nothing was kept"
 

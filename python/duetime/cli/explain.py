@@ -1,4 +1,4 @@
-"""What `duetime check --explain` prints: a scenario before it is run."""
+"""The output of `duetime check --explain`: a scenario before it is run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from duetime.quantities import counted, short
 
 
 def explained(data: dict[str, Any]) -> None:
-    """Print who asks whom, what each port will face, and what is random."""
+    """Print the senders and receivers of each class, the load of each port, and the random inputs."""
     shown = tables.console()
     shown.print(
         Text(f"{data['title'] or 'The scenario'}: {data['duration_s']:g} s, seed {data['seed']}", "bold")
@@ -67,7 +67,7 @@ def _written(value: object) -> str:
 
 
 def checked(data: dict[str, Any]) -> None:
-    """Print the mean of each distribution of sizes, and what was drawn beside what was asked for."""
+    """Print the mean of each distribution of sizes, and the drawn load beside the configured one."""
     shown = tables.console()
     for each in data["classes"]:
         for line in offered(each):
@@ -98,7 +98,7 @@ def offered(each: dict[str, Any]) -> list[str]:
 
 
 def sentence(each: dict[str, Any]) -> str:
-    """Say who sends what to whom, how often and how much at once."""
+    """Describe the senders, receivers, frequency and size of a class's messages."""
     hosts = f"{counted(each['senders'], 'host')} to {counted(each['receivers'], 'host')}"
     parts = [f"{each['name']} ({each['transport']}, {each['pattern']}): {hosts}"]
     finite = each["messages"] - each["without_end"]
@@ -115,7 +115,7 @@ def sentence(each: dict[str, Any]) -> str:
 
 
 def fault(each: dict[str, Any]) -> str:
-    """Say what goes wrong, when, on which links, and how many of them carry traffic."""
+    """Describe a fault: its kind, its time, its links, and how many of them carry traffic."""
     end = "on" if each["until_s"] is None else f"to {_time(each['until_s'] * 1e6)}"
     names = ", ".join(each["links"][:4]) + (", ..." if each["directions"] > 4 else "")
     links = f"{counted(each['directions'], 'direction')} of links ({names})"
@@ -130,7 +130,7 @@ def _links(links: list[dict[str, Any]]) -> Grid:
     for each in links:
         asked, load = (f"{short(each[name])} %" for name in ("expected_percent", "load_percent"))
         if flows := each["flows_without_end"]:
-            # Of several shortest paths each carries a share of what may take any.
+            # Each of several shortest paths carries a share of the flows that may take any of them.
             words = counted(round(flows), "long flow") if flows >= 1 else f"{short(flows, 2)} of a long flow"
             asked, load = (
                 f"{words} + {percent}" if each[name] else words

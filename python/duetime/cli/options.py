@@ -34,7 +34,7 @@ class Number(click.FloatRange):
     name = "number"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Read it."""
+        """Read a finite number from the command line."""
         number = super().convert(value, param, ctx)
         if not math.isfinite(number):
             self.fail(f"{value!r} is not a finite number.", param, ctx)
@@ -120,7 +120,7 @@ def with_threads(changes: tuple[str, ...], threads: str | None) -> tuple[str, ..
 
 
 def simulation(command: F) -> F:
-    """Give a command everything that one run takes."""
+    """Add the options of one run to a command."""
     for option in (JSON, OUT, SET, SEED, FILE):
         command = option(command)
     return command
@@ -198,7 +198,7 @@ def tell_notes(notes: Iterable[str]) -> None:
 
 
 def tell_notes_of(notes: Mapping[str, list[str]]) -> None:
-    """Write the notes on a scenario under several transports; those that hold for all of them once."""
+    """Write the notes on a scenario under several transports; a note that holds for all of them only once."""
     for_all = [
         note for note in next(iter(notes.values()), []) if all(note in each for each in notes.values())
     ]

@@ -1,4 +1,4 @@
-"""`duetime plot`."""
+"""The command `duetime plot`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from duetime.cli.options import Mistake
 @click.command(short_help="Draw pictures of a result.")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 def plot(folder: Path) -> None:
-    """Draw pictures of what is in DIR, beside its tables.
+    """Draw pictures of the results in DIR, beside its tables.
 
     DIR is what `duetime run`, `compare`, `sweep`, `tighten`, `capacity`, `need`, `robust`, `estimate` or
     `reproduce` wrote with --out, or a folder of traces. It may also be a Parquet file that `d2tcp trace`
-    wrote; its picture goes beside it.
+    wrote; its picture is written beside it.
     """
     from duetime.plots import NoResults, plot_dir, plot_trace
 

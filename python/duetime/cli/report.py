@@ -1,4 +1,4 @@
-"""`duetime report`."""
+"""The command `duetime report`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`duetime reproduce`."""
+"""The command `duetime reproduce`."""
 
 from __future__ import annotations
 

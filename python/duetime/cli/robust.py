@@ -1,4 +1,4 @@
-"""`duetime robust`."""
+"""The command `duetime robust`."""
 
 from __future__ import annotations
 
@@ -58,9 +58,10 @@ def robust(
 ) -> int:
     """Vary what a description of FILE would leave open, and say where the better transport stays better.
 
-    It varies the spread of answers, phases, the first window and its floor, the floor of the timeout, how a
-    switch shares its buffer, ACKs, the evenness of hosts and the seed: one at a time, then in pairs drawn
-    with the scenario's seed. Finished runs are kept, so that a command that was stopped resumes.
+    It varies the spread of answers, phases, the first window and its floor, and the floor of the timeout. It
+    also varies how a switch shares its buffer, ACKs, the evenness of hosts and the seed. First each is varied
+    alone, then in pairs drawn with the scenario's seed. Finished runs are kept, so that a command that was
+    stopped resumes.
     """
     names = [name.strip() for name in transports.split(",") if name.strip()]
     folder = out or Path(f"{file.stem}-robust")

@@ -1,4 +1,4 @@
-"""`duetime run`."""
+"""The command `duetime run`."""
 
 from __future__ import annotations
 

@@ -36,7 +36,8 @@ def check(file: str, seed: int | None, changes: tuple[str, ...], explain: bool, 
     """Check whether the scenario in FILE (- for standard input) is valid.
 
     Says the mean of each class's sizes, and the load that was drawn beside the one that was asked for. Notes
-    name what is valid but probably not meant; `duetime check --explain` shows the figures behind them.
+    name settings that are valid but probably not meant; `duetime check --explain` shows the figures behind
+    them.
     """
     read = options.read(file)
     resolved, notes = resolve(read, seed, changes, None)

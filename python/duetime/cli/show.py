@@ -1,4 +1,4 @@
-"""Tables for people."""
+"""Tables for the terminal and for notebooks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Place = tuple[str, str]
 
 MISSED, BOUND = "missed %", "bound"
 ALL = "all"
-#: Below this a difference is what floats leave behind.
+#: Below this a difference is a rounding error of floats.
 LEAST = 1e-9
 
 
@@ -44,11 +44,11 @@ class Time:
     digits: int
 
     def __call__(self, us: float) -> str:
-        """Write it."""
+        """Format a time in this unit."""
         return f"{us / self.unit:,.{self.digits}f} {self.name}"
 
 
-#: The largest first.
+#: The units, the largest first.
 TIMES = (Time(1e6, "s", 3), Time(1e3, "ms", 2), Time(1.0, "us", 1))
 MICROSECONDS = TIMES[-1]
 #: So many of a smaller unit are written in the next one.
@@ -121,7 +121,7 @@ def comparison_table(compared: Comparison[Any]) -> Shown:
     title = str(first["title"])
     if compared.seeds is not None:
         title += f": mean ± 95 % interval over {counted(len(first['seeds']), 'seed')}"
-    # Many columns do not fit a screen; the sentences below say what matters, and --json all of it.
+    # Many columns do not fit a screen; the sentences below give the main results, and --json all of them.
     differences = compared.data["differences"] if compared.seeds is not None and len(runs) <= 4 else {}
     names = [*runs, *([BOUND] if least else []), *(f"{each} - {compared.against}" for each in differences)]
     grid = Grid(["class", ""], [Column(name) for name in names], title, once=True, extras=len(differences))
@@ -177,7 +177,7 @@ class _Least:
         return self.bound is not None
 
     def parts(self) -> list[tuple[str, dict[str, Any] | None]]:
-        """Give every class, and all of them where they are several."""
+        """Return every class, and all together where more than one has a bound."""
         if self.bound is None:
             return []
         classes = list(self.bound["classes"].items())
@@ -185,7 +185,7 @@ class _Least:
         return classes if len(bounded) == 1 else [*classes, (ALL, self.bound)]
 
     def at(self, place: Place) -> str:
-        """Give the share of one of `_parts`; sets have none."""
+        """Return the share of one of `_parts`; sets have none."""
         kind, name = place
         if self.bound is None or kind == "sets":
             return "-"
@@ -297,7 +297,7 @@ def entries(known: list[dict[str, Any]]) -> None:
 
 
 def entry(known: dict[str, Any], section: str | None, shared: list[dict[str, Any]]) -> None:
-    """Print one transport, topology or pattern with its keys, and those that it shares with its kind."""
+    """Print one transport, topology or pattern with its own keys and the keys shared with its kind."""
     shown = tables.console()
     shown.print(Text.assemble((known["name"], "bold"), "  ", known["help"]))
     if known.get("source"):
@@ -342,7 +342,7 @@ def experiments(known: list[tuple[str, str, str]]) -> None:
 
 
 def _listed(known: Sequence[Sequence[str]]) -> None:
-    """Print names in bold with what is to be said of each; in a narrow terminal below it."""
+    """Print names in bold, each with its description; in a narrow terminal it is below the name."""
     shown = tables.console()
     widest = [max(len(words[place]) for words in known) for place in range(len(known[0]))]
     if sum(widest[:-1]) + 30 > shown.width:
@@ -360,7 +360,7 @@ def _listed(known: Sequence[Sequence[str]]) -> None:
 
 
 def claims(data: dict[str, Any]) -> None:
-    """Print what came of an experiment: each claim with what was published and measured."""
+    """Print the result of an experiment: each claim with the published and the measured value."""
     shown = tables.console()
     grid, sentences = claims_table(data)
     tables.show(shown, grid)
@@ -393,7 +393,7 @@ def claims_in_variants(found: dict[str, Any]) -> None:
 
 
 def tally(results: list[dict[str, Any]]) -> None:
-    """Print what was found in several experiments, and how many facts of the papers hold."""
+    """Print the findings of several experiments, and how many facts of the papers hold."""
     shown = tables.console()
     grid = Grid(["experiment"], [Column("found", words=True)])
     for data in results:
@@ -406,21 +406,21 @@ def tally(results: list[dict[str, Any]]) -> None:
 
 
 def verdict(claim: dict[str, Any]) -> str:
-    """What came of a claim, in a word or two."""
+    """Return the verdict on a claim, in a word or two."""
     kind = claim.get("kind", "claim")
     said = verdicts.STATUSES[verdicts.status(claim)]
     return said if kind == "claim" else f"{said} ({'set-up' if kind == 'setup' else 'own'})"
 
 
 def _published(claim: dict[str, Any]) -> str:
-    """What the source states, with its unit."""
+    """Return the value that the source states, with its unit."""
     stated = claim["published"]
     number = isinstance(stated, int | float) and not isinstance(stated, bool)
     return verdicts.in_unit(_stated(stated), claim["unit"] if number else "")
 
 
 def _measured(claim: dict[str, Any]) -> str:
-    """What was measured, with its unit and interval; and in the other regime, if there is one."""
+    """Return the measured value, with its unit and interval; and in the other regime, if there is one."""
     own, beside = _estimated(claim, claim["unit"]), claim.get("beside") or {}
     if beside.get("measured") is None:
         return own
@@ -450,7 +450,7 @@ def _keys(keys: list[dict[str, Any]]) -> Grid:
 
 
 def default_of(key: dict[str, Any]) -> str | None:
-    """The default of a key, and what profiles make it that differ from that of a scenario that names none."""
+    """Return the default of a key, and the values of profiles that differ from it."""
     default = key["default"]
     others = {name: value for name, value in (key["profiles"] or {}).items() if value != default}
     if not others:
@@ -510,9 +510,9 @@ def _timers(data: dict[str, Any], of: str = "") -> list[str]:
 def _parts(
     data: dict[str, Any], figures: Sequence[Figure], runs: Sequence[dict[str, Any]] = ()
 ) -> list[tuple[str, Place, dict[str, Any]]]:
-    """Every class, every set of classes and all together: what it is called, where it is, its figures.
+    """Return every class, every set of classes and all together: its name, its place, its figures.
 
-    All together are left out where they say no more than one of the others, in none of `runs`.
+    All together are left out if they repeat one of the others in all `runs`.
     """
     parts: list[tuple[str, Place, dict[str, Any]]] = [
         (f"class {name}" if name == ALL else name, ("classes", name), part)
@@ -525,7 +525,7 @@ def _parts(
 
 
 def _says_more(run: dict[str, Any], figures: Sequence[Figure]) -> bool:
-    """Whether all together have a figure that some part of a run has not."""
+    """Return whether no single part of a run has the same figures as the whole run."""
     together = [find(run["summary"]) for _, find, _ in figures]
 
     def says_it(part: dict[str, Any]) -> bool:
@@ -561,7 +561,7 @@ def _known(part: dict[str, Any], name: str) -> Any:
 
 
 def _in_one_unit(values: Iterable[Any], write: Callable[[float], str]) -> Callable[[float], str]:
-    """Give what writes a row or column: times in the unit of the least, unless the most is long in it."""
+    """Return a formatter for a row or column: times in one unit, chosen by the least and the most."""
     if not isinstance(write, Time):
         return write
     present = [_mean(value) for value in values]
@@ -648,7 +648,7 @@ def _of_seeds(compared: Comparison[Any]) -> list[str]:
 
 
 def _left_open(runs: list[dict[str, Any]]) -> list[str]:
-    """Say what the end of the run has left open."""
+    """Say which messages the end of the run left undecided."""
 
     def many(name: str) -> int:
         found = (run["summary"][name] for run in runs)
@@ -668,7 +668,7 @@ def _left_open(runs: list[dict[str, Any]]) -> list[str]:
 
 
 def _nothing_missed(summary: dict[str, Any]) -> list[str]:
-    """Say what none of so many missed deadlines shows."""
+    """Bound the share of missed deadlines where none was missed."""
     decided = summary["with_deadline"] - summary["undecided"]
     if summary["missed"] or not decided:
         return []

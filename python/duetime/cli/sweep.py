@@ -1,4 +1,4 @@
-"""`duetime sweep`."""
+"""The command `duetime sweep`."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def sweep(
 ) -> int:
     """Simulate the points that the sweep in FILE describes.
 
-    Finished runs are kept: a sweep that was stopped resumes, and one that was changed runs only what is new.
-    A run that fails is reported and does not stop the rest; the exit code is then 1.
+    Finished runs are kept: a sweep that was stopped resumes, and one that was changed runs only its new
+    points. A run that fails is reported and does not stop the rest; the exit code is then 1.
     """
     plan = read(file, against)
     options.need_tables()

@@ -1,8 +1,8 @@
 """Tables that fit the terminal: a figure is never cut, whatever else must give way.
 
-Where a table is too wide, rows and columns change places, if the table allows it; then what it can do without
-is left out and its headers and keys are wrapped; then its columns are printed in several tables below one
-another; and at last each row is a list.
+Where a table is too wide, rows and columns are transposed, if the table allows it. Then optional parts are
+left out, and headers and keys are wrapped. Then columns are printed in several tables below one another. At
+last each row becomes a list.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from rich.text import Text
 
 #: Spaces between columns, and beside the first and the last one together.
 GAP, EDGES = 3, 4
-#: What a column of words has at least, lest each word has a line of its own.
+#: The minimum width of a column of words, lest each word has a line of its own.
 WORDS = 16
-#: The width of a page that nobody looks at in a terminal.
+#: The width of a page that is not shown in a terminal.
 PAGE = 160
 #: So many columns fit a notebook side by side.
 NOTEBOOK = 8
@@ -56,7 +56,7 @@ class Grid:
     extras: int = 0
 
     def add(self, keys: Sequence[str], cells: Sequence[str]) -> None:
-        """Add a row; what is missing at its end is empty."""
+        """Add a row; missing cells at its end are empty."""
         self.rows.append((list(keys), [*cells, *[""] * (len(self.columns) - len(cells))]))
 
     def line(self) -> None:
@@ -120,7 +120,7 @@ def show(shown: Console, grid: Grid) -> bool:
 
 
 def html(grid: Grid, lines: Sequence[str]) -> str:
-    """Give a table and the sentences below it for a notebook: high rather than wide, and scrolled at need."""
+    """Return a table and the sentences below it as HTML for a notebook: high rather than wide."""
     if grid.turns and len(grid.columns) > NOTEBOOK > len(grid.filled):
         grid = grid.turned()
     head = [_cell("th", key, words=True) for key in grid.keys]
@@ -199,9 +199,9 @@ def _parts(grid: Grid, width: int) -> Iterator[Grid]:
 
 
 def _widths(grid: Grid, width: int, wrapped: bool) -> list[int] | None:
-    """Give each column's width; none where the table does not fit.
+    """Return each column's width; none where the table does not fit.
 
-    Without wrapping every cell has a line, but those of columns of words, which have what is left.
+    Without wrapping, every cell has one line, except in columns of words, which share the remaining width.
     """
     least, most = [], []
     for place, (title, words) in enumerate(_columns(grid)):
@@ -216,7 +216,7 @@ def _widths(grid: Grid, width: int, wrapped: bool) -> list[int] | None:
     room = width - sum(least) - GAP * (len(least) - 1) - EDGES
     if room < 0:
         return None
-    # What is left goes to those that need the least first.
+    # The remaining width is given first to the columns that need the least.
     found = dict(enumerate(least))
     waiting = sorted(range(len(least)), key=lambda place: most[place] - least[place])
     for number, place in enumerate(waiting):

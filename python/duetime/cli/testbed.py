@@ -1,4 +1,4 @@
-"""`duetime testbed`."""
+"""The command `duetime testbed`."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def testbed(
 ) -> None:
     """Run WHAT, a scenario file or an experiment's name, on real TCP in network namespaces of this machine.
 
-    Each run stands beside the simulation of the same messages. Needs root and the programs of `make linux`;
+    Each run is shown beside the simulation of the same messages. Needs root and the programs of `make linux`;
     whatever ends it, nothing is left behind.
     """
     from duetime.testbed import check

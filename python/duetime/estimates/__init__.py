@@ -1,10 +1,15 @@
 """Large networks link by link: slowdown and missed deadlines without simulating the whole.
 
-The idea is Parsimon's (Zhao, Goyal, Alizadeh and Anderson, NSDI 2023): each link is simulated alone with the
-messages that cross it, only some of the links whose traffic is alike are, and what a message waits at the
-links of its path is added up. `traffic` draws and routes the messages, `cluster` chooses links, `link` makes
-a scenario of each, `delays` takes what they give to all other links, `check` holds it against a full run,
-`limits` says where it cannot be used.
+The idea is Parsimon's (Zhao, Goyal, Alizadeh and Anderson, NSDI 2023). Each link is simulated alone with the
+messages that cross it; of links with similar traffic only some are simulated. The delays of a message at the
+links of its path are added up.
+
+- `traffic` draws and routes the messages.
+- `cluster` chooses links.
+- `link` makes a scenario of each.
+- `delays` transfers the results to all other links.
+- `check` compares the estimate with a full run.
+- `limits` gives the cases in which it cannot be used.
 """
 
 from __future__ import annotations
@@ -34,12 +39,12 @@ PARTS = {RUNS, RECORD, MESSAGES, "report.html"}
 
 @dataclass(frozen=True, repr=False)
 class Estimate:
-    """What was estimated: `data` is what ``duetime estimate --json`` prints."""
+    """An estimate: `data` is the object that ``duetime estimate --json`` prints."""
 
     data: dict[str, Any]
 
     def __repr__(self) -> str:
-        """Say what it is of."""
+        """Name the scenario, the transport and the seed."""
         return f"<Estimate of {self.data['title']!r}: {self.data['transport']}, seed {self.data['seed']}>"
 
     def _repr_html_(self) -> str:
@@ -83,8 +88,8 @@ def estimated(
     return Estimate({**found, "cpu_s": time.process_time() - begun})
 
 
-#: What a simulation costs beside its packet-hops, as so many of them: 30 ms to write, read and start it, at
-#: ten million packet-hops a second. Measured at the networks of `bench/networks.py`.
+#: The cost of a simulation in addition to its packet-hops, in packet-hops. It is 30 ms to write, read and
+#: start it, at ten million packet-hops a second. Measured at the networks of `bench/networks.py`.
 PER_SIMULATION = 300_000
 #: Messages that are sent alone and second simulations of links between switches take so much more: 1.2 to 1.8
 #: times the rest at the same networks.
@@ -148,7 +153,7 @@ class Task:
         seed: int | None = None,
         transport: str | None = None,
     ) -> Task:
-        """Check it."""
+        """Resolve and check the scenario, with the changes and the transport."""
         if transport is not None:
             changes = [*changes, f"transport.name={transport}"]
         resolved, notes = resolve(read, seed, changes, None)
@@ -175,7 +180,7 @@ class Runs:
 
 
 def of_links(task: Task, runs: Runs) -> tuple[dict[str, Any], pl.DataFrame]:
-    """Estimate a scenario: what was simulated, and a row for each message that counts."""
+    """Estimate a scenario: counts of the simulated links, and a row for each message that counts."""
     from duetime.estimates import paths, summary, traffic
 
     found = traffic.of(task.resolved, task.read, task.changes, task.seed)

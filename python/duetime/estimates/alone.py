@@ -1,4 +1,4 @@
-"""What messages take with nobody else beyond the ideal time: windows have to grow, and hosts are late."""
+"""Time of messages without other traffic beyond the ideal time: windows have to grow, and hosts are late."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from duetime.points import Kept, Point
 
 @dataclass
 class Unhurried:
-    """Each class on each path that was asked for, simulated with a message at a time."""
+    """Each class on each requested path, simulated with one message at a time."""
 
     traffic: Traffic
     _wanted: dict[tuple[int, Shape], tuple[Point, Column]] = field(default_factory=dict)
@@ -29,7 +29,7 @@ class Unhurried:
                 self._wanted[number, shapes[place]] = point, packets
 
     def points(self) -> list[Point]:
-        """What is to be simulated."""
+        """Return the points to simulate."""
         return [point for point, _ in self._wanted.values()]
 
     def learn(self, kept: Iterable[Kept]) -> None:
@@ -41,10 +41,10 @@ class Unhurried:
             self._seen[asked] = sizes, np.array([beyond[packets == each].mean() for each in sizes])
 
     def takes(self, rows: Column, shape: Column, shapes: Sequence[Shape]) -> Column:
-        """What messages take alone on their paths, in ps.
+        """Return the completion times of messages alone on their paths, in ps.
 
-        What comes on top of the ideal time is on a straight line between the sizes that were tried, and
-        constant beyond.
+        The excess over the ideal time is interpolated linearly between the simulated sizes, and constant
+        beyond.
         """
         traffic = self.traffic
         found = np.zeros(len(rows))

@@ -1,4 +1,4 @@
-"""An estimate held against a full run of the same network, in the largest size that a budget allows."""
+"""An estimate compared with a full run of the same network, in the largest size that a budget allows."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from duetime.frames import pl
 from duetime.points import Point
 from duetime.quantities import time_ps
 
-#: What makes a topology smaller so that its links keep their rates and their loads, the least of it, and the
-#: power of it that hosts grow with.
+#: For each topology: the key that makes it smaller with equal link rates and loads, its minimum, and the
+#: power of it that the number of hosts grows with.
 SIZES = {"leaf-spine": ("leaves", 2, 1), "racks": ("racks", 2, 1), "fat-tree": ("k", 4, 3)}
 #: Patterns that may draw their hosts from all that there are.
 ANYWHERE = {"poisson", "fan-in"}
@@ -25,16 +25,16 @@ SHORTEST = 0.01
 class Held:
     """A smaller network, estimated and run in full."""
 
-    #: What was changed; nothing where it is the whole.
+    #: The changes against the whole network; empty where it is the whole.
     changes: list[str]
     estimated: pl.DataFrame
     full: pl.DataFrame
     packet_hops: int
-    #: Packets dropped, of those that were delivered.
+    #: Packets dropped, as a share of the packets delivered.
     dropped: float
 
     def record(self) -> dict[str, Any]:
-        """Return what was changed, and the figures of both with the estimate's errors."""
+        """Return the changes, and the figures of both with the estimate's errors."""
         estimated, full = summary.figures(self.estimated), summary.figures(self.full)
         return {
             "set": self.changes,
@@ -91,7 +91,7 @@ def smaller(task: Task, share: float) -> list[str]:
 
 
 def _anywhere(each: Mapping[str, Any]) -> bool:
-    """Whether a class's hosts are drawn from all, however many there are."""
+    """Return whether a class's hosts are drawn from all hosts, whatever their number."""
     return each["pattern"] in ANYWHERE and each.get("from") is None and each.get("to") is None
 
 

@@ -1,10 +1,10 @@
-"""Links with alike traffic, and which of them are simulated.
+"""Clusters of links with similar traffic, and the choice of the links to simulate.
 
 - Links are of one *kind* if their place in paths (a host's first link, its last, or between), rate, delay
-  and port are the same, and neither the classes nor the sizes nor the gaps between the messages that cross
-  them differ by more than chance (two-sample Kolmogorov and Smirnov).
-- The links of a kind are ordered by load and cut into *clusters* that carry equal bytes, so that those with
-  much to carry, where delays are long and differ, are told apart most finely.
+  and port are the same. The classes, the sizes and the gaps between the messages that cross them must not
+  differ by more than chance (two-sample Kolmogorov and Smirnov).
+- The links of a kind are ordered by load and cut into *clusters* that carry equal bytes. So the links with a
+  high load, where delays are long and differ, are distinguished most finely.
 - Of a cluster as many links are simulated, evenly over its order, as give enough messages of each class.
 """
 
@@ -17,19 +17,19 @@ import numpy as np
 
 from duetime.estimates.traffic import Column, Traffic
 
-#: Clusters of a kind. Delays grow steeply with load, and four quarters of the bytes leave a factor of two or
-#: less within the upper ones; more of them would each need their own samples.
+#: Clusters of a kind. Delays grow steeply with load. Four quarters of the bytes leave a factor of two or less
+#: within the upper ones; more clusters would each need their own samples.
 LOADS = 4
-#: Messages of each class that are simulated in a cluster: 1000 in a kind, so that ten of them lie beyond its
+#: Messages of each class that are simulated in a cluster: 1000 in a kind, so that ten of them are beyond its
 #: 99th percentile.
 SAMPLES = 250
-#: Of links other than receivers' (a host's first, and between) this share of it: samples in proportion to
-#: how much each part of a sum differs tell the sum best for what they cost. At 2048 hosts and load 0.3 what
-#: messages wait differs by half of their ideal time at either, and by four of it at receivers' links: an
-#: eighth would do there. At load 0.5 a quarter was too few: medians came out 25 % too high, with all 17 %.
+#: The share of it for links other than receivers' (a host's first, and between). For a given cost a sum is
+#: estimated best by samples in proportion to how much each part of it differs. At 2048 hosts and load 0.3 the
+#: delays of messages differ by half of their ideal time at either. At receivers' links they differ by four of
+#: it: an eighth would do there. At load 0.5 a quarter was too few: medians were 25 % too high, with all 17 %.
 ELSEWHERE = 0.5
-#: A class with a smaller share of a cluster's messages does not ask for more links: its delays are told by
-#: its neighbours'.
+#: A class with a smaller share of a cluster's messages does not require more links: its delays are taken from
+#: the neighbours' samples.
 RARE = 0.01
 #: The chance that two links with traffic from one source are put into different kinds: below one in all the
 #: links of the largest networks.
@@ -40,7 +40,7 @@ LIKENESS = 1000
 
 @dataclass(frozen=True)
 class Cluster:
-    """Links, in order of their load, and those of them that are simulated."""
+    """Links, in order of their load, and the links of them that are simulated."""
 
     kind: int
     links: Column
@@ -109,7 +109,7 @@ def _alike(traffic: Traffic, links: Column) -> list[Column]:
 
 
 def _seen(traffic: Traffic, link: int) -> list[Column]:
-    """What tells a link's traffic, each sorted: classes, sizes, and gaps over their mean."""
+    """Return the features of a link's traffic, each sorted: classes, sizes, and gaps over their mean."""
     rows = traffic.row[traffic.crossings(link)]
     gaps = np.diff(traffic.start[rows])
     mean = gaps.mean() if len(gaps) else 0.0
@@ -121,7 +121,7 @@ def _seen(traffic: Traffic, link: int) -> list[Column]:
 
 
 def _differ(a: Column, b: Column) -> bool:
-    """Whether two sorted samples come from different distributions."""
+    """Return whether two sorted samples are from different distributions."""
     if not len(a) or not len(b):
         return False
     at = np.concatenate([a, b])

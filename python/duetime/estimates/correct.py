@@ -1,8 +1,8 @@
-"""An estimate corrected by the full run that it was held against.
+"""An estimate corrected by the full run that it was compared with.
 
-In the smaller network each message has an estimated and a true completion time. What messages take beyond
-their ideal time is mapped from the distribution of the first to that of the second, by class and size
-(quantile mapping, as forecasts are corrected), and this map is applied to the whole network's messages.
+In the smaller network each message has an estimated and a true completion time. The excess over the ideal
+time is mapped from the distribution of the first to that of the second, by class and size. This is quantile
+mapping, as in the correction of weather forecasts. The map is applied to the whole network's messages.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import numpy as np
 from duetime.estimates.traffic import Column
 from duetime.frames import pl
 
-#: A map is made of at least so many messages: below it a percentile of 99 says nothing of its class, and
+#: A map is made of at least so many messages. With fewer the 99th percentile is meaningless for a class, and
 #: classes or sizes share one.
 LEAST = 100
-#: Groups of size of a class at most, of equally many messages: delays per byte differ by size.
+#: The most groups of size in a class, of equally many messages: delays per byte differ by size.
 MOST_GROUPS = 2
-#: Stands for a message that did not arrive: beyond all others.
+#: The value of a message that did not arrive: beyond all others.
 NEVER = 1e12
 #: Of so many of the largest the ratio is chance: they have that of the quantile below them.
 TAIL = 20
@@ -60,7 +60,7 @@ def _ends(sizes: Column) -> Column:
 
 
 def _beyond(messages: pl.DataFrame) -> Column:
-    """What each message takes beyond its ideal time, as a multiple of it."""
+    """Return the excess of each message over its ideal time, as a multiple of it."""
     slowdown = messages["slowdown"].fill_null(NEVER).to_numpy()
     return np.maximum(slowdown - 1.0, 0.0)
 

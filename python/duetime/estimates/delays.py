@@ -1,7 +1,7 @@
-"""What messages wait at links, from those that were simulated to all others.
+"""Delays of messages at links, transferred from the simulated links to all others.
 
-A delay is what a message takes in a link's simulation beyond what it takes there alone, over its packets.
-Those of a cluster are kept by class in buckets of growing size. A message has its own delay at a link that
+A delay is the time of a message in a link's simulation beyond its time there alone, divided by its packets.
+Delays of a cluster are kept by class in buckets of growing size. A message has its own delay at a link that
 was simulated; at another link it gets one of its bucket at random.
 """
 
@@ -13,8 +13,8 @@ import numpy as np
 
 from duetime.estimates.traffic import Column
 
-#: A bucket holds at least so many delays. Percentiles are taken over many buckets, so that none has to have
-#: a tail of its own; larger ones would give the delays per packet of small messages to large ones.
+#: A bucket holds at least so many delays. Percentiles are taken over many buckets, so that none needs a tail
+#: of its own. Larger buckets would give the delays per packet of small messages to large ones.
 BUCKET = 25
 #: And sizes that differ at least by this factor: within it, delay per packet hardly depends on the size.
 SPREAD = 2.0
@@ -32,7 +32,7 @@ class Samples:
     delay: Column
 
     def where(self, chosen: Column) -> Samples:
-        """Some of them."""
+        """Return the chosen samples."""
         fields = (self.cluster, self.kind, self.classes, self.packets, self.delay)
         return Samples(*(field[chosen] for field in fields))
 
@@ -53,7 +53,7 @@ def _buckets(samples: Samples, least: int) -> _Buckets:
     while True:
         begin = begins[-1]
         end = max(begin + least, int(np.searchsorted(packets, SPREAD * packets[begin], side="left")))
-        # Equal sizes stay together, and what is left at the end is part of the last bucket.
+        # Equal sizes stay together, and the rest at the end is part of the last bucket.
         end = int(np.searchsorted(packets, packets[end - 1], side="right")) if end <= len(packets) else end
         if end + least > len(packets):
             break
@@ -68,10 +68,11 @@ def draw(
     generator: np.random.Generator,
     bucket: int = BUCKET,
 ) -> Column:
-    """Draw a delay for each entry of `wanted`, whose own are not looked at.
+    """Draw a delay for each entry of `wanted`, whose own delays are not used.
 
-    Where a class has fewer than a bucket's samples in its cluster, those of the whole kind are drawn from,
-    and where there are none in the kind either, those of all classes at all links.
+    Where a class has fewer than a bucket's samples in its cluster, the samples of the whole kind are drawn
+    from.
+    Where there are none in the kind either, it is the samples of all classes at all links.
     """
     found = np.zeros(len(wanted.packets))
     chance = generator.random(len(found))

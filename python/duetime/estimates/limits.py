@@ -1,4 +1,4 @@
-"""Of what an estimate can speak, and where only its accuracy suffers."""
+"""The limits of an estimate: cases that it cannot represent, and cases that only lower its accuracy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from duetime.quantities import counted
 if TYPE_CHECKING:
     from duetime.estimates.check import Held
 
-#: Transports whose senders decide by themselves from what comes back: of them a link can be simulated alone.
+#: Transports whose senders decide by themselves from ACKs: of them a link can be simulated alone.
 BY_SENDERS = {
     "tcp", "tcppr", "cubic", "dctcp", "d2tcp", "d2tcp_plus", "xdctcp", "hull", "pfabric", "mcp", "karuna",
     "jit",
@@ -127,12 +127,12 @@ def outside(traffic: Traffic, held: Held | None) -> Iterator[str]:
 
 
 def meeting(traffic: Traffic) -> Column:
-    """Whether a message meets others of its query at several links that get more than they carry."""
+    """Return whether a message meets others of its query at several links whose capacity they exceed."""
     return np.bincount(traffic.row, weights=crowded(traffic), minlength=len(traffic.start)) > 1
 
 
 def crowded(traffic: Traffic) -> Column:
-    """Whether each crossing of a link meets others of its query there, more than the link carries.
+    """Return whether each crossing of a link meets others of its query there, more than the link carries.
 
     The senders of a query's messages that cross a link could together send faster than the link, so that
     their packets queue there.

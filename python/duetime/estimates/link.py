@@ -1,25 +1,26 @@
-"""One link as a scenario of its own, and what its messages take with nobody else.
+"""One link as a scenario of its own, and the completion times of its messages without other traffic.
 
-A link is simulated between the hosts that send over it and those that receive:
+A link is simulated between the hosts that send over it and the hosts that receive:
 
     sender -- its own link --> [ the link ] -- a link that is never full --> receiver
 
 A sender's link has its host's rate (that of the slowest link on the way, if that is less), so that packets
-come no faster than they could. A long message that another link of its path slows down (`Traffic.held`) has a
-sender of its own, with the rate that it gets there: it queues and loses packets at its slowest link, and not
-once more at each other link that would carry no more than its sender sends. What lies between a sender's link
-and the link, and behind the link, is delay, so that each message keeps its round trip. What acknowledgements
-of the other direction take of the link is taken off its rate.
+arrive no faster than they could. A long message that another link of its path slows down (`Traffic.held`) has
+a sender of its own, with the rate that it gets there. It queues and loses packets at its slowest link, and
+not once more at each other link that would carry no more than its sender sends. The parts of the path between
+a sender's link and the link, and behind the link, are delay, so that each message keeps its round trip. The
+bandwidth of the link that acknowledgements of the other direction use is subtracted from its rate.
 
-The simulation of a receiver's link has more, while long messages (`traffic.LONG`) come in:
+The simulation of a receiver's link has more traffic, while long messages (`traffic.LONG`) arrive:
 
-- what else their senders send. A message that its sender slows down hardly queues at its receiver's link,
-  and the times that it would take at each do not add up; so what a long message waits at its sender is part
-  of this simulation;
-- what the receiver itself sends, as its acknowledgements come by this link: in bursts, and not as a part of
-  each moment. A message that has the link for itself comes exactly as fast as the link can carry it, and it
-  takes a burst of something else for a queue to build, and for the first mark to end its slow start.
-  Without, its window would grow for as long as it is alone, and the next to come would find all of it.
+- The other messages of their senders. A message that its sender slows down hardly queues at its receiver's
+  link, and the times that it would take at each do not add up. So the delay of a long message at its sender
+  is part of this simulation.
+- The messages of the receiver itself, as its acknowledgements arrive by this link: in bursts, and not as a
+  part of each moment. A message that has the link for itself arrives exactly as fast as the link can carry
+  it. Only a burst of other traffic makes a queue build, and gives the first mark that ends its slow start.
+  Without it, the message's window would grow for as long as it is alone, and the next message would meet all
+  of it.
 
 At a link between two switches a message waits for others of its sender too, as they share its sender's link
 there. This is found by a second simulation in which each sender has the link for itself.
@@ -53,7 +54,7 @@ Shape = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class Alone:
-    """A link to be simulated, and what is needed to read the result."""
+    """A link to be simulated, and the data needed to read the result."""
 
     link: int
     scenario: scenario.Scenario
@@ -176,7 +177,7 @@ def alone(traffic: Traffic, link: int, only: Column | None = None, apart: bool =
 
 
 def _around(traffic: Traffic, at: Column) -> tuple[Column, Column, Column]:
-    """What each message's links before and behind take (-1: there are none), and the slowest before."""
+    """Return the times on each message's links before and behind (-1: none), and the slowest rate before."""
     rows = traffic.row[at]
     before, behind = np.zeros(len(at)), np.zeros(len(at))
     slowest = np.full(len(at), np.iinfo(np.int64).max)
@@ -209,7 +210,7 @@ def _different(columns: list[Column]) -> tuple[Column, Column]:
 
 
 def _messages(traffic: Traffic, classes: list[int], *fields: list[int]) -> dict[str, str]:
-    """What each class sends, as the pattern `flows` lists it."""
+    """Return the messages of each class, as the pattern `flows` lists them."""
     names = [each["name"] for each in traffic.resolved["traffic"]]
     found: dict[str, list[str]] = {}
     for number, size, start, deadline, sender, receiver in zip(classes, *fields, strict=True):
@@ -227,7 +228,7 @@ def _list(messages: list[str]) -> str:
 
 
 def _port(traffic: Traffic, link: int) -> dict[str, str]:
-    """Where the link's port marks, and what it holds where that is not what the switch shares."""
+    """Return where the link's port marks, and its buffer where that differs from the switch's share."""
     network = traffic.resolved["network"]
     room, mark = float(traffic.room[link]), float(traffic.mark[link])
     frame = max(each.frame for each in traffic.framing)
@@ -240,7 +241,7 @@ def _port(traffic: Traffic, link: int) -> dict[str, str]:
 
 
 def _shared(network: Mapping[str, Any], frame: int) -> float:
-    """What a single busy port of a switch may hold, in bytes."""
+    """Return the limit of a single busy port of a switch, in bytes."""
     number, unit = network["buffer"].split()
     whole = float(number) * frame if unit.startswith("packet") else float(size_bytes(network["buffer"]))
     alpha = float(network["dynamic_alpha"])
@@ -301,7 +302,7 @@ def _scenario(
     return scenario.Scenario(text, title, None)
 
 
-#: Stands for them until all else is written.
+#: A placeholder for the links until all else is written.
 LINKS = "the links"
 
 
@@ -313,13 +314,13 @@ def _place(number: int) -> str:
     return f"the messages of class {number}"
 
 
-#: Messages that are sent with nobody else, in packets: each size up to where a window has grown to what its
-#: path holds.
+#: Sizes of messages that are simulated without other traffic, in packets: up to where a window has grown to
+#: the capacity of its path.
 SIZES = (
     1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128,
     192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096,
 )  # fmt: skip
-#: Windows that grow are through with it when they have sent so many times what the path holds.
+#: A window has grown once the message has sent so many times the capacity of the path.
 GROWN = 8
 #: Each is sent so often, as a host's packets are late by chance (`host_jitter`).
 TIMES = 8
@@ -352,7 +353,7 @@ def calibration(traffic: Traffic, number: int, shape: Shape) -> tuple[scenario.S
 
 
 def ideal(shape: Shape, packets: Column, size: Column, framing: Framing) -> Column:
-    """How long messages take on an empty path, in ps: `Net::ideal` of the engine."""
+    """Return the completion times of messages on an empty path, in ps: `Net::ideal` of the engine."""
     full = framing.frame * 8e12
     last = (size - framing.mss * (packets - 1) + framing.overhead) * 8e12
     first, slowest, end = 0.0, 0.0, np.zeros(len(packets))

@@ -16,7 +16,7 @@ from duetime.points import Kept, Point
 from duetime.quantities import time_ps
 from duetime.trouble import Failed
 
-#: Clusters of links, and those of them that are to be simulated.
+#: Clusters of links, and the links of them that are to be simulated.
 Cut = tuple[list[Cluster], list[Alone]]
 
 
@@ -29,7 +29,7 @@ def cut_out(traffic: Traffic) -> Cut:
 def completion(
     traffic: Traffic, seed: int, runs: Runs, links: Cut | None = None
 ) -> tuple[Column, dict[str, Any]]:
-    """Estimate completion times in ps, infinite for what does not arrive; and say what was simulated."""
+    """Estimate completion times in ps, infinite for messages that never arrive; count the simulations."""
     chosen, cut = links or cut_out(traffic)
     every = np.arange(len(traffic.start))
     shapes, path = _paths(traffic)
@@ -56,7 +56,7 @@ def completion(
         waited[traffic.crossings(part.link)[which]] -= _took(traffic, part, run) - alike[which]
     kept += again
     _draw(traffic, chosen, waited, np.random.default_rng(seed))
-    # The link of a long message's sender is part of what was simulated at its receiver's.
+    # The link of a long message's sender is part of the simulation of its receiver's link.
     waited[(traffic.place == 0) & traffic.long[traffic.row]] = 0.0
     total = unhurried.takes(every, path, shapes) + _added(traffic, waited)
     return np.maximum(total, traffic.ideal), {
@@ -69,10 +69,10 @@ def completion(
 
 
 def _added(traffic: Traffic, waited: Column) -> Column:
-    """What each message waits on its path: the sum over its links, but for waits that it has only once.
+    """Return the delay of each message on its path: the sum over its links, but some delays count only once.
 
-    A burst of one query that meets at several links is spread by the first, and a message that lost packets
-    at one link comes late and thinned to the others: of such waits only the longest counts.
+    A burst of one query that meets at several links is spread by the first. A message that lost packets at
+    one link arrives late and thinned at the others. Of such delays only the longest counts.
     """
     timeout = np.array([time_ps(each["rto_min"]) for each in transports(traffic.resolved)])
     once = limits.crowded(traffic) | (waited >= timeout[traffic.classes[traffic.row]])
@@ -96,7 +96,7 @@ def _overlapping(sender: Column, start: Column, took: Column) -> Column:
 
 
 def _draw(traffic: Traffic, chosen: list[Cluster], waited: Column, generator: np.random.Generator) -> None:
-    """Give each crossing of the other links a delay."""
+    """Draw a delay for each crossing of the links that were not simulated."""
     cluster, kind = (np.zeros(len(traffic.rate), dtype=np.int64) for _ in range(2))
     for number, each in enumerate(chosen):
         cluster[each.links], kind[each.links] = number, each.kind
@@ -133,14 +133,14 @@ def _paths(traffic: Traffic) -> tuple[list[Shape], Column]:
 
 
 def _took(traffic: Traffic, cut: Alone, run: Kept) -> Column:
-    """What each message took in a link's simulation, in ps."""
+    """Return the time of each message in a link's simulation, in ps."""
     flows = run.table("flows")
     if cut.elsewhere is not None:
         flows = flows.filter(pl.col("to") != cut.elsewhere)
     numbers = {each["name"]: number for number, each in enumerate(traffic.resolved["traffic"])}
     classes = flows["class"].replace_strict(numbers, return_dtype=pl.Int64).to_numpy()
     size, start = flows["bytes"].to_numpy(), np.rint(flows["start_us"].to_numpy() * 1e6).astype(np.int64)
-    # Messages that start together stand in any order; those that are alike in all of this may be exchanged.
+    # The order of messages that start together is arbitrary; equal messages may be exchanged.
     theirs = np.lexsort((size, classes, start))
     ours = np.lexsort((traffic.bytes[cut.rows], traffic.classes[cut.rows], traffic.start[cut.rows]))
     if not np.array_equal(size[theirs], traffic.bytes[cut.rows][ours]):

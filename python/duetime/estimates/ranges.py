@@ -1,9 +1,9 @@
-"""Ranges for an estimate's figures: a full run's lay within them in nine of ten networks drawn at random.
+"""Ranges for an estimate's figures: a full run's were within them in nine of ten networks drawn at random.
 
-The errors of networks that `bench/coverage.py` drew, on a scale where they hardly depend on the figure's
-size, are divided by what is known of each before its full run: how far the check was off, how few messages
-it had, and how much was dropped. A high quantile of these quotients, conformal in that it counts one
-network more than there are, times the same divisor is half of a range. `bench/coverage.py fit` prints the
+The errors of networks that `bench/coverage.py` drew are taken on a scale where they hardly depend on the
+figure's size. They are divided by what each network shows before its full run: the error of the check, how
+few messages it had, and how much was dropped. A high quantile of these quotients, conformal in that it counts
+one network more than there are, times the same divisor is half of a range. `bench/coverage.py fit` prints the
 constants; other draws test them.
 """
 
@@ -18,13 +18,13 @@ from typing import Any
 NAMES = ("missed_percent", "slowdown_p50", "slowdown_p99")
 #: Messages in the check from which a figure of a class has a range: fewer say nothing of it.
 LEAST = {"missed_percent": 30, "slowdown_p50": 30, "slowdown_p99": 100}
-#: Messages of which one lies beyond the figure: what chance leaves open goes with the root of their number.
+#: Messages of which one is beyond the figure: the error by chance falls with the root of their number.
 TELLING = {"missed_percent": 0.25, "slowdown_p50": 1.0, "slowdown_p99": 100.0}
 
 
 @dataclass(frozen=True)
 class Scale:
-    """What an error is measured by: the root of the sum of the squares of its parts, times `times`."""
+    """The divisor of an error: the root of the sum of the squares of its parts, times `times`."""
 
     #: Without anything known.
     own: float
@@ -53,8 +53,8 @@ SCALES = {
 def of(figures: Mapping[str, Any], check: Mapping[str, Any]) -> dict[str, Any]:
     """Return the ranges of the figures over all and by class; null where the check says too little.
 
-    `figures` are those of `summary.figures`, and `check` is the record of the check that they were
-    corrected by.
+    `figures` are the figures of `summary.figures`, and `check` is the record of the check that corrected
+    them.
     """
     estimated, full, dropped = check["estimated"], check["full"], check["dropped"]
     return {

@@ -70,7 +70,7 @@ def figures(found: pl.DataFrame) -> dict[str, Any]:
 
 
 def _figures(found: pl.DataFrame) -> dict[str, Any]:
-    """What a run left undecided has not missed, and is slower than all that is: no percentile is among it."""
+    """Return the figures; a message undecided at the end has not missed, and is slower than all others."""
     decided, slowdown = found["missed"].drop_nulls().mean(), found["slowdown"].fill_null(float("inf"))
     return {
         "messages": found.height,
@@ -86,7 +86,7 @@ def _finite(value: float | None) -> float | None:
 
 
 def errors(estimated: Mapping[str, Any], full: Mapping[str, Any]) -> dict[str, Any]:
-    """How far two of these figures are apart: slowdowns in percent of the full run's, misses in points."""
+    """Return the differences of two of these: slowdowns in percent of the full run's, misses in points."""
     found: dict[str, Any] = {
         f"slowdown_{name}_percent": _percent(estimated["slowdown"][name], full["slowdown"][name])
         for name in ("p50", "p99")

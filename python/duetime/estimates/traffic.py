@@ -1,4 +1,4 @@
-"""Which messages cross which links: drawn and routed by the engine, and not sent."""
+"""The messages and the links that they cross: drawn and routed by the engine, and not sent."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from duetime.quantities import size_bytes, time_ps
 
 Column = np.ndarray[Any, Any]
 
-#: Messages go on beyond the measured time, as they do in a run, for as long as this share of them takes at
-#: most on an empty network: what starts last meets others too. More would cost more and change little.
+#: Messages continue beyond the measured time, as in a run, for as long as this share of them takes at most on
+#: an empty network. So the messages that start last meet others too. More would cost more and change little.
 GOES_ON = 0.99
 
 
-#: A message is long if it takes so many round trips on an empty path: then its rate follows from who else
-#: sends, and not from its first windows. Of 1, 3 and 10 this came nearest to full runs of 64 hosts.
+#: A message is long if it takes so many round trips on an empty path: then its rate follows from the other
+#: senders, and not from its first windows. Of 1, 3 and 10 this was nearest to full runs of 64 hosts.
 LONG = 3
 #: How long messages are under way is reckoned with at most this load: at full load it would be forever.
 MOST_LOAD = 0.8
 #: Acknowledgements take no more than this share of a link: a 40 B header for each byte would leave nothing.
 MOST_ACKS = 0.5
-#: Rounds in which rates and times come to agree. From the seventh on some tenth of the messages still moves
-#: by a step and back, as shares that are nearly equal change places.
+#: Iterations in which rates and times converge. From the seventh on some tenth of the messages still moves by
+#: a step and back, as shares that are nearly equal change places.
 ROUNDS = 8
 #: However much others take of a link, this part of it is left: at overload the rest would be negative.
 LEAST_SHARE = 0.05
-#: A long message that other links hold is sent at the rate of its path over one of these: half octaves and
-#: less, as shares are means over a time in which they change by more.
+#: A long message that other links slow down is sent at the rate of its path over one of these. Half octaves
+#: and less suffice, as shares are means over a time in which they change by more.
 STEPS = np.array([1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32])
-#: Stands for a message that no other link holds.
+#: The rate of a message that no other link slows down.
 NOT_HELD = np.iinfo(np.int64).max
-#: Messages that are not there: (message, start, bytes).
+#: An empty array of messages: (message, start, bytes).
 NONE = np.zeros((0, 3), dtype=np.int64)
 
 
@@ -45,7 +45,7 @@ class Framing:
     """How a class's messages become packets, in bytes."""
 
     mss: int
-    #: Headers of a packet, and what frames it: all that an acknowledgement is.
+    #: Headers of a packet and its framing: the whole size of an acknowledgement.
     overhead: int
     #: Segments to an acknowledgement.
     ack_every: int
@@ -58,9 +58,10 @@ class Framing:
 
 @dataclass(frozen=True)
 class Traffic:
-    """Messages (a row each, in order of their start), links (one for each direction), and who crosses which.
+    """Messages (a row each, in order of their start), links (one for each direction), and the links they
+    cross.
 
-    Times are in ps, amounts in bytes, rates in bit/s; -1 stands for no deadline and no query.
+    Times are in ps, amounts in bytes, rates in bit/s; -1 means no deadline or no query.
     """
 
     resolved: Mapping[str, Any]
@@ -89,7 +90,7 @@ class Traffic:
 
     @cached_property
     def packets(self) -> Column:
-        """Of each message."""
+        """Number of packets of each message."""
         found: Column = np.maximum(-(-self.bytes // self.of_class("mss")), 1)
         return found
 
@@ -101,18 +102,18 @@ class Traffic:
 
     @cached_property
     def counted(self) -> Column:
-        """Whether the summaries have it."""
+        """The messages that the summaries include, as a mask."""
         run = self.resolved["run"]
         return (self.start >= time_ps(run["warm_up"])) & (self.start < time_ps(run["duration"]))
 
     @cached_property
     def row(self) -> Column:
-        """Of each crossing of a link, the message."""
+        """The message of each crossing of a link."""
         return np.repeat(np.arange(len(self.start)), np.diff(self.first))
 
     @cached_property
     def place(self) -> Column:
-        """Of each crossing, how many links come before it."""
+        """The number of links before each crossing."""
         return np.arange(len(self.hops)) - self.first[self.row]
 
     @cached_property
@@ -122,13 +123,13 @@ class Traffic:
         return order, ends
 
     def crossings(self, link: int) -> Column:
-        """Those of a link, in order of the messages' starts."""
+        """Return the crossings of a link, in order of the messages' starts."""
         order, ends = self._by_link
         return order[ends[link] : ends[link + 1]]
 
     @cached_property
     def long(self) -> Column:
-        """Whether each message is long."""
+        """The mask of the long messages."""
         frames, acks = self.of_class("frame")[self.row], self.of_class("overhead")[self.row]
         trip = 2 * self.delay[self.hops] + (frames + acks) * 8e12 / self.rate[self.hops]
         return self.ideal >= LONG * np.bincount(self.row, weights=trip, minlength=len(self.start))
@@ -139,7 +140,7 @@ class Traffic:
         return order, np.searchsorted(self.sender[order], np.arange(int(self.sender.max()) + 2))
 
     def beside(self, rows: Column, of: Column) -> Column:
-        """What senders of long messages `of` these send beside them: (message, start, bytes)."""
+        """Return what the senders of long messages `of` send in addition to them: (message, start, bytes)."""
         own = of[self.long[of]]
         found = [
             self._sent_by(each, own[self.sender[own] == each], rows) for each in np.unique(self.sender[own])
@@ -147,14 +148,14 @@ class Traffic:
         return np.concatenate([NONE, *found])
 
     def answering(self, rows: Column) -> Column:
-        """What the receiver of these messages sends while long ones come in: (message, start, bytes)."""
+        """Return the messages of the receiver of these while long ones arrive: (message, start, bytes)."""
         return self._sent_by(int(self.receiver[rows[0]]), rows[self.long[rows]], rows)
 
     def _sent_by(self, host: int, during: Column, but: Column) -> Column:
-        """What a host sends while others of its messages are under way, but for some that are known.
+        """Return the messages of a host while others are under way, without some that are known.
 
-        Of a message it is what is left when the first of the others starts, as far as it can be sent while
-        they are under way.
+        Of a message it is the rest when the first of the others starts, as far as it can be sent while they
+        are under way.
         """
         order, ends = self._by_sender
         if host + 1 >= len(ends) or ends[host] == ends[host + 1]:
@@ -172,10 +173,10 @@ class Traffic:
 
     @cached_property
     def lasts(self) -> Column:
-        """How long each message is taken to be under way, in ps.
+        """Time that each message is taken to be under way, in ps.
 
         A link that long messages share evenly multiplies their time by 1 / (1 - load) on average, whatever
-        their sizes (processor sharing), and each has a sender's and a receiver's.
+        their sizes (processor sharing). Each message crosses a sender's and a receiver's link.
         """
         ends = np.unique(np.concatenate([self.hops[self.first[:-1]], self.hops[self.first[1:] - 1]]))
         load = min(float(self.load[ends].mean()), MOST_LOAD)
@@ -186,9 +187,9 @@ class Traffic:
     def shares(self) -> Column:
         """The rate that each crossing's link leaves its message over the message's time, in bit/s.
 
-        A link is shared evenly by the long messages that it slows down most of all links of their paths;
-        others take what their own slowest link leaves them, and short messages what they carry. How long a
-        message is under way follows from its rate, and so this is iterated.
+        A link is shared evenly by the long messages that it slows down most of all links of their paths.
+        Other long messages take what their own slowest link leaves them, and short messages what they carry.
+        The time of a message depends on its rate, and so this is iterated.
         """
         long = self.long[self.row]
         capacity = self.rate.astype(float)
@@ -240,31 +241,31 @@ class Traffic:
         return carried * 8 / self.seconds / self.rate
 
     def part(self, link: int, messages: Column) -> float:
-        """The part of what crosses a link that some (message, start, bytes) are."""
+        """Return the share of some (message, start, bytes) in the bytes that cross a link."""
         whole = self.bytes[self.row[self.crossings(link)]].sum()
         return float(messages[:, 2].sum() / whole) if whole else 0.0
 
     @property
     def seconds(self) -> float:
-        """How long messages start for."""
+        """Time in which messages start, in s."""
         return max(int(self.start[-1]), time_ps(self.resolved["run"]["duration"])) * 1e-12
 
     @cached_property
     def opposite(self) -> Column:
-        """For each link that in the other direction."""
+        """The link in the opposite direction of each link."""
         number = {ends: place for place, ends in enumerate(self.names)}
         return np.array([number[to, source] for source, to in self.names])
 
     @cached_property
     def own_link(self) -> Column:
-        """Of each host that sends, the link by which it does."""
+        """The link by which each host sends."""
         found = np.zeros(int(self.sender.max()) + 1, dtype=np.int64)
         found[self.sender] = self.hops[self.first[:-1]]
         return found
 
     @cached_property
     def acks(self) -> Column:
-        """The share of each link that acknowledgements of what crosses the other direction take."""
+        """Share of each link that acknowledgements of the opposite direction's traffic take."""
         many = -(-self.packets // self.of_class("ack_every"))
         crossing = np.bincount(
             self.hops, weights=(many * self.of_class("overhead"))[self.row], minlength=len(self.rate)
@@ -296,7 +297,7 @@ def _beside_each(link: Column, start: Column, lasts: Column, amount: Column) -> 
 
 
 def _joined(begins: Column, ends: Column) -> list[tuple[int, int]]:
-    """Spans of time, those that overlap as one."""
+    """Return the spans of time, with overlapping spans joined."""
     found: list[tuple[int, int]] = []
     for begin, end in sorted(zip(begins.tolist(), ends.tolist(), strict=True)):
         if found and begin <= found[-1][1]:

@@ -25,7 +25,7 @@ def judge(
     numbers: Mapping[str, Any],
     without_seeds: Sequence[Sequence[Row]] = (),
 ) -> list[dict[str, Any]]:
-    """Every claim of the experiment with what was measured, whether it holds, and what that is worth.
+    """Return every claim of the experiment with its measured value, whether it holds, and what that is worth.
 
     A query sees the rows of a regime as the table ``rows``, and the resolved scenario as
     ``scenario(path, value)``. With a regime beside the experiment's own, each claim is judged in both. A
@@ -68,7 +68,7 @@ def ask(rows: Sequence[Mapping[str, Any]], query: str, where: str) -> tuple[list
 
 
 def finding(experiment: Experiment, rows: Sequence[Row]) -> str:
-    """What was found, as a sentence with measured values; empty where a value is missing."""
+    """Return the finding, as a sentence with measured values; empty where a value is missing."""
     if experiment.finding is None:
         return ""
     where = f"{experiment.path}: [finding]"
@@ -141,7 +141,7 @@ def _backed(rows: Sequence[Row], seeds: int) -> list[Row]:
 
 
 def paths(claim: Claim) -> list[str]:
-    """Where the published numbers of a claim stand; none where the paper speaks in words."""
+    """Return where the published numbers of a claim are; none where the paper gives words."""
     given = claim.published if isinstance(claim.published, list) else [claim.published]
     return [path for path in given if "." in path and " " not in path]
 

@@ -1,4 +1,4 @@
-"""An experiment as it is written in its file, and what can be wrong with it."""
+"""An experiment as it is written in its file, and the mistakes that such a file can have."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ ALL = "all"
 
 @dataclass(frozen=True)
 class Axis:
-    """One dimension of the grid: a column of the rows, and the changes that each of its values stands for."""
+    """One dimension of the grid: a column of the rows, and the changes for each of its values."""
 
     column: str
     #: Values to be put into `set` in place of ``{}``.
     values: list[Any] = field(default_factory=list)
     set: list[str] = field(default_factory=list)
-    #: Named lists of changes, where one value stands for several.
+    #: Named lists of changes, where one value needs several.
     cases: dict[str, list[str]] = field(default_factory=dict)
     #: Not a column: the rows are means over its values, as over seeds.
     replicates: bool = False
@@ -51,7 +51,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Size:
-    """How much one scale runs."""
+    """The size of one scale."""
 
     seeds: int
     set: list[str] = field(default_factory=list)
@@ -61,7 +61,7 @@ class Size:
 
 @dataclass(frozen=True)
 class Coordinate:
-    """What an axis of a chart shows."""
+    """An axis of a chart."""
 
     column: str
     label: str
@@ -77,7 +77,7 @@ class Coordinate:
 
 @dataclass(frozen=True)
 class Chart:
-    """One panel."""
+    """One panel of a figure."""
 
     title: str
     kind: Literal["line", "bar", "points"]
@@ -103,25 +103,26 @@ class Claim:
     holds: str
     #: Why the rule is what it is, its tolerance above all.
     rule: str
-    #: Where the number stands in the file of published numbers; or what the paper says in words.
+    #: The path of the number in the file of published numbers; or the statement of the paper in words.
     published: str | list[str] = ""
     unit: str = ""
-    #: What is known of the reason, if it does not hold; that of its fact unless it is given.
+    #: The known reason, if it does not hold; that of its fact unless it is given.
     why: str = ""
-    #: setup: an echo of what is run, which confirms nothing; own: an expectation of ours, not of the paper.
+    #: setup: an echo of the configuration, which confirms nothing; own: an expectation of ours, not of the
+    #: paper.
     kind: Kind = "claim"
     #: One of the file of facts: claims that say the same of it count once.
     fact: str = ""
-    #: What was chosen when the figure was known; such a claim shows that a reading exists, not more.
+    #: A choice made when the figure was known; such a claim shows that a reading exists, not more.
     late: str = ""
-    #: Whether it rests on what its regime was calibrated by; false where it cannot.
+    #: Whether it may rest on the calibration of its regime; false where it cannot.
     calibrated: bool = True
     #: One claim for each position of these lists (or of the published lists they name).
     each: dict[str, Any] = field(default_factory=dict)
 
 
 class Options(dict[str, Any]):
-    """What the measures need to know; asking for what the file does not say raises `Mistaken`."""
+    """The options of the measures; reading an option that the file does not have raises `Mistaken`."""
 
     def __init__(self, table: Mapping[str, Any], where: str) -> None:
         """Take the tables of a file; `where` is its path and the beginning of their names."""
@@ -129,7 +130,7 @@ class Options(dict[str, Any]):
         self._where = where
 
     def __getitem__(self, key: str) -> Any:
-        """Give a value; tables in it are asked in the same way."""
+        """Return a value; a table in it raises the same error for a missing key."""
         if key not in self:
             raise Mistaken(f"{self._where}.{key}] is missing")
         value = super().__getitem__(key)
@@ -138,9 +139,9 @@ class Options(dict[str, Any]):
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found, as a sentence with measured values in it."""
+    """The finding, as a sentence with measured values in it."""
 
-    #: The columns of the query stand in it as ``{name}``, with a format as Python has it.
+    #: The columns of the query appear in it as ``{name}``, with a format as Python has it.
     says: str
     #: An SQL query over ``rows``, and over ``every``, which holds the rows of all regimes: one row.
     measured: str
@@ -160,15 +161,15 @@ class Experiment:
     scales: dict[str, Size]
     charts: list[Chart]
     claims: list[Claim]
-    #: Names of transports or of variants; ``all`` stands for every transport that there is.
+    #: Names of transports or of variants; ``all`` means every transport.
     transports: list[str]
     measures: list[str] = field(default_factory=lambda: ["summary"])
-    #: What the measures need to know.
+    #: Options of the measures.
     options: dict[str, Any] = field(default_factory=dict)
     #: Columns of the rows -> where they are in the JSON of a run; or places there -> their weights in a sum.
     metrics: dict[str, str | dict[str, float]] = field(default_factory=dict)
     variants: dict[str, Variant] = field(default_factory=dict)
-    #: One of the file of regimes; its changes come first.
+    #: One of the file of regimes; its changes are applied first.
     regime: str = "paper"
     #: Another regime in which all is run too and every claim is judged a second time.
     beside: str = ""
@@ -181,7 +182,7 @@ class Experiment:
     published: list[str] = field(default_factory=list)
     #: Fewer values or cases of axes, for the many variants of ``--robust`` and for runs that are cut.
     robust: dict[str, list[Any]] = field(default_factory=dict)
-    #: Further changes where runs are cut short: of what would else begin only after their end.
+    #: Further changes where runs are cut short, for anything that would otherwise begin only after their end.
     cut: list[str] = field(default_factory=list)
     #: Rows that were measured elsewhere, on a real network: a file relative to this one.
     real: str = ""
@@ -199,7 +200,7 @@ class Experiment:
 
 
 def read(path: Path) -> Experiment:
-    """Read the file of an experiment; `Mistaken` says what is wrong with it."""
+    """Read the file of an experiment; `Mistaken` says where it is wrong."""
     table = load(path)
     where = f"{path}"
     table["scales"] = {
@@ -277,13 +278,13 @@ def regimes(root: Path) -> dict[str, Any]:
 
 
 def facts(root: Path) -> dict[str, str]:
-    """What is one fact although several claims rest on it: name -> the reason of those that do not hold."""
+    """Return the facts that several claims rest on: name -> the reason, if the fact does not hold."""
     path = root / FACTS
     return load(path) if path.is_file() else {}
 
 
 def at(table: Any, path: str) -> Any:
-    """What stands at ``section.key[2]``; `KeyError` when nothing does."""
+    """Return the value at ``section.key[2]``; `KeyError` when there is none."""
     for part in path.replace("[", ".[").split("."):
         try:
             table = table[int(part[1:-1])] if part.startswith("[") else table[part]
@@ -324,7 +325,7 @@ def expanded(claim: Claim, numbers: Mapping[str, Any], path: str | Path = "") ->
 
 
 def number_at(path: str, numbers: Mapping[str, Any], where: str) -> Any:
-    """What is published at a path; `Mistaken` when nothing is."""
+    """Return the published value at a path; `Mistaken` when there is none."""
     try:
         return at(numbers, path)
     except KeyError:
@@ -388,7 +389,7 @@ KINDS = {str: "a text", int: "a whole number", float: "a number", bool: "true or
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Whether a value of a file is what a key holds; experiments of our own types have been made already."""
+    """Return whether a value of a file has the type of a key; our own types have been made already."""
     origin, parts = get_origin(hint), get_args(hint)
     if hint is Any or hint is None:
         return hint is Any or value is None
@@ -403,7 +404,7 @@ def _fits(value: Any, hint: Any) -> bool:
             _fits(key, parts[0]) and _fits(each, parts[1]) for key, each in value.items()
         )
     if hint in (int, float):
-        # A whole number is a number; what is true or false is neither.
+        # A whole number is a number; a truth value is neither.
         return isinstance(value, (int, hint)) and not isinstance(value, bool)
     return isinstance(value, hint)
 

@@ -1,4 +1,4 @@
-"""Draws the charts of a result: ours as lines and bars, what was published as hollow diamonds."""
+"""Draws the charts of a result: ours as lines and bars, published values as hollow diamonds."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ from duetime.experiments.study import Row
 from duetime.plots import style
 from duetime.plots.grid import columns_for
 
-#: Words longer than this, or more of them than that, stand below one another.
+#: Words longer than this, or more of them than that, are placed below one another.
 LONG_NAME, MANY_NAMES = 12, 12
 #: For the bars of one transport.
 HATCHES = ("", "///", "...")
-#: The same where dots stand for bars: marker, and whether it is filled.
+#: The same where dots replace bars: marker, and whether it is filled.
 DOTS = (("o", True), ("o", False), ("s", True))
-#: Inches that a group takes where bars lie, a dot in it if there are several, and a panel beside its groups.
+#: Inches that a group takes where bars are horizontal, a dot in it if there are several, and a panel beside
+#: its groups.
 GROUP, DOT, AROUND = 0.27, 0.1, 0.7
 #: Lines with more points than this are drawn without markers.
 MOST_MARKERS = 15
-#: A published value above so many times our largest is told in words: drawn, it would flatten all curves.
+#: A published value above so many times our largest is written as text: drawn, it would flatten all curves.
 TOO_HIGH = 4.0
 #: Points between two published values that would hide each other.
 APART = 9.0
@@ -87,7 +88,7 @@ def draw(charts: Sequence[Chart], rows: Sequence[Row], title: str, subtitle: str
 
 
 def _limit(axes: Axes, chart: Chart, least: float) -> None:
-    """Where the vertical axis of curves begins and ends: at nothing, or lower where a value is."""
+    """Set where the vertical axis of curves begins and ends: at zero, or lower where a value is."""
     if not chart.y.log:
         bottom, top = axes.get_ylim()
         axes.set_ylim(
@@ -99,7 +100,7 @@ def _limit(axes: Axes, chart: Chart, least: float) -> None:
 
 
 def _shared(charts: Sequence[Chart], lying: bool) -> tuple[bool, bool]:
-    """Whether panels have their axes in common: where they show the same."""
+    """Return whether panels share their axes: where they show the same."""
     if lying or len({chart.kind for chart in charts}) > 1:
         return False, False
     x, y = (len({getattr(chart, key) for chart in charts}) == 1 for key in ("x", "y"))
@@ -238,7 +239,7 @@ def _published(axes: Axes, where: tuple[float, float], edge: str, bound: str | N
 
 
 def _alike(looks: Mapping[Any, style.Look]) -> dict[Any, int]:
-    """How many of the same colour come before each, so that hatches or markers can tell them apart."""
+    """Return the number of same colours before each, so that hatches or markers can distinguish them."""
     found: dict[Any, int] = {}
     for name, look in looks.items():
         found[name] = sum(looks[other].colour == look.colour for other in found)

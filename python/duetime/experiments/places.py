@@ -1,4 +1,4 @@
-"""Where experiments lie, and what they are called: the file ``d2tcp/fig10.toml`` is ``d2tcp/fig10``."""
+"""Locations and names of experiments: the file ``d2tcp/fig10.toml`` is ``d2tcp/fig10``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def folder(given: Path | None = None) -> Path:
 
 
 def names(root: Path) -> list[str]:
-    """Every experiment, those of one paper together and in the order of their figures."""
+    """Return every experiment, grouped by paper and in the order of the figures."""
     return sorted(path.relative_to(root).with_suffix("").as_posix() for path in root.glob("*/*.toml"))
 
 

@@ -1,6 +1,6 @@
 """Queries of experiment files: each reads the tables that it is given, within limits, and nothing else.
 
-An experiment may come from anywhere, and its queries are SQL. SQLite asks `Tables` before each statement is
+An experiment may be of any origin, and its queries are SQL. SQLite asks `Tables` before each statement is
 compiled, so that one can neither write nor open a file, and calls it back while one runs, so that each ends.
 """
 
@@ -18,7 +18,7 @@ from typing import Any
 
 from duetime.experiments.places import Mistaken
 
-#: Instructions of SQLite's machine that a query may take: some 20 s. The largest of those that come with
+#: Instructions of SQLite's machine that a query may take: some 20 s. The largest of the queries shipped with
 #: duetime, which pairs the rows of a trace, takes 25 million (`d2tcp/fig04`).
 MAX_STEPS = 1_000_000_000
 #: Seconds of processor time that it may take, where single instructions are slow.
@@ -29,10 +29,10 @@ STEPS = 10_000
 MAX_ROWS = 10_000
 #: Bytes of a text in a query, a row or an answer, and characters of a pattern of LIKE.
 MAX_LENGTH, MAX_PATTERN = 100_000, 200
-#: Bytes that SQLite may hold in this process: what grows by doubling is stopped while it is compiled.
+#: Bytes that SQLite may hold in this process: exponential growth is stopped while it is compiled.
 MAX_MEMORY = 256 << 20
 
-#: Functions that queries may call: those of numbers, texts, JSON and windows that make nothing large.
+#: Functions that queries may call: functions of numbers, texts, JSON and windows that make nothing large.
 FUNCTIONS = frozenset(
     (  # noqa: SIM905
         "abs acos asin atan atan2 avg ceil ceiling char coalesce cos count cume_dist degrees dense_rank "
@@ -45,9 +45,9 @@ FUNCTIONS = frozenset(
 )
 #: Digits after the point that a query may ask for.
 MAX_DIGITS = 20
-#: Where `printf` fills a value in, or something else stands after a percent sign.
+#: Where `printf` fills a value in, or a percent sign is followed by something else.
 FILLED = re.compile(r"%(?:([+\- 0]*)(\d{0,2})(?:\.(\d{1,2}))?([dfgs%])|.?)", re.DOTALL)
-#: What SQLite calls what it asks about, for those that a hostile or mistaken query would do.
+#: SQLite's actions and their names, for the actions that a hostile or mistaken query would try.
 ACTIONS = {
     sqlite3.SQLITE_ATTACH: "attach a database",
     sqlite3.SQLITE_DETACH: "detach a database",
@@ -68,17 +68,17 @@ ACTIONS = {
 
 
 class Tables:
-    """Tables in memory that queries of one experiment read; `Mistaken` says what is wrong with a query."""
+    """Tables in memory that queries of one experiment read; `Mistaken` says why a query is refused."""
 
     def __init__(self, where: str, **tables: Sequence[Mapping[str, Any]]) -> None:
-        """Fill tables by their name; `where` names the file in what is said of them."""
+        """Fill tables by their name; `where` names the file in error messages."""
         self._names = frozenset(tables)
         self._refused = ""
         self._steps, self._until = 0, math.inf
         self._open = sqlite3.connect(":memory:", isolation_level=None)
         try:
             self._open.execute(f"pragma hard_heap_limit = {MAX_MEMORY}")
-            # Nothing is ever written to disk, not even what is sorted.
+            # Nothing is ever written to disk, not even the data of a sort.
             self._open.execute("pragma temp_store = memory")
             for name, rows in tables.items():
                 self._fill(name, rows)
@@ -92,27 +92,27 @@ class Tables:
             (sqlite3.SQLITE_LIMIT_ATTACHED, 0),
         ):
             self._open.setlimit(limit, value)
-        # SQLite's own writes as wide as it is asked to, in one step that nothing interrupts.
+        # SQLite's own `printf` fills any width asked for, in one step that cannot be interrupted.
         self._open.create_function("printf", -1, self._printf, deterministic=True)
         self._open.set_authorizer(self._allow)
         self._open.set_progress_handler(self._go_on, STEPS)
 
     def __enter__(self) -> Tables:
-        """Give itself."""
+        """Return the tables themselves."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Let the tables go."""
+        """Close the database of the tables."""
         self.close()
 
     def close(self) -> None:
-        """Let the tables go."""
+        """Close the database of the tables."""
         self._open.close()
 
     def ask(
         self, query: str, where: str, values: Mapping[str, Any] | None = None, *, most: int = MAX_ROWS
     ) -> tuple[list[str], list[tuple[Any, ...]]]:
-        """Give the names and the rows of an answer, at most `most` of them; `where` names claim or table."""
+        """Return the names and the rows of an answer, at most `most` rows; `where` names claim or table."""
         self._refused = ""
         self._steps, self._until = 0, time.thread_time() + MAX_SECONDS
         try:
@@ -120,7 +120,7 @@ class Tables:
             rows = answer.fetchmany(most + 1)
         except sqlite3.Error as error:
             if not self._refused and getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_INTERRUPT:
-                # What the callback raised: Python tells of it in this way alone.
+                # The callback raised this; Python reports it only in this way.
                 raise KeyboardInterrupt from None
             raise Mistaken(f"{where}: {self._refused or error} in {_short(query)!r}") from None
         except MemoryError:
@@ -166,7 +166,7 @@ class Tables:
         return FILLED.sub(fill, str(text))
 
     def _allow(self, action: int, one: str | None, two: str | None, *_: str | None) -> int:
-        """Whether SQLite may do one of the things that a query is made of."""
+        """Return whether SQLite may do one of the actions of a query."""
         tables = ", ".join(sorted(self._names))
         if action == sqlite3.SQLITE_SELECT:
             return sqlite3.SQLITE_OK
@@ -187,7 +187,7 @@ class Tables:
         return sqlite3.SQLITE_DENY
 
     def _go_on(self) -> int:
-        """Whether a query has taken all that it may; Ctrl-C is raised in here."""
+        """Return 1 if a query has used all its steps or time, otherwise 0; Ctrl-C is raised in here."""
         self._steps += STEPS
         if self._steps > MAX_STEPS:
             self._refused = f"takes more than {MAX_STEPS:,} steps"
@@ -207,7 +207,7 @@ class Tables:
 
 
 def flat(value: Any, path: str = "") -> Iterable[tuple[str, Any]]:
-    """Give the values of nested tables with the dotted path of each; named ones by their name."""
+    """Yield the values of nested tables with the dotted path of each; named ones by their name."""
     parts: Iterable[tuple[Any, Any]]
     if isinstance(value, Mapping):
         parts = value.items()
@@ -223,11 +223,11 @@ def flat(value: Any, path: str = "") -> Iterable[tuple[str, Any]]:
 
 
 def sql(value: Any) -> Any:
-    """Give a value as SQLite holds it: lists and tables as JSON."""
+    """Return a value as SQLite holds it: lists and tables as JSON."""
     return json.dumps(value) if isinstance(value, list | dict) else value
 
 
 def _short(query: str) -> str:
-    """Give a query as messages show it."""
+    """Return a query as messages show it."""
     text = " ".join(query.split())
     return text if len(text) <= 200 else f"{text[:200]} ..."

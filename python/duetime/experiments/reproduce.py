@@ -27,13 +27,13 @@ from duetime.quantities import counted
 from duetime.robustness import variants as variants_of
 from duetime.trouble import Missing
 
-#: What a result of a given library depends on beside our own version.
+#: The libraries, besides our own version, that a result depends on.
 LIBRARIES = ("numpy", "polars", "matplotlib")
 
 
 @dataclass(frozen=True, repr=False)
 class Reproduction:
-    """What came of an experiment: the object of ``result.json``, and runs that failed."""
+    """The result of an experiment: the object of ``result.json``, and runs that failed."""
 
     data: dict[str, Any]
     failed: list[str]
@@ -64,10 +64,11 @@ def reproduce(
 ) -> Reproduction:
     """Run `experiment` and write ``out/NAME``; runs are kept in ``out/points`` and never made twice.
 
-    `set` changes every run, after all that the experiment sets. With `variants` its claims are judged anew,
-    with one seed and the axes that it names under ``robust``, in so many variants of what its scenario leaves
-    open (`duetime.robustness`). With `cut`, a time as ``"5 ms"``, every run is cut to that, at the first and
-    the last place of the grid alone and without pictures: this shows that it starts, and nothing of claims.
+    `set` changes every run, after all that the experiment sets. With `variants` its claims are judged anew in
+    so many variants of the settings that its scenario leaves open (`duetime.robustness`). The variants have
+    one seed and the axes that the experiment names under ``robust``. With `cut`, a time as ``"5 ms"``, every
+    run is cut to that, at the first and the last place of the grid alone. There are no pictures. This shows
+    that it starts, and nothing of claims.
     """
     folder = out / experiment.name
     files.check(folder)
@@ -195,7 +196,7 @@ def _robust(
             return False
         return found != resolved
 
-    # A regime beside the experiment's own would be a variant of variants.
+    # A second regime would make variants of variants.
     alone = replace(experiment, beside="")
     numbers = reading.published(experiment.root)
     chosen = variants_of(resolved, accepted, many + 1)[1:]
@@ -264,7 +265,7 @@ def _measures(experiment: Experiment) -> list[Callable[[Study], list[Row]]]:
 
 
 def scenario_path(experiment: Experiment, folder: Path) -> Path:
-    """The scenario's file; one that stands in the experiment itself is written into `folder`."""
+    """Return the scenario's file; a scenario written in the experiment itself is written into `folder`."""
     if isinstance(experiment.scenario, str):
         return (experiment.path.parent / experiment.scenario).resolve()
     path = folder / f"{experiment.name}.toml"
@@ -287,7 +288,7 @@ def _check(study: Study) -> dict[str, Any]:
 
 
 def _parameters(study: Study, resolved: Mapping[str, Any]) -> dict[str, Any]:
-    """What the runs were made with: all keys of the first cell, and each transport's own."""
+    """Return the parameters of the runs: all keys of the first cell, and each transport's own."""
     cell = study.cells()[0]
     transports = {}
     for transport in study.transports:
@@ -304,7 +305,7 @@ def _parameters(study: Study, resolved: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _without_seeds(experiment: Experiment, studies: Sequence[Study]) -> list[list[Row]]:
-    """Give the rows without each of the seeds in turn, where that takes no further runs."""
+    """Return the rows without each of the seeds in turn, where that takes no further runs."""
     seeds = studies[0].seeds
     if len(seeds) < 2 or experiment.real or not set(experiment.measures) <= WITHOUT_SEEDS:
         return []
@@ -313,7 +314,7 @@ def _without_seeds(experiment: Experiment, studies: Sequence[Study]) -> list[lis
 
 
 def _rows(experiment: Experiment, studies: Sequence[Study]) -> list[Row]:
-    """What the experiment measures in each of its regimes; a lone one is not named."""
+    """Return the rows of the experiment's measures in each of its regimes; a lone one is not named."""
     return [
         {"regime": regime, **row} if experiment.beside else row
         for regime, study in zip(experiment.regimes, studies, strict=True)
@@ -323,7 +324,7 @@ def _rows(experiment: Experiment, studies: Sequence[Study]) -> list[Row]:
 
 
 def _real(experiment: Experiment, folder: Path) -> dict[str, Any] | None:
-    """Rows from a real network: those measured on this machine, else those that came with the experiment."""
+    """Return rows from a real network: measured on this machine, or else shipped with the experiment."""
     if not experiment.real:
         return None
     for path in (folder.with_name(f"{folder.name}.real.json"), experiment.path.parent / experiment.real):

@@ -41,7 +41,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Run:
-    """A run that was made, and where it stands in the grid."""
+    """A finished run, and its place in the grid."""
 
     labels: Labels
     seed: int
@@ -65,10 +65,10 @@ class Study:
     #: Where finished runs are kept, and how many are made at a time.
     store: Path
     jobs: int | None
-    #: How many different runs the rows rest on, and what went wrong with others.
+    #: The different runs that the rows rest on, and the errors of others.
     made: set[Point] = field(default_factory=set)
     failed: list[str] = field(default_factory=list)
-    #: What the reader changes; it comes last, so that it holds in every cell and for every transport.
+    #: The reader's changes; they are applied last, so that they hold in every cell and for every transport.
     given: tuple[str, ...] = ()
     #: How long each run lasts instead, at the first and the last place of the grid alone: it shows that an
     #: experiment starts, and nothing else.
@@ -77,13 +77,13 @@ class Study:
     known: dict[tuple[str, ...], list[Run]] = field(default_factory=dict, init=False)
 
     def without(self, seed: int) -> Study:
-        """The same study as if it had not had one of its seeds; what is known of its runs is shared."""
+        """Return the same study without one of its seeds; the results of its runs are shared."""
         study = replace(self, seeds=[each for each in self.seeds if each != seed])
         study.known = self.known
         return study
 
     def check_size(self, seeds: int) -> None:
-        """Refuse a grid that nobody waits for, before it takes all memory."""
+        """Refuse a grid that is too large to wait for, before it takes all memory."""
         axes = [sum(1 for _ in self._along(axis)) for axis in self.experiment.axes]
         runs = math.prod(axes) * len(self.transports) * seeds
         if runs > MAX_RUNS:
@@ -103,13 +103,13 @@ class Study:
         return [grid[0], grid[-1]] if self.cut and len(grid) > 1 else grid
 
     def point(self, cell: Cell, transport: str, seed: int) -> Point:
-        """One run."""
+        """Return one run of the grid."""
         variant = self.variant(transport)
         changes = (*self.changes, *variant.set, *cell.set, *self._last())
         return Point(self.scenario, changes, variant.transport, seed)
 
     def deciding(self, cell: Cell, transports: Sequence[str]) -> decide.Runs:
-        """What a search for the limit of a cell needs."""
+        """Return the input of a search for the limit of a cell."""
         variants = [self.variant(transport) for transport in transports]
         if len(variants) > 1 and any(variant.set for variant in variants):
             raise Mistaken("transports with settings of their own are searched one by one")
@@ -118,11 +118,11 @@ class Study:
         return decide.Runs(self.scenario, changes, names, tuple(self.seeds), self.store, self.jobs)
 
     def variant(self, transport: str) -> Variant:
-        """The transport that a name stands for."""
+        """Return the transport of a name."""
         return self.experiment.variants.get(transport, Variant(transport))
 
     def runs(self, tables: tuple[str, ...] = ()) -> list[Run]:
-        """Every cell under every transport with every seed."""
+        """Return every cell under every transport with every seed."""
         if tables not in self.known:
             self.known[tables] = self._runs(tables)
         return [run for run in self.known[tables] if run.seed in self.seeds]
@@ -142,7 +142,7 @@ class Study:
         ]
 
     def make(self, points: Sequence[Point], tables: tuple[str, ...] = ()) -> list[Kept]:
-        """Make runs; one that failed is told of and does not stop the others."""
+        """Make runs; one that failed is reported and does not stop the others."""
         kept = run_points(points, store=self.store, jobs=self.jobs, tables=tables)
         self.made.update(points)
         for point, one in zip(points, kept, strict=True):
@@ -186,7 +186,7 @@ class Study:
 def known_to(transports: Sequence[str], changes: Iterable[str]) -> tuple[str, ...]:
     """The changes without parameters that other transports have and none of these.
 
-    A regime sets what it reads for all transports; a search refuses what would change nothing.
+    A regime sets its keys for all transports; a search refuses changes without effect.
     """
     keys = _keys()
     own = set[str]().union(*(keys.get(name, set()) for name in transports))
@@ -241,7 +241,7 @@ def _check_bound(point: Point, result: Mapping[str, Any]) -> None:
 
 def _row(labels: Labels, samples: Sequence[Metrics], differences: Collection[str]) -> Row:
     row: Row = {**labels, "runs": len(samples)}
-    # Where seeds change nothing there is nothing that more of them could show.
+    # Where seeds change nothing, more seeds would not either.
     differ = any(sample != samples[0] for sample in samples)
     for name in dict.fromkeys(name for sample in samples for name in sample):
         values = [sample.get(name) for sample in samples]
@@ -249,7 +249,7 @@ def _row(labels: Labels, samples: Sequence[Metrics], differences: Collection[str
         row[name] = None if found is None else found["mean"]
         low, high = (None, None) if found is None else found["ci95"]
         if found is not None and len(values) > 1 and len(set(values)) == 1:
-            # Claims are judged by these: where all seeds agree there is nothing between them.
+            # Claims are judged by these: where all seeds agree the interval has no width.
             low, high = found["mean"], found["mean"]
         present = [value for value in values if value is not None]
         seeds = seeds_needed(present) if name in differences else seeds_of_share(name, values)

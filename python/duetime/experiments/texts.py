@@ -12,13 +12,13 @@ from typing import Any
 
 from duetime.experiments.places import Mistaken
 
-#: Of a formatted value: its width and its digits. And of all that is made of a text: its length.
+#: The limits of a formatted value's width and digits, and of a whole text's length.
 MAX_WIDTH, MAX_PRECISION, MAX_LENGTH = 100, 20, 100_000
 _SPEC = re.compile(r"(?:.?[<>=^])?[-+ ]?z?#?0?(?P<width>\d*)[_,]?(?:\.(?P<precision>\d+))?[a-zA-Z%]?")
 
 
 def places(text: str, where: str) -> list[str]:
-    """Give the names that a text has places for; `Mistaken` for a text that cannot be filled."""
+    """Return the names that a text has places for; `Mistaken` for a text that cannot be filled."""
     return [name for _, name, _ in _parts(text, where) if name is not None]
 
 
@@ -40,7 +40,7 @@ def filled(text: str, words: Mapping[str, Any], where: str) -> str:
 
 
 def _parts(text: str, where: str) -> list[tuple[str, str | None, str]]:
-    """Split a text into what stands before a place, the name of the place, and its format."""
+    """Split a text into the words before a place, the name of the place, and its format."""
     try:
         parsed = list(Formatter().parse(text))
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""What came of claims, and how many facts they are: a claim is no fact where several rest on the same."""
+"""Verdicts on claims, and the number of facts: several claims on the same fact count as one."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-#: What can come of a claim, from best to worst, and how it is called. `few`: its rule reads an interval that
-#: too few misses back. `late`: it holds by a definition that was chosen when the figure was known.
-#: `calibrated`: it holds where a choice was calibrated by what the paper says, and the other regime was not
-#: tried or contradicts it; `uncalibrated`: it holds in that alone.
+#: The statuses of a claim, from best to worst, with their texts. `few`: its rule reads an interval that too
+#: few misses back. `late`: it holds by a definition that was chosen when the figure was known. `calibrated`:
+#: it holds where a choice was calibrated by the paper's text, and the other regime was not tried or
+#: contradicts it; `uncalibrated`: it holds in that alone.
 STATUSES = {
     "holds": "holds",
     "late": "holds, defined late",
@@ -36,7 +36,7 @@ def in_unit(number: str, unit: str) -> str:
 
 
 def tally(claims: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    """How many facts of each status there are in what papers claim.
+    """Return the number of facts of each status in the claims of papers.
 
     Claims of one fact count once, as the worst of them. Echoes of the set-up and our own expectations do not
     count.

@@ -1,8 +1,8 @@
 """A fluid model: rates and queues instead of packets, a round trip at a time.
 
-What a step of `engine` does is said there; `laws` are the transports; `scenario` runs scenario files
-(``[run] engine = "fluid"``), `sessions` makes the traffic of MCP's evaluation. All of it is written against
-the Python array API standard: numpy by default, CuPy or JAX where they are installed.
+`engine` defines a step, `laws` are the transports, `scenario` runs scenario files (``[run] engine =
+"fluid"``), `sessions` makes the traffic of MCP's evaluation. All of it uses only the Python array API
+standard: numpy by default, CuPy or JAX where they are installed.
 
 Nothing here is imported before a scenario asks for it.
 """
@@ -35,7 +35,7 @@ class Task:
     files: Mapping[str, str] = field(default_factory=dict)
 
     def keywords(self) -> dict[str, Any]:
-        """What every function of `_core` that reads a scenario takes."""
+        """Return the arguments of every function of `_core` that reads a scenario."""
         return {
             "folder": self.folder,
             "set": list(self.set),
@@ -51,7 +51,7 @@ class Task:
 
 
 def asked_for(text: str, changes: Iterable[str]) -> bool:
-    """Whether a scenario may ask for this engine; one that never says its name is not read a second time."""
+    """Return whether a scenario may select this engine; one that never names it is not read a second time."""
     return WORD in text or any(WORD in change for change in changes)
 
 

@@ -1,6 +1,6 @@
 """Arrays of whichever library, and sums over the links that flows cross.
 
-Only what the Python array API standard has is used, so that a library needs nothing but the standard. It has
+Only functions of the Python array API standard are used, so that any library with the standard works. It has
 no scatter; sums by link are differences of a running sum over the hops in the order of their links.
 """
 
@@ -37,7 +37,7 @@ def to_numpy(array: Array) -> np.ndarray[Any, Any]:
 
 
 class Incidence:
-    """Which links each flow crosses, in order; flows with fewer hops cross the dummy link at the end."""
+    """The links that each flow crosses, in order; flows with fewer hops cross the dummy link at the end."""
 
     def __init__(self, xp: Any, hops: np.ndarray[Any, Any], links: int) -> None:
         """For `hops`, flows by most hops, of links 0 to `links` - 1."""

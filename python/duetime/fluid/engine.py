@@ -1,11 +1,11 @@
-"""A step of the fluid model: what flows send, what links do with it, what flows learn.
+"""A step of the fluid model: the sending of flows, the service of links, and the feedback to flows.
 
-- A step lasts `tau`, the base round trip of most flows. What a flow sends in a step crosses all its links in
-  that step, thinned by what the links before could serve in the step before.
-- A link serves its rate; what comes on top waits, up to the port's room, and beyond that is lost. The share
-  of a step in which the queue is above K is the share of packets that are marked.
-- A flow is done when its bytes are through; its end is when the last of them has waited in the queues that
-  there are and crossed the links. It keeps its own clock, so that it may start within a step.
+- A step lasts `tau`, the base round trip of most flows. All bytes that a flow sends in a step cross all its
+  links in that step, thinned by the service of earlier links in the step before.
+- A link serves its rate; the excess is queued, up to the port's room, and beyond that is lost. The share of a
+  step in which the queue is above K is the share of packets that are marked.
+- A flow is done when its bytes are through. Its end is when the last of them has waited in the current queues
+  and crossed the links. It keeps its own clock, so that it may start within a step.
 - Several laws may share the links; each sees its own flows.
 
 Bytes are those on the wire. Losses are sent again, at no other cost than what the law makes of them.
@@ -22,7 +22,7 @@ import numpy as np
 from duetime.fluid.arrays import Array, Incidence, to_numpy
 from duetime.fluid.laws import ENDLESS, FOREVER, Flows, Law, Rows, Seen
 
-#: So many steps are made before what has ended leaves the arrays and what begins comes in.
+#: So many steps are made before flows that have ended leave the arrays and flows that begin are added.
 CHUNK = 16
 
 Column = np.ndarray[Any, Any]
@@ -56,11 +56,11 @@ class Messages:
 
 @dataclass
 class Outcome:
-    """What came of it."""
+    """The result of a run."""
 
     #: Time of the last byte's arrival; nan where it did not.
     end: Column
-    #: Bytes of each message that came through, and that were lost on the way.
+    #: Bytes of each message that were delivered, and that were lost on the way.
     delivered: Column
     lost: Column
     #: Of each link: bytes served, the mean of its queue and its longest, in bytes.
@@ -105,7 +105,8 @@ def simulate(
 ) -> Outcome:
     """Run the messages over the links until `until` (s).
 
-    With `abort_late` a message is given up when its deadline passes. `progress` is told the time at times.
+    With `abort_late` a message is aborted when its deadline passes. `progress` is called with the time at
+    times.
     """
     many = len(messages.start)
     per_link = [np.zeros(len(links.rate)) for _ in range(3)]
@@ -122,7 +123,7 @@ def simulate(
         live = _admitted(xp, links, messages, laws, first, live, np.arange(admitted, new))
         admitted = new
         if live is None:
-            # Nothing until the next message, but queues drain.
+            # No flow is active until the next message, but queues drain.
             ahead = int(first[admitted]) if admitted < many else last
             net.drain((min(ahead, last) - step) * tau)
             step = min(ahead, last)
@@ -160,7 +161,7 @@ class _Net:
         self.most = 0.0 * self.rate
 
     def carry(self, into: Array) -> tuple[Array, Array]:
-        """Bytes of a step come in; the shares of them that are marked and lost."""
+        """Queue the bytes of a step; return the shares of them that are marked and lost."""
         xp, before = self.xp, self.queue
         able = self.rate * self.tau
         after = before + into - able
@@ -183,7 +184,7 @@ class _Net:
         return marked, xp.where(into > 0.0, over / some, 0.0 * over)
 
     def drain(self, time: float) -> None:
-        """Nothing comes for so long."""
+        """Serve the queue for some time without arrivals."""
         xp = self.xp
         left = xp.clip(self.queue - self.rate * time, 0.0, None)
         self.served = self.served + self.queue - left
@@ -204,7 +205,7 @@ def _admitted(
     live: _Live | None,
     numbers: Column,
 ) -> _Live | None:
-    """The flows under way with those that begin."""
+    """Return the flows under way, with the flows that begin."""
     if not len(numbers):
         return live
     rate = np.concatenate([links.rate, [np.inf]])
@@ -278,7 +279,7 @@ def _step(xp: Any, net: _Net, live: _Live, laws: Sequence[Law], step: int, abort
     live.got = live.got + xp.where(on, xp.minimum(sent * kept, before), 0.0 * sent)
     live.lost = live.lost + sent * (1.0 - kept)
     done = on & (live.left <= 1e-6)
-    # A window goes out at the pace of the link, a paced flow over the round trip.
+    # A window is sent at the rate of the link, a paced flow over the round trip.
     paced = live.law < 0.0
     for number, law in enumerate(laws):
         if law.paced:
@@ -321,7 +322,7 @@ def _price(incidence: Incidence, load: Array, weight: float, cap: float) -> Arra
 
 
 def _settled(live: _Live, outcome: Outcome) -> _Live | None:
-    """Book what has ended, and keep the rest."""
+    """Record the flows that have ended, and keep the rest."""
     over = to_numpy(live.left) <= 0.0
     if not over.any():
         return live

@@ -14,13 +14,13 @@ from typing import Any, ClassVar
 from duetime.fluid.arrays import Array
 
 Rows = dict[str, Array]
-#: A time that is no deadline, in s; and what stands for no end of a flow, in bytes.
+#: A time that is no deadline, in s; and the size of a flow without end, in bytes.
 FOREVER, ENDLESS = 1e20, 1e30
 
 
 @dataclass(frozen=True)
 class Flows:
-    """What a law may know of its flows when they start."""
+    """The facts that a law may know of its flows when they start."""
 
     bytes: Array
     #: Allowed time; `FOREVER` or more without a deadline.
@@ -32,7 +32,7 @@ class Flows:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a step has shown."""
+    """The observations of a step."""
 
     tau: float
     #: Round trip with the queues of the path.
@@ -40,7 +40,7 @@ class Seen:
     #: Shares of the flow's bytes that were marked and lost.
     marked: Array
     lost: Array
-    #: Sum over the path of queues (in C tau) and of prices of the load, where a header tells them.
+    #: Sum over the path of queues (in C tau) and of prices of the load, where a header carries them.
     queued: Array
     load_price: Callable[[float, float], Array]
     #: Bytes that are not delivered, and the time left.
@@ -57,7 +57,7 @@ class Law:
     paced = False
 
     def __init__(self, xp: Any, mss: float, values: Mapping[str, Any] | None = None) -> None:
-        """With these parameters instead of the defaults."""
+        """Set these parameters, and all others to their defaults."""
         self.xp = xp
         self.mss = mss
         self.values = {**self.keys, **(values or {})}
@@ -67,7 +67,7 @@ class Law:
         raise NotImplementedError
 
     def rate(self, rows: Rows, rtt: Array, flows: Flows) -> Array:
-        """Bytes per second."""
+        """Return the rate of each flow, in bytes per second."""
         raise NotImplementedError
 
     def step(self, rows: Rows, seen: Seen) -> Rows:
@@ -104,7 +104,7 @@ class Tcp(Law):
         part = xp.minimum(seen.tau / seen.rtt, 1.0 + 0.0 * seen.rtt)
         awake = rows["silent"] <= 0.0
         lost = rows["lost"] + xp.where(awake, seen.lost * window * part, 0.0 * window)
-        # Less than a segment of loss is a packet that came through.
+        # Less than a segment of loss is a packet that was delivered.
         hit = lost >= self.mss
         timeout = hit & ((window < 4.0 * self.mss) | (seen.lost > 0.5))
         floor = self.values["cwnd_floor"] * self.mss
@@ -127,7 +127,7 @@ class Tcp(Law):
         }
 
     def marks(self, rows: Rows, seen: Seen, part: Array) -> tuple[Rows, Array]:  # noqa: ARG002
-        """By what share marks cut the window: none here, as it does not listen to them."""
+        """Return the share by which marks cut the window: none here, as it ignores them."""
         return rows, 0.0 * seen.marked
 
 
@@ -137,7 +137,7 @@ class Dctcp(Tcp):
     keys: ClassVar[Mapping[str, float | str]] = {**Tcp.keys, "g": 0.0625, "initial_alpha": 1.0}
 
     def start(self, flows: Flows) -> Rows:
-        """As TCP, with alpha."""
+        """Return the state of TCP, with alpha."""
         return {**super().start(flows), "alpha": 0.0 * flows.bytes + self.values["initial_alpha"]}
 
     def marks(self, rows: Rows, seen: Seen, part: Array) -> tuple[Rows, Array]:
@@ -149,7 +149,7 @@ class Dctcp(Tcp):
         return rows, self.xp.where(seen.marked > 0.0, cut, 0.0 * cut)
 
     def penalty(self, rows: Rows, seen: Seen) -> Array:  # noqa: ARG002
-        """Alpha."""
+        """Return alpha, by which marks cut the window."""
         return rows["alpha"]
 
 
@@ -183,7 +183,7 @@ class Jit(Law):
         return rows["x"] * flows.line
 
     def step(self, rows: Rows, seen: Seen) -> Rows:
-        """What is needed now."""
+        """Set the rate to the share needed now."""
         return {**rows, "x": self.bounded(self.needed(seen.left, seen.time_left, seen.flows))}
 
     def needed(self, left: Array, time_left: Array, flows: Flows) -> Array:
@@ -230,7 +230,7 @@ class McpOpt(Jit):
 
 
 class Mcp(McpOpt):
-    """MCP by marks alone, (11): K and the own marked share stand for the queue, its growth for the load."""
+    """MCP by marks alone, (11): K and the own marked share replace the queue, its growth the load."""
 
     keys: ClassVar[Mapping[str, float | str]] = {**McpOpt.keys, "threshold": 64.0}
 

@@ -1,7 +1,7 @@
-"""A scenario file in the fluid model: its messages and paths are those of the packets, its laws are fluid.
+"""A scenario file in the fluid model: messages and paths are the same as for packets, its laws are fluid.
 
-What the model cannot say is refused, with the key; what is below its grain (which packet is lost first, how
-an ACK is delayed) is left out, and a note says so.
+Settings that the model cannot represent are refused, with the key. Details below its resolution are left out,
+and a note says so: which packet is lost first, or how an ACK is delayed.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ LONGEST_COOL_DOWN = 1.0
 def simulate(task: Task, *, library: str = "numpy", progress: Progress | None = None) -> Result:
     """Run a scenario; its result has the form of a packet run's.
 
-    `progress` is told simulated seconds, their end, and 0. Raises `scenario.Unreadable` for what the model
-    cannot say.
+    `progress` is called with simulated seconds, their end, and 0. Raises `scenario.Unreadable` for settings
+    that the model cannot represent.
     """
     xp = arrays.namespace(library)
     begun = time.perf_counter()
@@ -189,7 +189,7 @@ def _step(links: engine.Links, messages: engine.Messages) -> float:
 
 
 def _cool_down(resolved: Mapping[str, Any], columns: Mapping[str, Any], duration: float) -> float:
-    """How much longer than measured it runs, until what has a deadline is decided."""
+    """Return the time beyond the measured one until all messages with a deadline are decided."""
     given = resolved["run"].get("cool_down")
     longest = time_ps(given) * 1e-12 if given else max(duration, LONGEST_COOL_DOWN)
     due = (columns["start"] + np.maximum(columns["deadline"], 0)) * 1e-12
@@ -204,11 +204,11 @@ def _measured(
     outcome: engine.Outcome,
     duration: float,
 ) -> dict[str, Any]:
-    """In the form of measurements from elsewhere."""
+    """Return the result in the form of measurements from a real network."""
     begin = time_ps(resolved["run"]["warm_up"]) * 1e-12
     classes = columns["class"]
     frame = float(columns["frame"].max(initial=1.0))
-    # What came within the window, as if each message had come evenly.
+    # The bytes delivered within the window, as if each message had arrived evenly.
     last = np.where(np.isnan(outcome.end), duration, outcome.end)
     lasted = np.maximum(last - messages.start, 1e-12)
     inside = np.clip((np.minimum(last, duration) - np.maximum(messages.start, begin)) / lasted, 0.0, 1.0)
@@ -266,7 +266,7 @@ def _measured(
 
 
 def _or_none(column: engine.Column) -> list[int | None]:
-    """-1 stands for nothing."""
+    """Map -1 to None."""
     return [None if value < 0 else int(value) for value in column]
 
 

@@ -1,7 +1,7 @@
 """The traffic of MCP's evaluation, read as sessions: each has its share of a link, and one message at a time.
 
-Each host sends in six sessions and receives in six; a session has a type (query, short, long) and a share,
-and the shares of a host sum to 0.85 at both of its links, which leaves room for aiming 5 % early. A message's
+Each host sends in six sessions and receives in six. A session has a type (query, short, long) and a share.
+The shares of a host sum to 0.85 at both of its links, which leaves room for aiming 5 % early. A message's
 deadline is its size over the share of the link. Load is the share of time that a session is on: after its
 deadline it pauses, exponentially. So every message can be met by sending at the rate that its deadline needs,
 on links that are not shared with others.
@@ -29,7 +29,7 @@ MSS, FRAME = 1460.0, 1500.0
 
 @dataclass(frozen=True)
 class Setting:
-    """What the paper leaves open, beside the shares."""
+    """The settings that the paper leaves open, except the shares."""
 
     #: "sessions": the fabric has no collisions; "collisions": a fat-tree whose uplinks flows choose at
     #: random; "random": no sessions, each message between random hosts of that fat-tree.
@@ -141,7 +141,7 @@ def _session(
 
 
 def _permutation(random: np.random.Generator, hosts: int) -> Column:
-    """To whom each sends: everybody receives once, and nobody from itself."""
+    """Draw the receiver of each host: every host receives once, and none from itself."""
     order = random.permutation(hosts)
     to = np.empty(hosts, dtype=np.int64)
     to[order] = np.roll(order, 1)
@@ -162,7 +162,7 @@ def _switch(setting: Setting) -> Links:
 
 
 def _fat_tree(setting: Setting) -> Links:
-    """As `_switch`, then those of a fat-tree: edge to aggregation and back, aggregation to core and back."""
+    """Return the links of `_switch`, then edge to aggregation and back, aggregation to core and back."""
     k = _arity(setting.hosts)
     half = k // 2
     edges = k * half * half
@@ -208,7 +208,7 @@ def _paths(random: np.random.Generator, setting: Setting, source: Column, to: Co
 
 
 def summary(drawn: Drawn, end: Column, until: float, which: Column | None = None) -> dict[str, Any]:
-    """Missed shares by type and the goodput in time, of messages whose deadline lies before `until`."""
+    """Return missed shares by type and the goodput in time, of messages whose deadline is before `until`."""
     due = drawn.messages.start + drawn.messages.allowed
     chosen = due <= until
     if which is not None:

@@ -38,7 +38,7 @@ from duetime.report.model import Experiment
 
 __all__ = ["PICTURES", "NoResults", "Picture", "picture", "plot_dir", "plot_trace"]
 
-# File name -> what draws it. It returns None where the folder holds nothing of that kind.
+# File name -> the function that draws it. It returns None where the folder holds nothing of that kind.
 PICTURES: dict[str, Callable[[Results], Figure | None]] = {
     "overview": overview.draw,
     "misses": misses.draw,
@@ -54,8 +54,8 @@ PICTURES: dict[str, Callable[[Results], Figure | None]] = {
 def plot_dir(directory: Path, out: Path | None = None) -> list[Path]:
     """Draw every picture that a folder allows, as PNG and SVG, and its tables; return their paths.
 
-    `directory` is what a command wrote with ``--out``, or holds traces of ``d2tcp trace``. The pictures go
-    to `out`, or to `plots` inside `directory`. Raises `NoResults` when there is nothing to draw from.
+    `directory` is what a command wrote with ``--out``, or holds traces of ``d2tcp trace``. The pictures are
+    written to `out`, or to `plots` inside `directory`. Raises `NoResults` when there is nothing to draw from.
     """
     directory = Path(directory)
     out = Path(out) if out is not None else directory / "plots"
@@ -137,7 +137,7 @@ class Picture:
     """A picture that a notebook shows."""
 
     def __init__(self, figure: Figure) -> None:
-        """Made by `picture`."""
+        """Create a picture; only `picture` does."""
         #: For changes of one's own.
         self.figure = figure
 
@@ -171,7 +171,7 @@ def picture(write: Callable[[Path], object], kind: str | None = None) -> Picture
 
 
 def _is_not(path: Path) -> str:
-    """Say what a path is that is no folder, and what would draw it."""
+    """Say what kind of path it is that is no folder, and which command would draw it."""
     if not path.exists():
         return "there is no such folder"
     if path.suffix == ".json":
@@ -186,7 +186,7 @@ def _is_not(path: Path) -> str:
     return "is neither a folder of results nor a Parquet file that `d2tcp trace` wrote"
 
 
-#: What a file describes, and what runs it into a folder that can be drawn.
+#: The kind of a file, and the command that runs it into a folder that can be drawn.
 KINDS = {
     "scenario": ("a scenario", "duetime run {} --out DIR"),
     "sweep": ("a sweep", "duetime sweep {}"),

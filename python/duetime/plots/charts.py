@@ -1,4 +1,4 @@
-"""The charts of a report as a picture: what was swept, searched, varied or reproduced."""
+"""The charts of a report as a picture: results of a sweep, a search, variants or a reproduction."""
 
 import itertools
 import textwrap
@@ -92,7 +92,7 @@ def _points(chart: Chart) -> list[Point]:
 
 
 def _least(chart: Chart) -> Callable[[Point], float]:
-    """How far down a point reaches: below zero only if it is a difference, or below zero itself."""
+    """Return how far down a point reaches: below zero only if it is a difference, or below zero itself."""
 
     def least(point: Point) -> float:
         below = chart.y.signed or point.y < 0

@@ -52,7 +52,7 @@ class Run:
 
     @cached_property
     def trace(self) -> pl.DataFrame | None:
-        """Samples over time, when the run was asked for them."""
+        """Samples over time, if the run recorded them."""
         path = self.directory / "trace.parquet"
         return read(path) if path.exists() else None
 
@@ -75,29 +75,29 @@ class Arm:
 
     @cached_property
     def seeds_differ(self) -> bool:
-        """Whether several seeds gave different results; true of one."""
+        """Several seeds gave different results; true of one seed."""
         return seeds_differ([{**run.about, "scenario": None} for run in self.runs])
 
 
 @dataclass(frozen=True)
 class Results:
-    """What a result folder holds: a run is a comparison of one."""
+    """The content of a result folder: a run is a comparison of one."""
 
     title: str
     arms: tuple[Arm, ...]
     #: The transport that the others are compared with; none: the first.
     against: str | None = None
-    #: What came of the conditions of ``--fail-if``, as the JSON object tells it.
+    #: The outcome of the conditions of ``--fail-if``, as in the JSON object.
     limits: tuple[dict[str, Any], ...] = ()
 
     @property
     def names(self) -> list[str]:
-        """The transports, in the order in which they were asked for."""
+        """The transports, in the order in which they were named."""
         return [arm.name for arm in self.arms]
 
     @property
     def seeds(self) -> int:
-        """How many seeds each transport was run with."""
+        """The number of seeds that each transport was run with."""
         return max(len(arm.runs) for arm in self.arms)
 
     @cached_property
@@ -116,7 +116,7 @@ class Results:
         return [table for table in tables if isinstance(table, dict) and "name" in table]
 
     def thresholds(self, figure: str) -> dict[str, tuple[str | None, float]]:
-        """What was asked of a figure: each condition, its class (none: all together) and its threshold."""
+        """Return the conditions on a figure: each condition, its class (none: all) and its threshold."""
         return {
             limit["condition"]: (limit["class"], limit["threshold"])
             for limit in self.limits

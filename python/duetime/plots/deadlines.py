@@ -1,4 +1,4 @@
-"""How close messages came to their deadlines: the distribution of completion time over allowed time."""
+"""The margin of messages to their deadlines: the distribution of completion time over allowed time."""
 
 from collections.abc import Sequence
 
@@ -28,7 +28,7 @@ def draw(results: Results) -> Figure | None:
 
 
 def curves(axes: Axes, results: Results, name: str | None) -> list[Floats]:
-    """Draw the distribution for one class, or for all messages together; return what was drawn."""
+    """Draw the distribution for one class, or for all messages together; return the values drawn."""
     looks = style.looks(results.names)
     drawn = []
     for arm in results.arms:
@@ -59,7 +59,7 @@ def curves(axes: Axes, results: Results, name: str | None) -> list[Floats]:
 
 
 def scale(axes: Axes, drawn: Sequence[Floats]) -> None:
-    """Choose the horizontal axis for everything that was drawn: logarithmic where some came far too late."""
+    """Choose the horizontal axis for all values: logarithmic where some messages were far too late."""
     smallest = min(float(ratios.min()) for ratios in drawn)
     largest = max(float(np.quantile(ratios, 0.999)) for ratios in drawn)
     if largest > 4:

@@ -1,4 +1,4 @@
-"""How long messages took: the distribution of flow completion times."""
+"""The distribution of flow completion times."""
 
 from collections.abc import Sequence
 
@@ -48,7 +48,7 @@ def curves(axes: Axes, results: Results, name: str | None) -> None:
 
 
 def thresholds(axes: Axes, results: Results, name: str | None) -> None:
-    """Mark the percentiles that ``--fail-if`` asked for, where they belong."""
+    """Mark the percentiles of ``--fail-if`` in their panels."""
     for percentile in (50, 90, 99):
         for text, (of_class, at) in results.thresholds(f"fct_us.p{percentile}").items():
             if of_class == name or results.classes == [name]:
@@ -58,7 +58,7 @@ def thresholds(axes: Axes, results: Results, name: str | None) -> None:
 
 
 def unfinished_share(count: int, shares: Sequence[float]) -> str:
-    """How many messages did not finish: their number in one run, the share under several transports."""
+    """Return the unfinished messages: their number in one run, the share under several transports."""
     if len(shares) == 1:
         return style.plural(count, "message")
     low, high = style.number(min(shares)), style.number(max(shares))

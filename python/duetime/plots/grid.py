@@ -54,7 +54,7 @@ def finish(figure: Figure, results: Results, panels: Sequence[tuple[Axes, str | 
 
 
 def columns_for(count: int) -> int:
-    """How many panels stand side by side."""
+    """Return the number of panels side by side."""
     return 2 if count == 4 else min(count, 3)
 
 

@@ -12,11 +12,11 @@ _COLUMNS = {"time_s", "what", "class", "from", "to", "value", "from_address", "t
 
 @dataclass(frozen=True)
 class Recorded(Run):
-    """What was recorded of connections; there is no scenario behind it."""
+    """A recording of connections; there is no scenario behind it."""
 
     @cached_property
     def trace(self) -> pl.DataFrame:
-        """Samples over time."""
+        """The samples over time."""
         table = read(self.directory)
         if not set(table.columns) >= _COLUMNS:
             missing = ", ".join(sorted(_COLUMNS - set(table.columns)))
@@ -25,7 +25,7 @@ class Recorded(Run):
 
     @cached_property
     def messages(self) -> pl.DataFrame:
-        """None: a trace tells of windows, not of messages."""
+        """No rows: a trace has windows, not messages."""
         kinds = {"class": pl.String}
         return pl.DataFrame(schema={name: kinds.get(name, pl.Int64) for name in MESSAGES})
 
@@ -44,7 +44,7 @@ class Recorded(Run):
 
 
 def is_recorded(path: Path) -> bool:
-    """Whether a Parquet file has the columns of such a trace."""
+    """Return whether a Parquet file has the columns of such a trace."""
     try:
         return set(pl.read_parquet_schema(path)) >= _COLUMNS
     except (pl.exceptions.PolarsError, OSError):

@@ -32,7 +32,7 @@ def reported(arm: Arm, *path: str) -> Estimate | None:
 
     The interval is that of the tables: of shares it stays between 0 and 100.
     """
-    # What stands in an object of shares is one.
+    # A figure in an object of shares is itself a share.
     name = next((key for key in path if key.endswith("_percent")), path[-1])
     parents = [_at(run.about, path[: path.index(name)]) for run in arm.runs]
     values = [_at(run.about, path) for run in arm.runs]
@@ -50,7 +50,7 @@ def _at(part: Any, path: Sequence[str]) -> Any:
 
 
 def missed_percent(arm: Arm, name: str | None) -> Estimate | None:
-    """Deadlines missed, in percent of those whose outcome is known; of one class, or of all."""
+    """Return the missed deadlines in percent of those with a known outcome; of one class, or of all."""
     part = ("summary",) if name is None else ("classes", name)
     return reported(arm, *part, "missed_percent")
 
@@ -72,7 +72,7 @@ def cdf(finished: Floats, total: int, most: int = 1500) -> tuple[Floats, Floats]
         return np.empty(0), np.empty(0)
     ranks = np.arange(1, len(values) + 1)
     if len(values) > most:
-        # The tail is what readers look for: every one of its last values stays.
+        # Readers look for the tail: every one of its last values stays.
         body = np.linspace(0, len(values) - 1, most - 100).astype(int)
         keep = np.union1d(body, np.arange(len(values) - 100, len(values)))
         values, ranks = values[keep], ranks[keep]

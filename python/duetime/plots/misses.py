@@ -67,7 +67,7 @@ def bars_by_class(axes: Axes, results: Results) -> None:
 
 
 def thresholds(axes: Axes, results: Results, classes: Sequence[str]) -> list[float]:
-    """Draw what ``--fail-if`` asked for: over the bars of its class, or over all."""
+    """Draw the thresholds of ``--fail-if``: over the bars of its class, or over all."""
     found = results.thresholds("missed_percent")
     for text, (of_class, at) in found.items():
         x = classes.index(of_class) if of_class in classes and len(classes) > 1 else None

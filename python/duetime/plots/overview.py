@@ -48,7 +48,7 @@ def deadline_ratios(axes: Axes, results: Results) -> None:
 
 
 def headline(results: Results) -> str:
-    """The result in one line: who missed how many deadlines."""
+    """Return the result in one line: each transport with its missed deadlines."""
     values = [(arm.name, missed_percent(arm, None)) for arm in results.arms]
     parts = [f"{name} {short(value.mean)} %" for name, value in values if value]
     least = least_missed_percent(results.arms, None)

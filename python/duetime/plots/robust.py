@@ -1,4 +1,4 @@
-"""What each transport gave in every variant of a scenario, and where the ranking changes."""
+"""The results of each transport in every variant of a scenario, and where the ranking changes."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -60,7 +60,7 @@ def draw(record: Mapping[str, Any]) -> Figure:
 def reversed_(
     values: Mapping[str, float], first: Mapping[str, float], names: list[str], measure: Any
 ) -> bool:
-    """Whether the first transport and any other stand the other way round than as written."""
+    """Return whether the order of the first transport and any other is reversed."""
 
     def sign(pair: Mapping[str, float], other: str) -> int:
         a, b = pair[names[0]], pair[other]
@@ -72,5 +72,5 @@ def reversed_(
 
 
 def words(choices: Mapping[str, str]) -> str:
-    """A variant for people."""
+    """Format a variant for people."""
     return ", ".join(f"{name} {value}" for name, value in choices.items()) or "as written"

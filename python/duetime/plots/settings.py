@@ -1,4 +1,4 @@
-"""What the scenario sets for a port: K, and what it holds."""
+"""The scenario's settings of a port: K, and its buffer."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ def threshold(about: Mapping[str, Any], port: str) -> float | None:
 
 
 def limit(about: Mapping[str, Any]) -> float | None:
-    """What a port holds at most in packets, when those beside it are empty; none if not known."""
+    """Return the limit of a port in packets, when the other ports are empty; none if not known."""
     network = _network(about)
     whole = packets(network.get("buffer"))
     if whole is None:
@@ -35,7 +35,7 @@ def limit(about: Mapping[str, Any]) -> float | None:
 
 
 def packets(amount: Any) -> float | None:
-    """A length of a queue in full packets; none for what is not one."""
+    """Return a length of a queue in full packets; none for other text."""
     found = re.fullmatch(r"([\d.]+) (packets?|B|KB|MB|KiB|MiB)", amount) if isinstance(amount, str) else None
     if found is None:
         return None
@@ -45,7 +45,7 @@ def packets(amount: Any) -> float | None:
 
 
 def lines(axes: Axes, about: Mapping[str, Any], ports: Sequence[str], *, across: Literal["x", "y"]) -> None:
-    """Draw K, if the ports share one, and the limit, if queues come near it; `across` is the other axis."""
+    """Draw K, if the ports share one, and the limit, if queues are near it; `across` is the other axis."""
     draw = axes.axvline if across == "y" else axes.axhline
     marks = {threshold(about, port) for port in ports}
     mark = marks.pop() if len(marks) == 1 else None

@@ -1,4 +1,4 @@
-"""What all pictures share: colours, line styles, titles, axes."""
+"""The common style of all pictures: colours, line styles, titles, axes."""
 
 import itertools
 import math
@@ -48,7 +48,7 @@ RC: Any = {
     "svg.fonttype": "none",
 }
 
-#: A value that was asked for: no transport is drawn so.
+#: The style of a threshold: no transport is drawn so.
 THRESHOLD: Any = {"color": INK, "linewidth": 1.0, "zorder": 3}
 
 Dash = Literal["-"] | tuple[float, tuple[float, ...]]
@@ -63,7 +63,7 @@ class Look:
     marker: str = "o"
 
     def line(self) -> dict[str, Any]:
-        """Arguments for a line. A solid one lies below the others, so that two equal curves both show."""
+        """Return arguments for a line. A solid one is below the others, so that equal curves both show."""
         solid = self.dash == "-"
         width, order = (2.4, 2.0) if solid else (2.0, 2.1)
         return {"color": self.colour, "linestyle": self.dash, "linewidth": width, "zorder": order}
@@ -146,7 +146,7 @@ def families(names: Sequence[str]) -> dict[str, Look]:
 
 
 def figure(title: str, subtitle: str, width: float, height: float) -> Figure:
-    """A figure with a headline; its axes come from `figure.subplots`."""
+    """Create a figure with a headline; its axes are made by `figure.subplots`."""
     headline = 0.72 / height
     room = (0.008, 0.012, 0.98, 0.988 - headline)
     figure = Figure(
@@ -167,7 +167,7 @@ def settle(figure: Figure) -> None:
 
 
 def threshold(axes: Axes, at: float, text: str, across: tuple[float, float] | None = None) -> None:
-    """Draw a line at a value that was asked for, from edge to edge unless it is to reach `across`."""
+    """Draw a line at a threshold, from edge to edge unless it is to reach `across`."""
     low, high = axes.get_xlim() if across is None else across
     axes.plot([low, high], [at, at], **THRESHOLD)
     label(axes, text, (low, at), (3, 3), ha="left", va="bottom")

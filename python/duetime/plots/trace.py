@@ -1,4 +1,4 @@
-"""What was sampled over time: a row of panels per signal, a column per transport."""
+"""Samples over time: a row of panels per signal, a column per transport."""
 
 from collections.abc import Sequence
 
@@ -76,7 +76,7 @@ def draw(results: Results) -> Figure | None:
 
 
 def one_query(run: Run, frame: pl.DataFrame) -> tuple[float, float] | None:
-    """When a query is answered that takes as long as most: many senders over all the time are a tangle."""
+    """Return the span of a query of typical length: many senders over all the time cannot be read."""
     answers = run.messages.filter(
         pl.col("query").is_not_null(), pl.col("fct_us").is_not_null(), pl.col("counted")
     )
@@ -131,7 +131,7 @@ def top(axes: Axes, frame: pl.DataFrame, signal: str, *, crowded: bool) -> float
 
 
 def busy(frames: Sequence[pl.DataFrame], deadlines: Sequence[float]) -> tuple[float, float]:
-    """From the first sample to the last that is not zero, or the last deadline, with a little room."""
+    """Return the span from the first sample to the last non-zero one, or the last deadline, with a margin."""
     times = pl.concat([frame.filter(pl.col("value") != 0)["time_s"] for frame in frames])
     start = min(float(frame["time_s"].to_numpy().min()) for frame in frames if len(frame))
     end = max([start, *deadlines, *times.sort().tail(1)])
@@ -221,7 +221,7 @@ def gapped(samples: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
 
 
 def deadlines(run: Run, key: Line) -> list[float]:
-    """When the deadline of a connection's only message runs out; nothing where it has several."""
+    """Return the deadline of a connection's only message; nothing where it has several."""
     name, source, target = key
     own = run.messages.filter(pl.col("class") == name, pl.col("from") == source, pl.col("to") == target)
     ends = own.select((pl.col("start_us") + pl.col("deadline_us")) / 1e6).drop_nulls().to_series().to_list()

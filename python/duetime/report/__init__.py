@@ -1,4 +1,4 @@
-"""A report: one HTML page that needs no network, from what was reproduced, swept, searched or compared.
+"""A report: one HTML page that needs no network, of results reproduced, swept, searched or compared.
 
 `READERS` lists the kinds of folder; each is a module that gives the experiments of `model`.
 """
@@ -17,7 +17,7 @@ __all__ = ["NoReport", "report"]
 
 
 def _reader(name: str) -> Callable[[Path], list[Experiment]]:
-    """Give a module's `read`, which is loaded when it is first asked."""
+    """Return a function that calls a module's `read`; the module is loaded at the first call."""
 
     def read(folder: Path) -> list[Experiment]:
         found: list[Experiment] = import_module(f"{__name__}.{name}").read(folder)
@@ -26,7 +26,7 @@ def _reader(name: str) -> Callable[[Path], list[Experiment]]:
     return read
 
 
-#: Each looks at a folder and gives its experiments, or none where it is of another kind.
+#: Each reads a folder and returns its experiments, or none where it is of another kind.
 READERS = {
     name: _reader(name) for name in ("reproduced", "swept", "decided", "varied", "estimated", "compared")
 }

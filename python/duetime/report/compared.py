@@ -1,4 +1,4 @@
-"""Folders of `duetime compare` and `duetime run`: who missed deadlines, and how long messages took."""
+"""Folders of `duetime compare` and `duetime run`: missed deadlines and completion times."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from duetime.statistics import BOUNDS
 #: A distribution is drawn with at most so many steps of each transport.
 STEPS = 150
 
-#: Finds a part's figures in what came of a transport.
+#: Finds a part's figures in the result of a transport.
 Find = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 ALL = "all"
 
@@ -54,7 +54,7 @@ def _objects(folder: Path, results: Results) -> dict[str, Mapping[str, Any]]:
 
 
 def _record(folder: Path, objects: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
-    """What is said of all transports together; of a run, what it says itself."""
+    """Return the object of all transports together; of a run, its own."""
     path = folder / "compare.json"
     return read_json(path) if path.exists() else next(iter(objects.values()))
 
@@ -121,7 +121,7 @@ def _thresholds(limits: Iterable[Mapping[str, Any]], scale: float = 1) -> tuple[
 
 
 def _apart(objects: Mapping[str, Mapping[str, Any]], record: Mapping[str, Any]) -> Chart | None:
-    """Differences seed by seed with their intervals: what several seeds can tell of who is better."""
+    """Chart the differences with their intervals over seeds, from which one can tell the better one."""
     if len(next(iter(objects.values())).get("seeds", ())) < 2:
         return None
     series = (
@@ -232,7 +232,7 @@ def _distribution(results: Results) -> Chart:
 
 
 def _steps(times: np.ndarray[Any, np.dtype[np.float64]]) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Where a distribution steps; of many steps some, evenly, and both ends. It begins at 0."""
+    """Return where a distribution steps; of many steps some, evenly, and both ends. It begins at 0."""
     if len(times) == 0:
         return times
     kept = times[np.unique(np.linspace(0, len(times) - 1, STEPS).astype(int))]

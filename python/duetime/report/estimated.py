@@ -9,7 +9,7 @@ from typing import Any
 
 from duetime.report.model import Axis, Chart, Experiment, NoReport, Point, Series
 
-#: What is shown of each group of sizes, its unit, and where it is.
+#: The figures shown of each group of sizes: name, unit, and where it is.
 FIGURES: tuple[tuple[str, str, Callable[[Mapping[str, Any]], float | None]], ...] = (
     ("Missed deadlines", "%", lambda group: group["missed_percent"]),
     ("Slowdown, median", "", lambda group: group["slowdown"]["p50"]),
@@ -18,7 +18,7 @@ FIGURES: tuple[tuple[str, str, Callable[[Mapping[str, Any]], float | None]], ...
 
 
 def read(folder: Path) -> list[Experiment]:
-    """The estimate in `folder`, and what it was held against; nothing where there is none."""
+    """Return the estimate in `folder`, and the run it was compared with; nothing where there is none."""
     path = folder / "estimate.json"
     if not path.exists():
         return []

@@ -1,4 +1,4 @@
-"""What a report shows, whatever folder it comes from."""
+"""The content of a report, whatever the kind of its folder."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Place = float | str
 
 
 class NoReport(ValueError):
-    """The folder holds nothing to report; the message says what was expected."""
+    """The folder holds nothing to report; the message lists the expected kinds."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Axis:
-    """What is measured along an axis."""
+    """The quantity along an axis."""
 
     label: str
     unit: str = ""
@@ -76,14 +76,14 @@ class Chart:
 
     @property
     def places(self) -> list[Place]:
-        """Every place on the horizontal axis: numbers in their order, words as they come."""
+        """Every place on the horizontal axis: numbers in their order, words in order of appearance."""
         found = list(dict.fromkeys(point.x for one in self.series for point in (*one.points, *one.published)))
         return found if any(isinstance(place, str) for place in found) else sorted(found)
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What the source says, and what was measured."""
+    """A statement of the source, and the measured value."""
 
     claim: str
     published: Any
@@ -97,13 +97,13 @@ class Claim:
     unit: str = ""
     low: float | None = None
     high: float | None = None
-    #: What came of it, one of `experiments.verdicts.STATUSES`.
+    #: The verdict, one of `experiments.verdicts.STATUSES`.
     status: str = "open"
-    #: claim; setup: an echo of what was run; own: an expectation of ours.
+    #: claim; setup: an echo of the configuration; own: an expectation of ours.
     kind: str = "claim"
     #: Claims of one fact count once.
     fact: str = ""
-    #: The same in another regime: its name, what was measured, and whether it holds.
+    #: The same in another regime: its name, the measured value, and whether it holds.
     beside: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -125,7 +125,7 @@ class Experiment:
     title: str
     source: str = ""
     question: str = ""
-    #: What was found, in a sentence.
+    #: The finding, in a sentence.
     finding: str = ""
     #: How it was run, as words: scale, seeds, regime.
     facts: Mapping[str, Any] = field(default_factory=dict)

@@ -50,7 +50,7 @@ SYMBOLS = ("circle", "square", "triangle", "diamond", "star", "cross", "wye")
 
 
 def render(experiments: Sequence[Experiment]) -> str:
-    """Give the whole page as text."""
+    """Return the whole page as text."""
     environment = Environment(
         loader=FileSystemLoader(ASSETS),
         autoescape=True,
@@ -78,12 +78,12 @@ def render(experiments: Sequence[Experiment]) -> str:
 
 
 def counts(claims: Iterable[Claim]) -> dict[str, int]:
-    """How many facts of each status there are in what was published."""
+    """Return the number of facts of each status in the published claims."""
     return tally({"kind": claim.kind, "fact": claim.fact, "status": claim.status} for claim in claims)
 
 
 def failing(sections: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What does not hold: each fact once, with the claims that rest on it."""
+    """Return the facts that do not hold: each once, with the claims that rest on it."""
     found: dict[str, dict[str, Any]] = {}
     for section in sections:
         for claim, stated, own in section["claims"]:
@@ -124,13 +124,13 @@ def _section(number: int, experiment: Experiment) -> dict[str, Any]:
 
 
 def published(claim: Claim) -> str:
-    """What the source states, with its unit."""
+    """Return the value that the source states, with its unit."""
     number = isinstance(claim.published, int | float) and not isinstance(claim.published, bool)
     return in_unit(value(claim.published), claim.unit if number else "")
 
 
 def measured(claim: Claim) -> str:
-    """What was measured, with its unit and its 95 % interval; and in the other regime, if there is one."""
+    """Return the measured value, with unit and 95 % interval; and in the other regime, if there is one."""
     own = _measured(claim.measured, claim.low, claim.high, claim.unit)
     if claim.beside.get("measured") is None:
         return own
@@ -169,13 +169,13 @@ def _cell(point: Point | None, stated: Point | None) -> str:
 
 
 def _data(charts: Sequence[dict[str, Any]]) -> Markup:
-    """What the script draws, as JSON that cannot end its element."""
+    """Return the data for the script, as JSON that cannot end its element."""
     text = json.dumps(charts, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
 def _all_drawn(charts: Sequence[Chart]) -> list[dict[str, Any]]:
-    """The charts of one experiment; those that show the same over the same have one vertical axis."""
+    """Return the charts of one experiment; charts of the same over the same have one vertical axis."""
     reach: dict[tuple[str, str, str], list[float]] = {}
     for chart in charts:
         values = [

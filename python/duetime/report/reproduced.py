@@ -113,7 +113,7 @@ def _place(value: object) -> Place:
 
 
 def _number(value: Any) -> float | None:
-    """None for what is not there, also where JSON says NaN."""
+    """Return a number; None for a missing value, also where JSON says NaN."""
     return None if value is None or not math.isfinite(value) else float(value)
 
 
@@ -150,7 +150,7 @@ def _claim(claim: Mapping[str, Any]) -> Claim:
 
 
 def _flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Nested tables as one of dotted keys; the entries of a list of tables go by their name or number."""
+    """Yield nested tables as one of dotted keys; entries of a list of tables are keyed by name or number."""
     if isinstance(value, list) and value and all(isinstance(each, dict) for each in value):
         value = {str(each.get("name", number)): each for number, each in enumerate(value)}
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Folders of `duetime sweep`: what is missed, how long messages take and what is carried, over each axis."""
+"""Folders of `duetime sweep`: missed deadlines, completion times and goodput over each axis."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _complete(runs: pl.DataFrame, axes: Sequence[str], metric: str) -> pl.DataFr
 
 
 def _follows(axis: str, main: str, runs: pl.DataFrame) -> bool:
-    """Whether an axis changes only together with the main one."""
+    """Return whether an axis changes only together with the main one."""
     return runs.select(main, axis).unique().height == runs[main].n_unique()
 
 
@@ -124,7 +124,8 @@ def _chart(
         series.append(Series(str(transport), _points(part, axis, metric, apart)))
     least = f"bound_{metric}"
     if least in runs.columns:
-        # The same messages under every transport, but what is counted may end with the run: the lowest holds.
+        # The same messages under every transport, but the counted ones may end with the run: the lowest
+        # holds.
         known = runs.filter(pl.col(least).is_not_null())
         lowest = known.group_by(axis, *apart, "seed", maintain_order=True).agg(pl.col(least).min())
         series.append(Series("bound", _points(lowest, axis, least, apart)))

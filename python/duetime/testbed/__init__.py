@@ -1,6 +1,6 @@
 """The same scenarios on real TCP: hosts and a marking switch in network namespaces of this machine.
 
-Needs root, and the programs of `make linux`. Nothing of it is left behind, whatever ends it.
+Needs root, and the programs of `make linux`. It leaves no residual state, whatever ends it.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def run(
 ) -> Result:
     """Run a scenario on the testbed: the messages that `duetime.run` simulates, at the same times, for real.
 
-    The result has the form of a simulated one; its ``data["testbed"]`` tells of the machine. `source`,
-    `seed`, `set`, `transport` are those of `duetime.run`; with `refuse_ecn` receivers do not negotiate ECN.
-    Raises `Missing` where the machine lacks something, `Failed` where a part failed, and what
+    The result has the form of a simulated one; its ``data["testbed"]`` describes the machine. `source`,
+    `seed`, `set`, `transport` are the same as for `duetime.run`; with `refuse_ecn` receivers do not negotiate
+    ECN. Raises `Missing` where the machine lacks something, `Failed` where a part failed, and what
     `duetime.run` raises.
     """
     return beside(source, seed=seed, set=set, transport=transport, options=Options(ipv6, refuse_ecn))[1]
@@ -43,7 +43,7 @@ def beside(
     transport: str | None = None,
     options: Options = plan.Options(),  # noqa: B008 (frozen)
 ) -> tuple[Result, Result]:
-    """Give (simulated, real) of the same messages."""
+    """Return (simulated, real) of the same messages."""
     origin = measured.Origin(scenario.read(source), seed, set, transport)
     simulated = simulate(origin.read, seed, set, transport, None)
     planned = plan.make(simulated, options)

@@ -19,10 +19,10 @@ HYSTERESIS = Path("/sys/module/sch_htb/parameters/htb_hysteresis")
 
 @contextmanager
 def in_batches(lock: int) -> Iterator[None]:
-    """Have HTB send in batches, and put back what was before, whatever ends this process.
+    """Have HTB send in batches, and restore the former setting, whatever ends this process.
 
-    That is up to a process of its own, which holds the descriptor `lock` until it is done. Where the setting
-    is not to be had, links send packet by packet.
+    A process of its own does that, which holds the descriptor `lock` until it is done. Where the setting is
+    not available, links send packet by packet.
     """
     try:
         former = HYSTERESIS.read_text(encoding="ascii").strip()
@@ -34,7 +34,7 @@ def in_batches(lock: int) -> Iterator[None]:
         stdin=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         pass_fds=(lock,),
-        # Ctrl-C is for the testbed, not for who tidies up after it.
+        # Ctrl-C is for the testbed, not for the process that tidies up after it.
         start_new_session=True,
     )
     try:

@@ -1,4 +1,4 @@
-"""One run on the testbed, from nothing and back to nothing."""
+"""One run on the testbed, from its set-up to its removal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from duetime.testbed.processes import Process
 
 #: The user that hosts run as: `nobody`, since messages with deadlines need no privilege.
 USER = 65534
-#: Between two looks at a queue.
+#: The time between two samples of a queue.
 _WATCH_NS = 1_000_000
 #: From the last preparation to the first message.
 _LEAD_NS = 200_000_000
@@ -49,7 +49,7 @@ class Bed:
         self._switch.tell(_switch_setup(plan))
         for number, host in enumerate(self._hosts):
             host.tell(_host_setup(plan, number, group))
-        # Hosts first: with a host that fails its port goes too, and the switch would only miss that.
+        # Hosts first: a host that fails takes its port with it, and the switch would only miss the port.
         for each in (*self._hosts, self._switch):
             each.hear(_PATIENCE_S)
         self._start_ns = 0
@@ -66,7 +66,7 @@ class Bed:
             host.tell(go)
 
     def finish(self) -> Reports:
-        """Wait for the end of the plan, and give what everybody reports."""
+        """Wait for the end of the plan, and return the reports of all hosts and the switch."""
         plan = self.plan
         patience = plan.duration_ns / 1e9 + _PATIENCE_S
         reports = [host.hear(patience) for host in self._hosts]
@@ -82,7 +82,7 @@ class Bed:
 
 
 def carry_out(plan: Plan) -> Reports:
-    """Set the testbed up, run the plan, take it away again; also when something fails or Ctrl-C comes."""
+    """Set the testbed up, run the plan, and remove it again; also after an error or Ctrl-C."""
     with ready(plan) as bed:
         bed.start()
         return bed.finish()
@@ -90,7 +90,7 @@ def carry_out(plan: Plan) -> Reports:
 
 @contextmanager
 def ready(plan: Plan, *, opt_in: bool = True, options: Sequence[str] = ()) -> Iterator[Bed]:
-    """Give the plan's bed, and take it away again whatever happens.
+    """Yield the testbed of the plan, and remove it again whatever happens.
 
     D2TCP is attached with more `options`; without `opt_in` it also gets connections that do not ask for it.
     """
@@ -161,7 +161,7 @@ def _host_setup(plan: Plan, number: int, group: Path | None) -> dict[str, Any]:
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """Have SIGTERM and SIGHUP end a run as Ctrl-C does, with everything taken away."""
+    """Let SIGTERM and SIGHUP end a run as Ctrl-C does, with everything removed."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

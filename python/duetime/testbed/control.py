@@ -1,4 +1,4 @@
-"""D2TCP for one testbed: loaded for its own control group, and gone with it."""
+"""D2TCP for one testbed: loaded for its own control group, and removed with it."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def alone(patience_s: float = 600.0) -> Iterator[int]:
 
 @contextmanager
 def control_group() -> Iterator[Path]:
-    """Make a control group for one testbed, and remove those that crashed ones left."""
+    """Make a control group for one testbed, and remove the groups of crashed testbeds."""
     top = need.cgroup2()
     assert top is not None
     remove_stale(top)
@@ -70,7 +70,7 @@ def control_group() -> Iterator[Path]:
 def attached(
     group: Path, parameters: dict[str, Any], *, opt_in: bool = True, options: Sequence[str] = ()
 ) -> Iterator[None]:
-    """Have D2TCP attached to `group`, with more `options`.
+    """Keep D2TCP attached to `group`, with more `options`.
 
     Connections ask for it by name, or, without `opt_in`, all of the group's get it.
     """
@@ -125,7 +125,7 @@ def available() -> list[str]:
 
 
 def unprivileged() -> list[str]:
-    """Those that any program may choose."""
+    """Return the congestion controls that any program may choose."""
     return _controls("allowed")
 
 
@@ -134,7 +134,7 @@ def _controls(which: str) -> list[str]:
 
 
 def remove_stale(top: Path) -> None:
-    """Remove the control groups of testbeds whose process is gone."""
+    """Remove the control groups of testbeds whose process has ended."""
     for group in top.glob(f"{_PREFIX}-*"):
         found = re.fullmatch(rf"{_PREFIX}-(\d+)-[0-9a-f]+", group.name)
         if found and not Path("/proc", found[1]).exists():

@@ -1,4 +1,4 @@
-"""The experiments that have a name: a scenario each, and what is laid beside what."""
+"""The experiments that have a name: a scenario each, and the arms to compare."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AS_IT_IS = Options()
 
 @dataclass(frozen=True)
 class Arm:
-    """One of the things that are laid side by side."""
+    """One of the configurations that are compared."""
 
     transport: str
     options: Options = AS_IT_IS
@@ -31,7 +31,7 @@ class Arm:
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The name of the arm."""
         return self.label or self.transport
 
 
@@ -46,13 +46,12 @@ class Experiment:
 
     @property
     def scenario(self) -> Path:
-        """The scenario's file."""
+        """The path of the scenario."""
         return SCENARIOS / self.file
 
 
-#: With the least timeout that a kernel of 250 ticks a second gives, an ingredient of that mode, with
-#: times 25-fold, as those of figure 7 are, and the constants of the control (linux/bpf/plus.h), which
-#: comes in again blindly.
+#: With the least timeout of a kernel of 250 ticks a second, an ingredient of that mode. Times are 25-fold, as
+#: in figure 7. The constants are the same as in the control (linux/bpf/plus.h), which resumes blindly.
 PLUS = Arm(
     "d2tcp_plus",
     set=(
@@ -145,10 +144,10 @@ def carry_out(
     set: scenario.Changes | None = None,
     advanced: Callable[[str], None] | None = None,
 ) -> Comparison[Result]:
-    """Run a scenario under each arm, real and simulated, and lay all of them side by side.
+    """Run a scenario under each arm, real and simulated, and compare all of them.
 
-    `seeds` runs each so many times, seeds counted up; `advanced` is told of each run that begins. The arms
-    take turns, so that a machine that grows slower is so for all of them.
+    `seeds` runs each so many times, seeds counted up; `advanced` is called for each run that begins. The arms
+    take turns, so that a machine that becomes slower affects all of them.
     """
     first = seed if seed is not None else _seed(source, set, arms[0].transport)
     results: dict[str, list[Result]] = {}

@@ -56,7 +56,7 @@ def table(compared: Mapping[int, Comparison[Result]]) -> dict[str, Any]:
 
 
 def record(compared: Mapping[int, Comparison[Result]]) -> dict[str, Any]:
-    """Give the real rows as `duetime reproduce` takes them, and what a reader should know of them.
+    """Return the real rows as `duetime reproduce` takes them, with notes for readers.
 
     ``flow_mbps`` is what long flows got, at the paper's rate; ``points`` how many percentage points more
     D2TCP missed than DCTCP, run by run.
@@ -135,7 +135,7 @@ def _points(row: Mapping[str, Any], repeats: Sequence[Mapping[str, Any]]) -> dic
 
 
 def _repeats(comparison: Comparison[Result]) -> list[dict[str, Any]]:
-    """Of each seed the difference that deadlines make, in percentage points of missed ones."""
+    """Return the difference that deadlines make for each seed, in percentage points of missed ones."""
     by_seed = comparison.by_seed
     ways = {
         where: [

@@ -1,4 +1,4 @@
-"""From what hosts and switch report to a result in the simulator's form."""
+"""From the reports of hosts and switch to a result in the simulator's form."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from duetime.results import Result
 from duetime.testbed.network import port_name
 from duetime.testbed.plan import Plan
 
-#: A run with a longer pause of the machine says something of the machine: the urgent message of `urgent` took
-#: 568 to 610 ms in runs without a pause above 12 ms, 767 and 1009 ms in two with 25 and 65 ms.
+#: A run with a longer pause of the machine measures the machine. The urgent message of `urgent` took 568 to
+#: 610 ms in runs without a pause above 12 ms, 767 and 1009 ms in two with 25 and 65 ms.
 PAUSE_MS = 15.0
 _HEADERS = 40
 
 
 @dataclass(frozen=True)
 class Reports:
-    """What one run of the testbed left."""
+    """The reports of one run of the testbed."""
 
     start_ns: int
     hosts: list[dict[str, Any]]
@@ -69,7 +69,7 @@ def result(origin: Origin, plan: Plan, reports: Reports) -> Result:
 
 
 def _about(plan: Plan, reports: Reports) -> dict[str, Any]:
-    """What a simulated run does not have: the machine, and what its kernel said."""
+    """Return the properties that a simulated run lacks: the machine, and its kernel's figures."""
     sent = [each for host in reports.hosts for each in host["sent"]]
     states = [each["state"] for each in sent if each["state"]]
     round_trips = [each["min_rtt_us"] for each in sent if 0 < each["min_rtt_us"] < 2**32 - 1]
@@ -82,7 +82,7 @@ def _about(plan: Plan, reports: Reports) -> dict[str, Any]:
         "min_rtt_us": min(round_trips, default=None),
         "start_late_p99_us": late[int(0.99 * (len(late) - 1))] if late else None,
         "start_late_max_us": late[-1] if late else None,
-        # Between two looks at the queues, which are due every millisecond.
+        # Between two samples of the queues, which are due every millisecond.
         "longest_pause_ms": _pause_ms(reports),
         "ecn_connections": sum(state["ecn"] for state in states),
         "d2tcp_connections": len(states),
@@ -93,7 +93,7 @@ def _about(plan: Plan, reports: Reports) -> dict[str, Any]:
         "cuts": sum(state["cuts"] for state in states),
         "failed_connections": sum(each["error"] is not None for each in sent),
         "non_ect_drops": sum(port["non_ect_drops"] for port in reports.switch["ports"]),
-        # As the control told it to its program, while messages were under way.
+        # As the control reported it to its program, while messages were under way.
         "d_lowest": min(imminence, default=None),
         "d_highest": max(imminence, default=None),
     }

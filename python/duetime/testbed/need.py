@@ -1,4 +1,4 @@
-"""What the testbed needs of the machine, and what is missing, in words."""
+"""The requirements of the testbed on the machine, and messages on missing ones."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 
 from duetime.trouble import Missing
 
-#: Where `make linux` puts programs, for a checkout that is used where it lies.
+#: Where `make linux` puts programs, for a checkout that is used in place.
 BUILT = Path(__file__).resolve().parents[3] / "target" / "release"
 
 
 def check(control: bool) -> None:
-    """See that a testbed can run, with D2TCP if `control`; raise `Missing` with what is missing."""
+    """Check that a testbed can run, with D2TCP if `control`; raise `Missing` with all that is missing."""
     missing = []
     if os.geteuid() != 0:
         missing.append("it must be run as root: it makes network namespaces and loads BPF programs")
@@ -44,7 +44,7 @@ def find(program: str) -> Path | None:
 
 
 def cgroup2() -> Path | None:
-    """Where cgroup2 is mounted."""
+    """Return where cgroup2 is mounted."""
     mounts = Path("/proc/self/mounts")
     if not mounts.exists():
         return None

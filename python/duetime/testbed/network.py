@@ -67,7 +67,7 @@ def connect(plan: Plan, switch: int, hosts: list[int]) -> None:
 
 
 def counters(switch: int, hosts: int) -> list[dict[str, int]]:
-    """Packets and bytes of IP that went each way through the switch's ports."""
+    """Return packets and bytes of IP in each direction through the switch's ports."""
     shown = json.loads(_run(["nsenter", f"--net=/proc/{switch}/ns/net", "ip", "-j", "-s", "link"], None))
     by_name: dict[str, Any] = {link["ifname"]: link["stats64"] for link in shown}
     ports = [by_name[port_name(host)] for host in range(hosts)]

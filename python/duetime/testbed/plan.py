@@ -1,4 +1,4 @@
-"""From a scenario to what the testbed's hosts and switch are to do."""
+"""From a scenario to the plan of the testbed's hosts and switch."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ETHERNET = 14
 _FIRST_PORT = 9000
 #: Of the network cards of hosts, in packets: the simulator's are unlimited.
 NIC_QUEUE = 100_000
-#: The congestion control is told these with `d2tcp attach`; they hold for all connections at once.
+#: Parameters of the congestion control, set with `d2tcp attach`; they hold for all connections at once.
 _PARAMETERS = ("g", "d_cap", "t_c", "rtt", "expired", "margin", "initial_alpha")
 
 
@@ -58,7 +58,7 @@ class Flow:
 
 @dataclass(frozen=True)
 class Message:
-    """A message that is to be sent: its row in the schedule, and what it is."""
+    """A message to send: its row in the schedule, and its properties."""
 
     row: int
     flow: Flow
@@ -71,7 +71,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Options:
-    """What a scenario does not say of a real network."""
+    """The settings of a real network that a scenario does not have."""
 
     ipv6: bool = False
     #: Receivers of classes under D2TCP listen with Reno and without ECN.
@@ -100,7 +100,7 @@ class Plan:
     messages: list[Message]
     sysctl: list[tuple[str, str]]
     route: str
-    #: Parameters of `d2tcp attach`; none where nothing is under D2TCP.
+    #: Parameters of `d2tcp attach`; none where no connection is under D2TCP.
     control: dict[str, Any] | None
     #: The simulator's rows: arrivals, ideal times, links.
     schedule: pl.DataFrame
@@ -130,7 +130,7 @@ def make(simulated: Result, options: Options) -> Plan:
     trace = run.get("trace")
     duration_ns = time_ps(run["duration"]) // 1000
     uplinks, ports = _links(network, simulated.links, hosts)
-    # What starts later is not measured; the testbed ends with the duration.
+    # Messages that start later are not measured; the testbed ends with the duration.
     schedule = simulated.flows.filter(simulated.flows["start_us"] * 1e3 < duration_ns)
     return Plan(
         options=options,
@@ -293,7 +293,7 @@ def _control(transports: list[dict[str, Any]], options: Options) -> dict[str, An
 
 
 def _time_scale(transport: dict[str, Any]) -> float:
-    """What the times of d2tcp_plus are multiplied by: the control has them in one piece."""
+    """Return the factor of the times of d2tcp_plus: the control has only one for all."""
     scales = {time_ps(transport[key]) / time_ps(default) for key, default in PLUS_TIMES.items()}
     if len(scales) > 1:
         raise Unreadable(f"on Linux {', '.join(PLUS_TIMES)} can only be multiplied by one number")

@@ -17,7 +17,7 @@ from duetime.trouble import Failed
 
 
 def die_with_parent() -> None:
-    """Have the kernel kill this process when its parent ends; for ``preexec_fn``."""
+    """Let the kernel kill this process when its parent ends; for ``preexec_fn``."""
     ctypes.CDLL(None, use_errno=True).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
@@ -46,7 +46,7 @@ class Process:
         )
 
     def tell(self, value: dict[str, Any]) -> None:
-        """Send one line."""
+        """Send one line of JSON."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(json.dumps(value).encode() + b"\n")

@@ -2,8 +2,8 @@
 
     python -m duetime.testbed.record urgent-plus fig07-plus --repeats 10 --out linux/record
 
-Needs root and the programs of `make linux`. In each repeat the arms follow one another, and what the machine
-stood still in is run again, so that it says nothing of the machine.
+Needs root and the programs of `make linux`. In each repeat the arms follow one another, and a run during
+which the machine paused is made again, so that it says nothing of the machine.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from duetime.testbed.experiments import EXPERIMENTS, Arm
 from duetime.testbed.measured import PAUSE_MS
 from duetime.trouble import Failed
 
-#: Of so few messages each has a line of its own.
+#: Up to so many messages are listed one by one.
 FEW = 8
-#: How often a run is begun anew at most.
+#: The most times that a run is repeated.
 TRIES = 10
 
 
 def main() -> None:
-    """Run what is asked for, and write a file for each."""
+    """Run the named experiments, and write a file for each."""
     parser = argparse.ArgumentParser(
         prog="duetime.testbed.record", description=(__doc__ or "").split("\n")[0]
     )
@@ -80,7 +80,7 @@ def carry_out(name: str, repeats: int, changes: Sequence[str] = ()) -> dict[str,
 
 
 def _steadily(source: Path, arm: Arm, seed: int, changes: Sequence[str]) -> tuple[Result, Result, int]:
-    """Give (simulated, real, runs that it took)."""
+    """Return (simulated, real, runs that it took)."""
     for tries in range(1, TRIES + 1):
         simulated, real = beside(
             source, seed=seed, set=[*changes, *arm.set], transport=arm.transport, options=arm.options
@@ -93,7 +93,7 @@ def _steadily(source: Path, arm: Arm, seed: int, changes: Sequence[str]) -> tupl
 
 
 def figures(result: Result) -> dict[str, float | None]:
-    """What is kept of a run, the one first by which arms are compared; less is better there."""
+    """Return the recorded figures of a run; the first is compared between arms, and less of it is better."""
     kept: dict[str, float | None] = {}
     flows = result.flows
     if flows.height <= FEW:
@@ -118,7 +118,7 @@ def figures(result: Result) -> dict[str, float | None]:
 
 
 def told(record: Mapping[str, Any]) -> str:
-    """Lay a record out for a page: means with 95 % intervals and ranges, and who was better."""
+    """Format a record for a page: means with 95 % intervals and ranges, and which arm was better."""
     sides = list(dict.fromkeys((row["arm"], row["where"]) for row in record["rows"]))
     found = {side: [row for row in record["rows"] if (row["arm"], row["where"]) == side] for side in sides}
     names = list(record["rows"][0]["figures"])
@@ -149,7 +149,7 @@ def told(record: Mapping[str, Any]) -> str:
 
 
 def _compared(found: Mapping[tuple[str, str], Sequence[Mapping[str, Any]]], name: str) -> str:
-    """How often the last arm was better than the first."""
+    """Say how often the last arm was better than the first."""
     arms = list(dict.fromkeys(arm for arm, _ in found))
     said = []
     for where in ("real", "simulated"):
@@ -165,7 +165,7 @@ def _values(rows: Sequence[Mapping[str, Any]], name: str) -> list[float | None]:
 
 
 def _cell(name: str, values: Sequence[float | None]) -> str:
-    """Give mean, half of the interval, and range; of counts the range alone."""
+    """Return mean, half of the interval, and range; of counts the range alone."""
     there = [value for value in values if value is not None]
     if not there:
         return "-"

@@ -1,13 +1,13 @@
-"""What an experiment measures: one file per measure, one line in `MEASURES`."""
+"""The measures of an experiment: one file per measure, one line in `MEASURES`."""
 
 from collections.abc import Callable
 from importlib import import_module
 
 from duetime.experiments.study import Row, Study
 
-#: Measures whose rows can be made anew from kept runs without one of the seeds, at no cost.
+#: Measures whose rows can be computed from kept runs without one of the seeds, at no cost.
 WITHOUT_SEEDS = {"groups", "summary"}
-#: Names in the files of experiments, which are those of the modules whose `rows` makes the rows.
+#: Names in the files of experiments, which are the names of the modules whose `rows` makes the rows.
 MEASURES = (
     "capacity",
     "completion",
@@ -32,6 +32,6 @@ MEASURES = (
 
 
 def measure(name: str) -> Callable[[Study], list[Row]]:
-    """Give what makes the rows of one of `MEASURES`; some need libraries that others do without."""
+    """Return the function for the rows of one of `MEASURES`; some need libraries that others do without."""
     found: Callable[[Study], list[Row]] = import_module(f"{__name__}.{name}").rows
     return found

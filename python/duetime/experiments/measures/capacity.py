@@ -1,4 +1,4 @@
-"""How far a parameter can be turned up while enough deadlines are met (`duetime capacity`).
+"""The limit of a parameter up to which enough deadlines are met (`duetime capacity`).
 
 ``[options.capacity]``: the parameter ``over``, its first and last value ``from`` and ``to``, the ``step``,
 and ``target``, the percentage of deadlines that may be missed. Ends of the interval are the values that

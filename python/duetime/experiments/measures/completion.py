@@ -1,8 +1,8 @@
-"""How long messages of each class take, and how many deadlines it misses.
+"""Completion times of the messages of each class, and its missed deadlines.
 
-``[options.completion]``: ``classes``, and the ``percents`` of their completion times that are told, as
-``CLASS_p95_us``. A message that has not finished when the run ends, or was given up, counts with the time
-from its start to that end: it is slow and not absent.
+``[options.completion]``: ``classes``, and the ``percents`` of their completion times that are reported, as
+``CLASS_p95_us``. A message that has not finished when the run ends, or was aborted, counts with the time from
+its start to that end: it is slow and not absent.
 """
 
 from collections.abc import Iterable
@@ -38,6 +38,6 @@ def rows(study: Study) -> list[Row]:
 
 
 def percentile(flows: pl.DataFrame, end_us: float, percent: float) -> float | None:
-    """Of the completion times of messages, where what has none takes until `end_us` at least."""
+    """Return a percentile of completion times; a message without one takes until `end_us` at least."""
     under_way = flows.select(pl.coalesce("fct_us", end_us - pl.col("start_us"))).to_series()
     return under_way.quantile(percent / 100, "higher")

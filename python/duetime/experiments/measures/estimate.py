@@ -1,6 +1,6 @@
-"""The queue as senders estimate it beside the queue that there is.
+"""The queue as senders estimate it, beside the real queue.
 
-``[options.estimate]``: ``from_s`` and ``until_s``, between which samples count. They come from the trace
+``[options.estimate]``: ``from_s`` and ``until_s``, between which samples count. They are read from the trace
 (``run.trace`` with ``queue`` and ``queue_estimate``) of a network in which one queue is traced.
 """
 

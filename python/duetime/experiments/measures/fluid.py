@@ -1,8 +1,8 @@
 """MCP's evaluation in the fluid model: missed deadlines by type and goodput over the load.
 
 ``[options.fluid]``: ``transports``, laws of `duetime.fluid.laws`; ``seconds``, how long; the rest are fields
-of `duetime.fluid.sessions.Setting`. Axes of the experiment named ``load`` and ``reading`` say what is drawn;
-runs of all loads and seeds stand side by side in one simulation for each reading and transport.
+of `duetime.fluid.sessions.Setting`. Axes of the experiment named ``load`` and ``reading`` select the traffic;
+runs of all loads and seeds are in one simulation for each reading and transport.
 """
 
 from __future__ import annotations

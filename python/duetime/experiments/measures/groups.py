@@ -1,8 +1,8 @@
 """Missed deadlines and throughput of groups of traffic classes, which may run on different transports.
 
 ``[options.groups]`` names the groups. ``[options.transfer]`` names one of them whose messages all have so
-many ``bytes``: their bandwidth is this size over their mean completion time, and with a ``baseline`` its
-share of that transport's, seed by seed.
+many ``bytes``. Their bandwidth is this size over their mean completion time. With a ``baseline`` it is also
+given as a share of that transport's, seed by seed.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,7 @@
 """Percentiles of latency as a share of the allowed time.
 
-A message that has not finished counts with at least the time it has already been under way, so that an
-unfinished one is slow and not absent; those that were undecided when the run ended are left out.
+A message that has not finished counts with at least the time it has already been under way: an unfinished one
+is slow and not absent. Messages that were undecided when the run ended are left out.
 """
 
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""By how much late messages exceed their deadlines, and single messages for a scatter plot.
+"""The excess of late messages over their deadlines, and single messages for a scatter plot.
 
 ``[options.lateness]``: ``dots``, how many messages of the first seeds are shown for each transport, ``only``
 where the labels are these.
@@ -21,7 +21,7 @@ def rows(study: Study) -> list[Row]:
         bound = figure_of(run.result, "bound.missed_percent")
         samples.append((run.labels, exceeded(flows) | {"bound_percent": bound}))
         if run.labels["transport"] == study.transports[0]:
-            # The messages are those of all transports.
+            # The messages are the same under all transports.
             samples.append((run.labels | {"transport": BOUND}, {"missed_percent": bound}))
         if options["only"].items() <= run.labels.items():
             dots = shown.setdefault(run.labels["transport"], [])

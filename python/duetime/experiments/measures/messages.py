@@ -1,7 +1,7 @@
 """Every message by itself: for experiments of a few large ones.
 
-``[options.messages]``: ``baseline``, a transport; by how much messages end earlier than under it is told, run
-by run.
+``[options.messages]``: ``baseline``, a transport. The rows say how much earlier messages end than under it,
+run by run.
 """
 
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""What one sender observes, instant by instant: signals of the trace side by side.
+"""Observations of one sender over time: signals of the trace side by side.
 
 ``[options.observed]``: ``quantities``, signals of ``run.trace``. With ``estimate`` also the time that D2TCP
 expects its message to need, T_c = d times the time left, beside what it took when the run was over.
@@ -13,7 +13,7 @@ from duetime.frames import pl
 
 #: Signals whose columns have another name, for their unit.
 COLUMNS = {"srtt": "srtt_us"}
-#: Stands for a transport where the estimate is compared with the truth.
+#: Replaces the transport's name where the estimate is compared with the truth.
 TRUTH = "what it took"
 
 

@@ -1,15 +1,20 @@
 """The best place of a grid by a rule with two goals, and how much hangs on the rule.
 
-The rule is xDCTCP's: the least delay among the places whose throughput is not hit significantly. What is
-significant is not said, so that every ``loss_percent`` is tried. ``[options.optimum]``: ``grid``, the columns
-of the place; ``own``, the place that the others are held against; ``repeats``, the column whose values make a
-run a repetition (empty without one), and ``repetition``, how such a one is called; ``mix``, the column that
-says which flows there are; and for each of its values ``flows``: how many of each class the delay is a mean
-over, and the throughput.
+The rule is xDCTCP's: the least delay among the places whose throughput is not hit significantly. The source
+does not define a significant hit, so that every ``loss_percent`` is tried. Keys of ``[options.optimum]``:
 
-Rows have a ``part``: ``place``, the means of a place over the repetitions; ``pick``, what the rule chooses,
-on the means (``repetition`` is "mean") and in each repetition; ``average``, for each value of a column of the
-grid the mean over all others.
+- ``grid``: the columns of the place.
+- ``own``: the place that the others are compared with.
+- ``repeats``: the column whose values make a run a repetition (empty without one).
+- ``repetition``: the name of such a repetition.
+- ``mix``: the column that says which flows there are.
+- ``flows``, for each value of ``mix``: how many of each class the delay is a mean over, and the throughput.
+
+The column ``part`` of a row is one of:
+
+- ``place``: the means of a place over the repetitions.
+- ``pick``: the choice of the rule, on the means (``repetition`` is "mean") and in each repetition.
+- ``average``: for each value of a column of the grid the mean over all others.
 """
 
 from collections import defaultdict
@@ -83,7 +88,7 @@ def sample(run: Run, options: Mapping[str, Any]) -> tuple[Labels, dict[str, floa
 
 
 def pick(columns: Sequence[str], grid: Grid, own: Place, loss_percent: float) -> Row:
-    """What the rule chooses: the least delay of those that lose at most so much of the own throughput."""
+    """Return the rule's choice: the least delay among places that lose little of `own`'s throughput."""
     delay, rate = grid[own]
     kept = [place for place, (_, mbps) in grid.items() if mbps >= (1 - loss_percent / 100) * rate]
     best = min(kept, key=lambda place: (grid[place][0], place))

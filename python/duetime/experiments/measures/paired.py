@@ -1,10 +1,13 @@
 """Transports beside a baseline, run by run: differences on equal arrivals, with their interval.
 
-``[options.paired]``: the ``baseline``, which may be what a label says (``"{beside}"``); ``points``, new
-columns -> a figure of the run whose difference to the baseline's is meant; ``times``, new columns -> two
-figures: the baseline's first, over the transport's second; ``values``, new columns -> a figure of each run by
-itself. ``repeats`` says how many of the seeds count where
-a label has a certain value, as ``repeats = { fan_in = { "20" = 3 } }``.
+Keys of ``[options.paired]``:
+
+- ``baseline``: a transport, which may be the value of a label (``"{beside}"``).
+- ``points``: new columns -> a figure of the run, whose difference to the baseline's is meant.
+- ``times``: new columns -> two figures: the baseline's first, over the transport's second.
+- ``values``: new columns -> a figure of each run by itself.
+- ``repeats``: how many of the seeds count where a label has a certain value, as
+  ``repeats = { fan_in = { "20" = 3 } }``.
 """
 
 from collections.abc import Mapping

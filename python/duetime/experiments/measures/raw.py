@@ -1,7 +1,7 @@
 """The xDCTCP study's own results, which are not ours to copy: how far the points of our grid are from them.
 
 ``[options.raw]``: ``folder``, relative to the experiment, for the study's files ``avgfile_*.tr``; and
-``record``, what a former comparison gave, which stands in where the files are not there.
+``record``, the result of a former comparison, which is used where the files are missing.
 """
 
 import json
@@ -60,7 +60,7 @@ def read(folder: Path) -> dict[Point, dict[str, float]]:
 
 
 def compared(ours: list[float], theirs: list[float]) -> dict[str, float]:
-    """How far ours are from theirs, in percent of theirs, over all points."""
+    """Return the errors of ours in percent of theirs, over all points."""
     error = 100 * (np.array(ours) / np.array(theirs) - 1)
     return {
         "points": len(ours),

@@ -1,8 +1,11 @@
 """One signal of the trace over time, and how it is spread.
 
-``[options.signals]``: ``what``, a signal of ``run.trace``; ``senders``, name -> the host whose messages are
-meant, or ``links``, name -> a link as the trace names it; ``shown_ms``, the window whose samples become rows;
-``counted_ms``, the window that mean and percentiles are taken over.
+Keys of ``[options.signals]``:
+
+- ``what``: a signal of ``run.trace``.
+- ``senders``: name -> the host whose messages are meant; or ``links``: name -> a link as the trace names it.
+- ``shown_ms``: the window whose samples become rows.
+- ``counted_ms``: the window that mean and percentiles are taken over.
 """
 
 from collections.abc import Iterable

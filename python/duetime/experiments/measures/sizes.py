@@ -1,8 +1,8 @@
-"""Misses, slowdowns by the size of messages, and what the background gets, of one run.
+"""Misses, slowdowns by the size of messages, and the goodput of the background, of one run.
 
-``[options.sizes]``: ``background``, the class whose goodput is told, and ``bands``, each a name with the
+``[options.sizes]``: ``background``, the class whose goodput is reported, and ``bands``, each a name with the
 smallest size and the first that is too large, in bytes. A message that has not finished when the run ends, or
-was given up, counts with the time from its start to that end: it is slow and not absent.
+was aborted, counts with the time from its start to that end: it is slow and not absent.
 """
 
 from collections.abc import Iterable

@@ -39,8 +39,8 @@ def sample(study: Study, run: Run) -> Iterable[tuple[Labels, Metrics]]:
 def with_bound(study: Study, rows: list[Row], column: str = "missed_percent") -> list[Row]:
     """Add a row for the bound of each place, named so in ``transport``, and where ``bound_in`` says.
 
-    The arrivals are those of every transport, but headers and losses on the way are not, so the bounds of
-    their runs differ by a little: the lowest is given.
+    The arrivals are the same under every transport, but headers and losses on the way are not. So the bounds
+    of their runs differ by a little: the lowest is given.
     """
     found: dict[tuple[Any, ...], Row] = {}
     for row in rows:

@@ -1,7 +1,7 @@
 """Throughput over time of an experiment with a few large messages that starts with all of them under way.
 
-Samples come from the trace (``run.trace`` with ``throughput``). For each message there is also its share of
-the bandwidth until the first of them has finished.
+Samples are read from the trace (``run.trace`` with ``throughput``). For each message there is also its share
+of the bandwidth until the first of them has finished.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""How much tighter deadlines can be at no more misses than another transport has (`duetime tighten`).
+"""The factor by which deadlines can be tighter at no more misses than another transport (`duetime tighten`).
 
 ``[options.tightening]``: ``against`` names that transport, ``step`` the precision in percent. The rows of the
 others hold ``tighter_percent``; all hold the misses with the deadlines as they are written. Where too few

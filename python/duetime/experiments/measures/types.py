@@ -1,11 +1,12 @@
 """Missed deadlines and goodput within deadlines of each class, and what omniscient admission would miss.
 
 ``[options.types]``: ``classes``; ``rate_gbps``, that of the hosts' links; and ``segment``, bytes of payload
-and of a whole packet, by which what a message asks of a link is known.
+and of a whole packet, from which the bytes of a message on a link are computed.
 
 The rows of transport ``adm`` are computed, not simulated. Each message of a run, in the order of its start,
-is admitted if its sender's and its receiver's link have what it needs until its deadline, at a constant rate,
-and then keeps that for all of this time; it is missed otherwise. Links between switches are not looked at.
+is admitted if its sender's and its receiver's link have the bandwidth that it needs until its deadline. That
+is a constant rate, which it then keeps for all of this time. It is missed otherwise. Links between switches
+are ignored.
 """
 
 import heapq
@@ -46,7 +47,7 @@ def decided(run: Run) -> pl.DataFrame:
 
 
 def by_class(flows: pl.DataFrame, names: list[str], run: Run) -> Iterable[tuple[str, Metrics]]:
-    """What became of the messages that count; rates are over the time from the start of the first of them."""
+    """Yield the results of the messages that count; rates are over the time from their first start."""
     counted = flows.filter(pl.col("counted"))
     begin_us = counted["start_us"].head(1).sum()
     time_us = 1e6 * run.result["simulated_s"] - begin_us
@@ -65,7 +66,7 @@ def by_class(flows: pl.DataFrame, names: list[str], run: Run) -> Iterable[tuple[
 
 
 def refused(flows: pl.DataFrame, options: Mapping[str, Any]) -> list[bool]:
-    """Which messages an omniscient admission refuses."""
+    """Return for each message whether an omniscient admission refuses it."""
     payload, packet = options["segment"]
     free: defaultdict[tuple[str, int], float] = defaultdict(lambda: 1e3 * options["rate_gbps"])
     ends: list[tuple[float, float, int, int]] = []
@@ -78,7 +79,7 @@ def refused(flows: pl.DataFrame, options: Mapping[str, Any]) -> list[bool]:
             _, given, source, target = heapq.heappop(ends)
             free["from", source] += given
             free["to", target] += given
-        # Bits per microsecond are Mbit/s. Sums of floats come back to where they were but for rounding.
+        # Bits per microsecond are Mbit/s. Sums of floats return to their former value but for rounding.
         need = 8 * size * packet / payload / allowed
         admitted = min(free["from", sender], free["to", receiver]) >= need * (1 - 1e-9)
         if admitted:
@@ -90,7 +91,7 @@ def refused(flows: pl.DataFrame, options: Mapping[str, Any]) -> list[bool]:
 
 
 def bound(run: Run, name: str) -> float | None:
-    """What any schedule must miss of a class."""
+    """Return the share of a class that any schedule must miss, in percent."""
     found, own = run.result.get("bound"), run.result["classes"][name]
     each = (found or {}).get("classes", {}).get(name)
     known = own["with_deadline"] - own["undecided"]

@@ -1,7 +1,7 @@
 """The mean of D2TCP's d for each message in windows of time.
 
-Samples come from the trace (``run.trace`` with ``d``). ``[options.urgency]``: ``windows_ms``, pairs of begin
-and end.
+Samples are read from the trace (``run.trace`` with ``d``). ``[options.urgency]``: ``windows_ms``, pairs of
+begin and end.
 """
 
 from collections.abc import Iterable
