@@ -159,7 +159,7 @@ fn a_message_without_a_deadline_is_sent_as_by_dctcp() {
         see(&bench);
         ack(&mut bench, 600, 10, true);
         see(&bench);
-        // A quarter of 14 and what has grown since goes.
+        // A quarter of 14 and of its growth since is cut.
         assert!((0.7..0.8).contains(&(bench.cwnd() / 14.0)), "{name}: {}", bench.cwnd());
         until(&mut bench, 60_000);
         see(&bench);
@@ -206,8 +206,8 @@ fn past_its_deadline_a_message_goes_on_without_one_or_at_full_rate_or_not_at_all
 
 #[test]
 fn marks_of_a_round_trip_make_a_queue_and_a_price_that_the_rate_follows() {
-    // Two segments arrive in a round trip, one of them marked: the queue is K and half of what was sent, 10 segments. It
-    // has grown by 69 of 125, so that the load is at its cap: V (1 - 0.9)^-2 = 0.1.
+    // Two segments arrive in a round trip, one of them marked: the queue is K and half of the 10 segments sent. It has
+    // grown by 69 of 125, so that the load is at its cap: V (1 - 0.9)^-2 = 0.1.
     let mut bench = bench("mcp", PLAIN);
     message(&mut bench, 100_000, 10);
     ack(&mut bench, 400, 1, false);
@@ -219,8 +219,8 @@ fn marks_of_a_round_trip_make_a_queue_and_a_price_that_the_rate_follows() {
     near(&bench, "backlog", 0.0);
     let rate = 80.0 * (1.0 - 0.1 * network);
     near(&bench, "rate", rate);
-    // Two round trips later nothing was marked: the queue is empty, and has shrunk by 69 of 250; 11 segments were sent up to
-    // 1 ms and 1 + 22 more, of which the last leave at the new rate.
+    // Two round trips later nothing was marked: the queue is empty, and has shrunk by 69 of 250. 11 segments were sent
+    // up to 1 ms and 1 + 22 more, of which the last are sent at the new rate.
     ack(&mut bench, 3000, 4, false);
     near(&bench, "queue_estimate", 0.0);
     let load: f64 = 1.0 - 69.0 / 250.0;
@@ -310,8 +310,8 @@ fn a_connection_request_asks_no_hop() {
 
 #[test]
 fn what_is_too_far_behind_for_too_long_is_given_up() {
-    // The network's term is so large that the rate halves in each round trip, from 0.08 C, which the deadline asks for all
-    // the time, but for what was sent less: Z is 0.04 after two round trips, 0.1 after three.
+    // The network's term is so large that the rate halves in each round trip, from 0.08 C. The deadline needs that rate
+    // all the time, less the data sent: Z is 0.04 after two round trips, 0.1 after three.
     for (keys, largest, rounds) in [
         ("abort_backlog = 0.03", 1, 2),
         ("abort_backlog = 0.05", 1, 3),
