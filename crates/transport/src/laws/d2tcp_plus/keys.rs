@@ -4,7 +4,7 @@ use units::{Bytes, Default, Key, Kind, Range, Values};
 
 use crate::connection::Config;
 
-/// Parameters of its own, beside DCTCP's.
+/// The parameters of `d2tcp_plus`, beside DCTCP's.
 pub const KEYS: &[Key] = &[
     Key {
         name: "start",
