@@ -150,7 +150,7 @@ mod tests {
                 message().end(at_ms(20)).deadline(ms(4)).build(),                 // late
                 message().deadline(ms(4)).build(),                                // unfinished, deadline passed
                 message().deadline(ms(400)).build(),                              // undecided
-                message().deadline(ms(400)).aborted().build(),                    // given up
+                message().deadline(ms(400)).aborted().build(),                    // aborted
                 message().end(at_ms(11)).build(),                                 // no deadline
             ],
         ));
@@ -217,7 +217,7 @@ mod tests {
             vec![
                 message().end(at_ms(12)).deadline(ms(4)).build(), // 2 ms: twice the ideal, half of the allowed
                 message().end(at_ms(14)).build(),                 // 4 ms, no deadline
-                message().deadline(ms(4)).build(),                // under way for 90 ms
+                message().deadline(ms(4)).build(),                // in progress for 90 ms
                 message().aborted().build(),                      // never arrives
                 message().bytes(None).build(),                    // endless
             ],

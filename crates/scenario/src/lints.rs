@@ -266,7 +266,7 @@ fn tail_not_met(survey: &Survey) -> Vec<Finding> {
         if expected < 1.0 {
             return None;
         }
-        // Of so many draws one is expected to be larger than this quantile.
+        // Of `expected` draws one is expected to be larger than this quantile.
         let unmet = sizes.mean_beyond(1.0 - 1.0 / expected) / sizes.mean();
         if unmet < MIN_UNMET || sizes.is_constant() {
             return None;

@@ -126,7 +126,7 @@ impl<'a> Survey<'a> {
     pub(crate) fn first_windows(&self, class: &Class, transport: &Transport, drawn: &Drawn) -> Vec<Burst> {
         let Control::Window(_) = transport.config.control else { return Vec::new() };
         let connection = &transport.config.connection;
-        // What an open connection may send at once depends on what it has done: a segment is certain.
+        // The window of an open connection depends on its history: a segment is certain.
         let window = if class.persistent { 1.0 } else { connection.initial_window } * f64::from(connection.mss);
         let mut by_receiver: BTreeMap<HostId, Vec<(Instant, f64)>> = BTreeMap::new();
         for message in &drawn.messages {
@@ -284,7 +284,7 @@ impl<'a> Ports<'a> {
         };
         let limit = match (spec.buffer, switch.sharing) {
             (Some(own), _) => own,
-            // It grows until it is alpha times what it leaves free.
+            // It grows until it is alpha times the free part.
             (None, Sharing::Dynamic(alpha)) => of_buffer(alpha / (1.0 + alpha)),
             (None, Sharing::Static) => of_buffer(1.0 / f64::from(self.sharers[node as usize])),
             (None, Sharing::PerPort) => switch.buffer,

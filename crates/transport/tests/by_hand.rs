@@ -1,4 +1,4 @@
-//! One end of a connection at a time, fed by hand: what it must answer to each packet and timer.
+//! One end of a connection at a time, fed by hand: its answers to each packet and timer.
 
 mod common;
 
@@ -37,7 +37,7 @@ fn with_everything_lost_timeouts_double_up_to_the_limit() {
 
 #[test]
 fn the_ack_that_fills_a_gap_after_a_timeout_opens_the_window_by_one() {
-    // RFC 5681 eq. 2 and RFC 3465 2.3: what it covers had left the network long before.
+    // RFC 5681 eq. 2 and RFC 3465 2.3: the data that it covers had left the network long before.
     for recovery in ["sack", "newreno"] {
         let mut bench = Bench::new("tcp", &format!("recovery = '{recovery}'\ninitial_window = 40"));
         bench.message(200_000, None);
@@ -182,7 +182,7 @@ fn what_is_given_up_is_named() {
     let mut bench = Bench::new("d2tcp", "expired = 'abort'\ninitial_window = 4");
     bench.message(2000, Some(Instant::from_millis(1)));
     bench.message(10_000, None);
-    // Both segments of the first message were sent: none of it is unsent when it is given up.
+    // Both segments of the first message were sent: none of it is unsent when it is aborted.
     bench.timer();
     assert_eq!(bench.notes.given_up, [(2000, 0)]);
 }

@@ -22,7 +22,7 @@ fn end(number: u32) -> End {
     End { connection: ConnectionId(number), generation: 0, route: 0 }
 }
 
-/// One host, with what it sends.
+/// One host, with its sent packets.
 struct Desk {
     shared: Shared,
     acting: End,
@@ -161,7 +161,7 @@ impl Receiving {
         self.take(of, Packet::data(ask.start, 0, 64, Instant::MAX, Flags::SYN), Some(ask));
     }
 
-    /// Data that was sent without a grant, and says what it is of.
+    /// Receives unscheduled data, with the request for its message.
     fn unasked(&mut self, of: u32, segment: u64, ask: Ask) {
         self.take(of, Packet::data(segment * MSS, MSS as u32, 0, self.now, Flags::NONE), Some(ask));
     }
@@ -412,7 +412,7 @@ fn what_three_later_ones_have_overtaken_is_granted_at_once() {
     assert_eq!(host.granted(), []);
     host.data(0, 3, Flags::NONE);
     assert_eq!(host.granted(), [(0, 0)]);
-    // Six may be on their way as before: 4 to 7, the lost one and another.
+    // Six may be in flight as before: 4 to 7, the lost one and another.
     let mut host = Receiving::new("edf-grants", keys, 1);
     host.ask(0, (0, 20), Instant::from_millis(100));
     host.granted();
@@ -602,7 +602,7 @@ fn what_arrives_after_it_counted_as_lost_is_not_granted_again() {
     let mut host = Receiving::new("edf-grants", TWO, 1);
     host.ask(0, (0, 3), Instant::from_millis(100));
     host.granted();
-    // Both are late, which counts once: of two one may be on its way.
+    // Both are late, which counts once: of two one may be in flight.
     host.now = host.desk.ring_host();
     assert_eq!(host.granted(), [(0, 0)]);
     // It arrives, which is a window without a mark: two may be in flight again, and the second is not the missing one.
@@ -869,7 +869,7 @@ fn a_connection_that_is_closed_gives_others_its_place() {
     let (config, now) = (host.config.clone(), host.now);
     host.ends[0].on_close(&config, now, &mut host.desk);
     assert_eq!(host.granted(), [(1, 0), (1, 1)]);
-    // What it had is not on its way from its host any more, which had two, and may have two.
+    // Its data is not in flight from its host any more, which had two segments, and may have two.
     let mut host = Receiving::new("edf-grants", TWO, 2);
     host.ask_from(0, 7, (0, 2), Instant::from_millis(5));
     host.ask_from(1, 7, (0, 2), Instant::from_millis(10));
@@ -902,7 +902,7 @@ fn a_host_whose_queue_is_long_is_granted_less() {
     host.ask(0, (0, 100), Instant::from_millis(5));
     host.ask(1, (0, 100), Instant::from_millis(9));
     assert_eq!(host.granted().len(), 10);
-    // Half of ten: of the nine that are on their way five may be, so the other host is granted.
+    // Half of ten: of the nine in flight five may be, so the other host is granted.
     host.data(0, 0, Flags::ECE);
     assert_eq!(host.granted(), [(1, 0)]);
     // A mark of a switch does the same.
@@ -1182,7 +1182,7 @@ fn what_is_due_soon_and_short_is_sent_without_asking() {
         };
         let said = of(&host);
         assert_eq!(host.sent().iter().flatten().count() as u64, said);
-        // It says so again, however near the deadline is by then.
+        // The request is repeated alike, however near the deadline is by then.
         host.timer();
         assert_eq!(of(&host), said);
         said

@@ -135,7 +135,7 @@ const CASES: &[Case] = &[
     },
 ];
 
-/// For d2tcp_plus as Linux has it, never held back: what it draws is its own affair.
+/// For d2tcp_plus as on Linux, without deferral: its random numbers are not compared.
 const PLUS: &[Case] = &[
     Case {
         name: "without-deadline",
@@ -184,7 +184,7 @@ const PLUS: &[Case] = &[
     },
 ];
 
-/// The constants of `linux/bpf/plus.h`: what the kernel does stays as it is when a default here changes.
+/// The constants of `linux/bpf/plus.h`: the kernel's values stay when a default here changes.
 const OF_PLUS_H: &str = "waits = 'blindly'
 start = 2
 growth = 1

@@ -14,7 +14,7 @@ fn bench(name: &str, keys: &str) -> Bench {
     Bench::new(name, &format!("header = '0 B'\nbase_rtt = '1 ms'\nrto_min = '50 ms'\nrto_initial = '50 ms'\n{keys}"))
 }
 
-/// A message of so many bytes with a deadline in ms.
+/// Enqueues a message of `bytes` with a deadline in ms.
 fn message(bench: &mut Bench, bytes: u64, deadline_ms: u64) {
     bench.message(bytes, Some(Instant::from_millis(deadline_ms)));
 }
@@ -32,7 +32,7 @@ fn ack(bench: &mut Bench, us: u64, segment: u64, marked: bool) {
     bench.ack(segment, None, Flags::NONE.with_if(marked, Flags::ECE), &[]);
 }
 
-/// The same with what the hops have added.
+/// The same with the sum of the hops.
 fn hear(bench: &mut Bench, us: u64, segment: u64, network: f64, largest: u64) {
     until(bench, us);
     let header = Header::Mcp(Box::new(mcp::Header { network, largest }));
@@ -66,7 +66,7 @@ fn the_first_rate_is_what_is_left_over_the_time_that_is_left() {
         let mut bench = bench("jit", keys);
         message(&mut bench, 100_000, 10);
         near(&bench, "rate", mbps);
-        // A window of twice what it sends in a round trip, and ten segments.
+        // A window of twice the data of a round trip, and ten segments.
         near(&bench, "cwnd", 2.0 * mbps / 8.0 + 10.0);
     }
     let mut limited = bench("jit", &format!("{PLAIN}\nwindow_limit = '12 KB'"));
@@ -215,7 +215,7 @@ fn marks_of_a_round_trip_make_a_queue_and_a_price_that_the_rate_follows() {
     near(&bench, "queue_estimate", 69.0);
     let network = 69.0 / 125.0 + 0.1;
     near(&bench, "network_term", network);
-    // It was ahead of what it needs now: Z stays 0, and the rate falls by a tenth of itself times the network's term.
+    // It was ahead of its present need: Z stays 0, and the rate falls by a tenth of itself times the network's term.
     near(&bench, "backlog", 0.0);
     let rate = 80.0 * (1.0 - 0.1 * network);
     near(&bench, "rate", rate);
@@ -270,7 +270,7 @@ fn each_data_packet_asks_the_hops_and_what_they_add_is_averaged_over_a_round_tri
     hear(&mut bench, 1000, 2, 0.4, 1_000_000_000);
     near(&bench, "network_term", 0.3);
     near(&bench, "rate", 80.0 * (1.0 - 0.1 * 0.3));
-    // A round trip without a header: what it said last.
+    // A round trip without a header: the last value.
     ack(&mut bench, 2000, 3, false);
     near(&bench, "network_term", 0.3);
     hear(&mut bench, 3000, 4, 0.7, 1_000_000_000);

@@ -40,7 +40,7 @@ impl Bench {
         let sender = Sender::new(&config);
         Bench { config, sender, notes: Notes::default(), now: Instant::ZERO, sent: Vec::new(), last: None }
     }
-    /// One that has asked, and been answered after 100 us that it may send at so many Mbit/s.
+    /// Returns a sender that has probed, and was accepted after 100 us at a rate in Mbit/s.
     fn accepted(keys: &str, bytes: u64, deadline_us: Option<u64>, mbps: u64) -> Bench {
         let mut bench = Bench::new(keys);
         bench.message(bytes, deadline_us);
@@ -191,7 +191,7 @@ fn while_paused_it_asks_once_per_round_trip_or_as_seldom_as_the_ports_say() {
         bench.until(100);
         bench.sent();
         bench.answer(0, &[], |header| (header.paused_by, header.rate, header.probe_every) = (Some(2), 0, asked_for));
-        // Counted from when the ports were told last, at 0.
+        // Counted from the last header for the ports, at 0.
         bench.until(650);
         let times: Vec<_> = bench.sent.iter().map(|(at, _, _)| *at).collect();
         let expected: Vec<_> = (1..=650 / every).map(|i| i * every).collect();
@@ -521,8 +521,8 @@ fn duplicates_count_only_while_something_is_under_way_and_if_they_are_the_latest
 
 #[test]
 fn what_was_lost_after_the_one_that_is_repaired_is_another_loss() {
-    // Segment 1 is lost and found so when six were sent; then 6, while 1 is on its way again. An acknowledgement of those
-    // six ends the repair (RFC 6675 5): the next segment is new, and 6 is found lost by the next duplicate.
+    // Segment 1 is lost and found so when six were sent; then 6, while 1 is in flight again. An acknowledgement of
+    // those six ends the repair (RFC 6675 5): the next segment is new, and 6 is found lost by the next duplicate.
     let mut bench = Bench::accepted("", 50_000, None, 100);
     bench.until(500);
     bench.ack(1, &[], Flags::NONE, None);

@@ -14,8 +14,8 @@ use units::{Bytes, ConnectionId, HostId, Instant, Rate, Span};
 const RTT: Span = Span::from_micros(100);
 const MBPS: u64 = 1_000_000;
 
-/// The configuration that a scenario with these keys in `[transport]` gives. Segments have 1000 B and headers
-/// none, so that a segment takes 8 us at 1 Gbit/s.
+/// The configuration of a scenario with these keys in `[transport]`. Segments have 1000 B and headers none, so that a
+/// segment takes 8 us at 1 Gbit/s.
 fn config(name: &str, keys: &str) -> Config {
     let header = if keys.contains("header") { "" } else { "header = '0 B'" };
     common::config(name, &format!("mss = '1000 B'\n{header}\nbase_rtt = '100 us'\n{keys}"))
@@ -347,7 +347,7 @@ fn what_is_sent_again_of_one_message_leaves_the_next_ones_reservation_alone() {
         arrive(&mut bench, 0, None, granted);
         bench.wait(RTT);
         assert_eq!(bench.sent().len(), 6);
-        // The FIN of the first message and the request of the second are on their way.
+        // The FIN of the first message and the request of the second are in flight.
         let (mut granted, counters) = answers(&mut bench);
         let urgent = counters.requested;
         assert!(urgent > 440 * MBPS, "{urgent}");
@@ -492,7 +492,7 @@ fn a_request_is_not_lost_because_what_was_sent_with_it_is_acknowledged_first() {
     bench.wait(Span::from_micros(16));
     bench.ack(3, Instant::from_micros(116));
     assert_eq!(bench.asked(), []);
-    // Data that was sent later tells more.
+    // Data that was sent later shows it.
     bench.ack(3, Instant::from_micros(117));
     assert_eq!(bench.asked(), [(Ask::Open, 0)]);
 }

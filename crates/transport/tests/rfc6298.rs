@@ -4,7 +4,7 @@ mod common;
 
 use common::{answers, timeline};
 
-/// A clock without granularity and a minimum that never holds, unless a test says so.
+/// A clock without granularity and a minimum that is never in force, unless a test sets them.
 const BARE: &str = "rto_initial = '1 s'\nrto_min = '1 us'\nrto_granularity = '1 us'\n";
 
 #[test]

@@ -66,8 +66,8 @@ fn s3_2_the_timer_is_restarted_by_the_fast_retransmit_and_by_the_first_partial_a
 
 #[test]
 fn s3_2_step_2_duplicates_below_recover_begin_no_second_recovery() {
-    // After the timeout all eight are sent again; the duplicates that this causes tell of no loss. The duplicates of
-    // later segments do: four are in flight, so that the window is 2 and 3 for the duplicates.
+    // After the timeout all eight are sent again; the duplicates that this causes are no sign of a loss. The duplicates
+    // of later segments do: four are in flight, so that the window is 2 and 3 for the duplicates.
     timeline(
         "tcp",
         "recovery = 'newreno'\ninitial_window = 8",
@@ -138,7 +138,7 @@ fn s3_2_step_2_it_holds_for_what_was_new_when_the_repair_of_a_timeout_ended() {
          27ms | ack 11     |
          27ms | ack 11     | 11r 15 ssthresh=2",
     );
-    // With SACK nothing of the kind: the blocks tell a loss.
+    // With SACK nothing of the kind: the blocks show a loss.
     timeline(
         "tcp",
         "initial_window = 8",

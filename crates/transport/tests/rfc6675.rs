@@ -14,7 +14,7 @@ fn s4_is_lost_three_segments_or_three_ranges_above_it() {
          101us | ack 0 sack 1-2       |
          102us | ack 0 sack 1-3       | 0r cwnd=5 ssthresh=5",
     );
-    // One ACK may tell of all three; and of three ranges.
+    // One ACK may report all three; and three ranges.
     timeline("tcp", "", "0us | message 30 | 0-9\n 100us | ack 0 sack 1-3 | 0r cwnd=5");
     timeline("tcp", "", "0us | message 30 | 0-9\n 100us | ack 0 sack 5-5 3-3 1-1 | 0r cwnd=5");
     timeline("tcp", "", "0us | message 30 | 0-9\n 100us | ack 0 sack 3-3 1-1 | cwnd=10");

@@ -91,7 +91,8 @@ fn marks_beyond_a_gap_count_for_alpha() {
 
 #[test]
 fn rfc3168_6_1_5_packets_that_are_sent_again_can_be_marked() {
-    // Unlike classic ECN's: RFC 8257 leaves no packet of a DCTCP connection to a queue that drops what cannot be marked.
+    // Unlike classic ECN's: RFC 8257 leaves no packet of a DCTCP connection to a queue that drops packets that cannot
+    // be marked.
     for (name, keys, ect) in [("dctcp", "", true), ("tcp", "ecn = true", false)] {
         let mut bench = common::Bench::new(name, keys);
         bench.message(10_000, None);

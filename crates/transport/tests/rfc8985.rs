@@ -61,7 +61,7 @@ fn s6_2_the_blocks_of_an_overtaken_ack_count() {
 
 #[test]
 fn s6_2_step_5_a_segment_sent_later_is_not_overtaken() {
-    // 10 and 11 leave when 0 is acknowledged. 9, sent before them, says nothing of them.
+    // 10 and 11 leave when 0 is acknowledged. 9, sent before them, shows nothing about them.
     rack(
         "",
         "0us   | message 12     | 0-9
@@ -298,8 +298,8 @@ fn s7_3_none_without_a_sample_since_the_last() {
 
 #[test]
 fn s7_4_a_loss_that_the_probe_has_repaired_cuts_the_window() {
-    // 3 was lost and the probe has brought it: the first ACK beyond it says so, for of a second copy the receiver would
-    // have told. 8 were in flight.
+    // 3 was lost and the probe has repaired it. The first ACK beyond it shows this, as the receiver would have reported
+    // a second copy. 8 were in flight.
     rack_tlp(
         "",
         "0us     | message 4          | 0-3
@@ -309,7 +309,7 @@ fn s7_4_a_loss_that_the_probe_has_repaired_cuts_the_window() {
          500us   | message 8          | 4-11
          600us   | ack 12 of 500us    | ssthresh=4",
     );
-    // A duplicate ACK without blocks says that both copies have arrived.
+    // A duplicate ACK without blocks shows that both copies have arrived.
     rack_tlp(
         "",
         "0us     | message 4          | 0-3

@@ -118,7 +118,7 @@ fn a_spread_cut_makes_up_for_what_has_arrived_while_there_was_nothing_to_send() 
 }
 
 /// RFC 3168 6.1.2: the mark and the loss are of one window of data, which is answered once. Linux enters Recovery, or
-/// Loss, from CWR without another cut; it tells the receiver once more only after a timeout.
+/// Loss, from CWR without another cut; it notifies the receiver once more only after a timeout.
 #[test]
 fn with_classic_ecn_a_loss_ends_a_spread_cut_at_its_target() {
     for (name, target, then) in [("tcp", 5, "11-15"), ("cubic", 7, "11-17")] {
@@ -132,7 +132,7 @@ fn with_classic_ecn_a_loss_ends_a_spread_cut_at_its_target() {
                  200us | ack 11          | {then} cwnd={target}"
             ),
         );
-        // The timer starts slow start, up to what the mark left.
+        // The timer starts slow start, up to the window after the mark.
         timeline(
             name,
             "initial_window = 10\necn = true\ncut = 'spread'",
@@ -265,7 +265,7 @@ fn what_begins_under_d2tcp_plus_asks_first_and_begins_with_one_segment_if_it_is_
     assert_eq!(pieces(&mut bench), [(0, 1)]);
     arrived(&mut bench, 1, Flags::NONE);
     assert_eq!(pieces(&mut bench), [(1, 1000), (1001, 1000)]);
-    // Not without a deadline, if told not to, where nothing is held back, and blindly.
+    // Not without a deadline, if turned off, where nothing is deferred, and without probing.
     let begins = |keys: &str, due| {
         let mut bench = Bench::new("d2tcp_plus", keys);
         bench.message(50_000, due);
@@ -278,7 +278,7 @@ fn what_begins_under_d2tcp_plus_asks_first_and_begins_with_one_segment_if_it_is_
     // With ACKs that may be delayed by 1 ms it asks if it has more than twenty of these to spare.
     let delayed = |left_us| begins("ack_every = 2\nack_delay = '1 ms'", Some(Instant::from_micros(left_us)));
     assert_eq!([20_390, 20_410].map(delayed), [10, 1]);
-    // 50 segments take 0.4 ms: with 7 ms to spare, or less where it is told so, but five like it must have time too.
+    // 50 segments take 0.4 ms: with 7 ms to spare, or less if so configured, but five like it must have time too.
     assert_eq!([7_390, 7_410].map(|us| begins("", Some(Instant::from_micros(us)))), [10, 1]);
     assert_eq!([2_390, 2_410].map(|us| begins("ask_time = '1 ms'", Some(Instant::from_micros(us)))), [10, 1]);
 }
@@ -303,7 +303,8 @@ fn a_later_message_under_d2tcp_plus_asks_first_where_nothing_is_sent_before_it()
     }
 }
 
-/// On a connection that stays open. All of the first message is on its way when a mark holds it back, for tens of milliseconds.
+/// On a connection that stays open. All of the first message is in flight when a mark defers it, for tens of
+/// milliseconds.
 #[test]
 fn what_held_one_message_back_under_d2tcp_plus_does_not_hold_the_next() {
     let late = Some(Instant::from_millis(60));

@@ -1,7 +1,7 @@
 //! Random numbers: one stream per component, the same on every machine and in every version.
 //!
-//! The generator (xoshiro256++, seeded through SplitMix64; Blackman and Vigna 2018) and the
-//! samplers are written here because their streams are part of what a seed means.
+//! The generator (xoshiro256++, seeded through SplitMix64; Blackman and Vigna 2018) and the samplers are written here
+//! because their streams are part of the meaning of a seed.
 
 use std::collections::BTreeMap;
 

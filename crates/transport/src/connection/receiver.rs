@@ -70,7 +70,7 @@ impl Receiver {
         match self.ecn {
             Ecn::Off => {}
             Ecn::Classic => {
-                // RFC 3168 6.1.3: echo until the sender says that it has reacted.
+                // RFC 3168 6.1.3: echo until the sender signals that it has reacted.
                 self.echo = marked || (self.echo && !packet.flags.has(Flags::CWR));
             }
             Ecn::Exact => {

@@ -33,7 +33,7 @@ pub struct Sender {
     counts_sent: bool,
     /// The answer to a SYN is outstanding.
     opening: bool,
-    /// Tell the receiver that its echo has been acted on (classic ECN, CWR).
+    /// The receiver must be notified of the reaction to its echo (classic ECN, CWR).
     tell_reduced: bool,
     /// The cut that is being spread over a round trip.
     spread: Option<Box<Spread>>,
@@ -72,7 +72,7 @@ impl Spread {
         } else {
             (self.target - pipe).min((self.delivered - self.sent).max(arrived) + 1.0)
         };
-        // Linux: something is sent at once, so that the receiver hears of the cut.
+        // Linux: a packet is sent at once, so that the receiver is notified of the cut.
         pipe + more.max(if self.sent == 0.0 { 1.0 } else { 0.0 })
     }
 }

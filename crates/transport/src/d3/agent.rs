@@ -500,7 +500,7 @@ mod tests {
     fn what_is_lost_on_the_way_leaves_nothing_behind_in_soft_state() {
         let mut port = Bench::new(config());
         port.ask(1, 300);
-        // The answers to these two are lost: the sender still tells of the first.
+        // The answers to these two are lost: the sender still reports the first.
         port.send(1, Ask::Renew, 200 * MBPS);
         port.send(1, Ask::Renew, 100 * MBPS);
         assert_eq!(port.counters(), counters(1000, 100, 1));
@@ -530,7 +530,7 @@ mod tests {
         let mut port = Bench::new(Agents { soft: false, ..config() });
         port.ask(1, 300);
         port.send(1, Ask::Renew, 200 * MBPS); // its answer is lost
-        port.send(1, Ask::Close, 0); // tells of 300 and 1000
+        port.send(1, Ask::Close, 0); // reports 300 and 1000
         assert_eq!((port.counters().flows, port.counters().requested), (0, 0));
         port.send(2, Ask::Open, 50 * MBPS); // neither answer nor FIN arrive
         port.now = Instant::from_secs_f64(10.0);

@@ -571,7 +571,7 @@ impl Incoming {
         self.order.extend(places.into_iter().map(|(.., number)| urgent[number].1));
     }
 
-    /// Adds the time of the grants to messages without a deadline, which are every so manyth grant.
+    /// Adds the time of the grants to messages without a deadline, which are one in `background_every`.
     fn beside_others(&self, takes: Span) -> Span {
         match self.policy.background_every {
             every @ 2.. if !self.background.is_empty() => Span(takes.0.saturating_add(takes.0 / (every - 1))),

@@ -46,7 +46,7 @@ pub struct Policy {
     pub backlog: u64,
     /// The division of packets into priorities, if there is one.
     pub levels: Option<Levels>,
-    /// Every so manyth grant is for messages without a deadline, if both kinds are expected; 0: none.
+    /// One grant in this number is for messages without a deadline, if both kinds are expected; 0: none.
     pub background_every: u64,
     /// A grant includes all data before it in its stream that its sender was not granted: those grants are lost.
     pub cumulative: bool,
@@ -180,7 +180,7 @@ impl Levels {
         let (mut ends, mut below) = (Vec::new(), 0.0);
         for message in messages.into_iter().filter(|_| all > 0.0) {
             below += bytes(message);
-            // Less by what rounding may have taken from the sum.
+            // Less by a possible rounding error of the sum.
             while (ends.len() as u32) + 1 < self.unscheduled
                 && below * f64::from(self.unscheduled) >= all * (ends.len() + 1) as f64 * (1.0 - 1e-9)
             {

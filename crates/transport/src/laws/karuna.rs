@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(law.levels(), Some(4));
     }
 
-    /// Found by `make fuzz`: a message that was given up ends before its size would say.
+    /// Found by `make fuzz`: an aborted message ends before its size.
     #[test]
     fn a_message_that_was_cut_short_has_a_rank() {
         let message = Message::of(Bytes(100_000));

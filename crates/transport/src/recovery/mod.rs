@@ -231,7 +231,7 @@ impl Recovery {
             Phase::Recovery => Duplicate::Departure,
             Phase::Open => {
                 let lost = config.sack && self.rare.board.lost_below(rules(config)) > self.una;
-                // RFC 6582 3.2, step 2: NewReno cannot tell a loss from the duplicates that a timeout caused
+                // RFC 6582 3.2, step 2: NewReno cannot distinguish a loss from the duplicates that a timeout caused
                 // until more than `recover` is acknowledged. SACK can.
                 let ours = self.una > self.recover || self.una == self.recover && (config.sack || self.recover == 0);
                 let found = (lost || self.dup_acks >= config.dup_ack_threshold) && ours;
@@ -314,7 +314,7 @@ impl Recovery {
             // RFC 8985 7.2: time will tell.
             rack.probe_at = Instant::MAX;
         }
-        // Segments that arrive in order tell nothing about later ones.
+        // Segments that arrive in order show nothing about later ones.
         if nothing_sacked && self.phase == Phase::Open {
             rack.reorder_at = Instant::MAX;
             return Findings { lost: rack.lost_bytes() > 0, ..Findings::default() };

@@ -311,7 +311,7 @@ mod tests {
         assert_eq!((rack.segments.len(), rack.lost_bytes(), rack.next_lost()), (4, 1000, Some((2000, 3000))));
     }
 
-    /// RFC 8985 6.2, step 3: only segments that were sent once tell of reordering.
+    /// RFC 8985 6.2, step 3: only segments that were sent once show reordering.
     #[test]
     fn the_arrival_of_what_was_sent_again_is_no_reordering() {
         let mut rack = Rack::default();
@@ -346,7 +346,7 @@ mod tests {
         let latest = rack.latest;
         rack.arrived(&around(150), 0, &[(3000, 4000)]);
         assert_eq!((rack.latest, rack.rtt, rack.reordering_seen), (latest, Span::from_micros(100), false));
-        // Two ranges that one ACK tells of, the higher first, are no reordering; a lower one later is.
+        // Two ranges of one ACK, the higher first, are no reordering; a lower one later is.
         rack.arrived(&around(151), 0, &[(3000, 4000), (2000, 3000)]);
         assert!(rack.reordering_seen);
     }

@@ -183,7 +183,7 @@ fn after_its_first_mark_a_message_grows_the_faster_the_nearer_its_deadline() {
     let long = |left: f64| Standing { rest: 800.0, left, need: 0.08 / left, ..standing(Span::from_millis(5)) };
     assert!((growth(true, 4.0, false, long(20e-3)) - 0.125).abs() < 1e-9);
     assert!((growth(true, 4.0, false, long(50e-3)) - 0.0625).abs() < 1e-9);
-    // Not where less than a segment is needed, nor blindly, nor if told not to, nor in slow start.
+    // Not where less than a segment is needed, nor without probing, nor if turned off, nor in slow start.
     assert_eq!(growth(true, 4.0, false, standing(Span::from_millis(16))), 0.25);
     assert_eq!(growth(false, 4.0, false, standing(Span::from_millis(5))), 0.25);
     assert_eq!(growth(true, 1.0, false, standing(Span::from_millis(5))), 0.25);
@@ -642,7 +642,7 @@ fn where_it_asks_laxity_is_what_is_left_beyond_the_rest_on_a_link_of_its_own() {
         let laxity = law.laxity(&standing(Span::from_millis(15)), cwnd);
         assert!((laxity - 13.94e-3).abs() < 1e-9, "{laxity}");
     }
-    // The rate of the host's link is told with a message: segments of 1000 B at 1 Gbit/s take 8 us.
+    // The rate of the host's link is known with a message: segments of 1000 B at 1 Gbit/s take 8 us.
     let (mut law, mut window) = (asking(7), cwnd(2.0));
     let site =
         Site { rate: units::Rate(1_000_000_000), frame_overhead: units::Bytes::ZERO, host: units::HostId(0), own: 0 };
