@@ -494,7 +494,7 @@ impl Sender {
     }
 
     /// RFC 6675 6: the timer may be restarted with each retransmission of a recovery. Otherwise a recovery that lasts
-    /// longer than the RTO would end in a timeout, and every one with a longer round trip does.
+    /// longer than the RTO would end in a timeout, as would every one with a longer round trip.
     fn resent(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         if config.restart_on_retransmission {
             self.restart_timer(config, now, out);
@@ -596,7 +596,7 @@ impl Sender {
     /// Sends as much as the pipe allows (RFC 6675 5, step C).
     fn transmit_by_pipe(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         let mss = u64::from(config.mss);
-        // Below one segment the pacing limits, not the amount in flight.
+        // Below one segment pacing limits the sender, not the amount in flight.
         let window = ((self.window.cwnd.max(1.0) as u64) * mss).min(config.window_limit.0);
         let buffer_end = self.recovery.una.saturating_add(config.window_limit.0);
         let mut pipe = self.recovery.pipe(config);

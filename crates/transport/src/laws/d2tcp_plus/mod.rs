@@ -98,7 +98,7 @@ impl D2tcpPlus {
     }
 
     /// Returns the state of the queued message that needs most, each with all data to be sent before it. Late messages
-    /// rank after the others, so that none defers for a late one; without probing a late one needs most.
+    /// rank after the others, so that they do not defer the ones behind them; without probing a late one needs most.
     fn most_pressing(&self, ack: &Acked) -> Option<Standing> {
         let presses =
             |standing: &Standing| if self.constants.asks && standing.left == 0.0 { -1.0 } else { standing.need };
