@@ -1,4 +1,4 @@
-//! What the messages of a run come to, taken in as they are over: what all summaries are made of.
+//! The record of a run's messages, added as they are over: the source of all summaries.
 
 use std::fs::File;
 use std::io;
@@ -13,15 +13,14 @@ use crate::queries::{Asked, Queries, Query};
 use crate::values::Values;
 use crate::verdict::{Verdict, completion_time, verdict};
 
-/// Sums over the messages of a run, and the values that its percentiles are taken of. In which order messages come
-/// makes no difference.
+/// Sums over the messages of a run, and the values of its percentiles. The order of the messages makes no difference.
 pub struct Book {
-    /// When messages that count start.
+    /// The time in which messages must start to count.
     counted: Range<Instant>,
     pub(crate) classes: Vec<Account>,
     pub(crate) queries: Queries,
     pub(crate) bounded: bound::Messages,
-    /// Where values go, if they do not stay in memory, and how many may stay.
+    /// The file for values that do not stay in memory, if there is one, and the number that may stay.
     pub(crate) aside: Option<Aside>,
     most_held: usize,
     held: usize,
@@ -35,20 +34,20 @@ pub(crate) struct Account {
     pub with_deadline: u64,
     pub missed: u64,
     pub undecided: u64,
-    /// Payload that arrived within the measured time of messages that met their deadline, whenever these started.
+    /// Payload that arrived within the measured time of messages that met their deadline, whenever they started.
     pub in_time: Bytes,
-    /// Of completed messages.
+    /// Flow completion times of completed messages, in us.
     pub fct_us: Values,
-    /// Of completed messages.
+    /// Slowdowns of completed messages.
     pub slowdown: Values,
-    /// Of completed messages with a deadline.
+    /// Completion time over allowed time, of completed messages with a deadline.
     pub deadline_ratio: Values,
-    /// Of those that were under way when the run ended.
+    /// The messages that were in progress when the run ended.
     pub censored: Censored,
     pub asked: Asked,
 }
 
-/// Messages of a size that were under way when the run ended: neither arrived nor given up. Each has the figures that
+/// Messages of a size that were in progress when the run ended: neither arrived nor aborted. Each has the figures that
 /// it would have if it had arrived then.
 #[derive(Default)]
 pub(crate) struct Censored {
@@ -59,7 +58,8 @@ pub(crate) struct Censored {
 }
 
 impl Book {
-    /// Of a run with so many classes, in which counts what starts within `counted`; queries leave in blocks of so many.
+    /// Returns an empty book of a run with `classes` classes. Messages that start within `counted` count, and queries
+    /// are taken in blocks of `block`.
     pub fn new(counted: Range<Instant>, classes: usize, block: usize) -> Book {
         Book {
             counted,
@@ -72,13 +72,13 @@ impl Book {
         }
     }
 
-    /// As this one, but values go into a file when there are more than so many, and so do messages with deadlines. It must be empty, and open for reading
-    /// and writing.
+    /// As this one, but with more than `most_held` values they are written to a file, and so are messages with
+    /// deadlines. It must be empty, and open for reading and writing.
     pub fn with_file(self, file: File, most_held: usize) -> Book {
         Book { aside: Some(Aside::new(file)), most_held: most_held.max(1), ..self }
     }
 
-    /// Of a run that is over.
+    /// Returns the book of a run that is over.
     pub fn of(outcome: &Outcome) -> Book {
         let block = outcome.queries.len().max(1);
         let mut book = Book::new(outcome.warm_up..outcome.simulated, outcome.classes.len(), block);
@@ -88,12 +88,12 @@ impl Book {
         book
     }
 
-    /// Queries are asked. Each must come before any message that answers it.
+    /// Adds queries. Each must be added before any message that answers it.
     pub fn ask(&mut self, queries: &[sim::outcome::Query]) {
         queries.iter().for_each(|query| self.queries.ask(*query));
     }
 
-    /// Takes blocks of queries of which everything is known, each with the place of its first in the order of starts.
+    /// Takes blocks of complete queries, each with the place of its first in the order of starts.
     pub fn take_queries(&mut self) -> Vec<(u64, Vec<Query>)> {
         self.queries.take_over()
     }
@@ -103,7 +103,7 @@ impl Book {
         self.queries.take_all()
     }
 
-    /// Takes messages in. Those that are neither over nor given up are judged as of `ended`, when the run was over.
+    /// Adds messages. The ones that are neither over nor aborted are judged as of `ended`, when the run was over.
     pub fn add(&mut self, messages: &[Message], ended: Instant) -> io::Result<()> {
         for message in messages {
             let verdict = verdict(message, ended);
@@ -127,19 +127,19 @@ impl Book {
         Ok(())
     }
 
-    /// The run is over: queries that still lack answers are under way.
+    /// Handles the end of the run: queries that still lack answers are in progress.
     pub fn close(&mut self, ended: Instant) {
         for query in self.queries.close().into_iter().filter(|query| query.counts(&self.counted)) {
             self.held += self.classes[query.row.class.index()].asked.add(&query, ended);
         }
     }
 
-    /// Puts values in order, before several ask for what they come to.
+    /// Sorts the values, before several figures are computed from them.
     pub fn sort(&mut self) {
         self.classes.iter_mut().flat_map(Account::values).for_each(Values::sort);
     }
 
-    /// Puts the values of which there are most into the file.
+    /// Writes the largest set of values to the file.
     fn put(&mut self) -> io::Result<()> {
         let values = self.classes.iter_mut().flat_map(Account::values);
         if let Some((most, aside)) = values.max_by_key(|values| values.held()).zip(self.aside.as_mut()) {
@@ -159,7 +159,7 @@ impl Account {
         arrived.into_iter().chain(censored)
     }
 
-    /// Adds a message of a run that ended at `ended`, if it is over. Returns how many values were kept of it.
+    /// Adds a message of a run that ended at `ended`, if it is over. Returns the number of values that were kept of it.
     fn add(&mut self, message: &Message, verdict: Verdict, ended: Instant) -> usize {
         self.messages += 1;
         self.with_deadline += u64::from(message.deadline.is_some());

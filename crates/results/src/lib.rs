@@ -1,9 +1,9 @@
-//! From what a run measured to what people and programs read.
+//! The results of a run, for people and programs.
 //!
-//! [`Report`] is the JSON contract of `duetime run --json`; [`Table`]s are the columns of
-//! `flows.parquet`, `queries.parquet`, `links.parquet` and `trace.parquet`. Everything here is a pure function of
-//! [`sim::Outcome`], or of its parts as they are taken out of a run: the same outcome gives the same bytes. A [`Book`]
-//! may be given a file for what would take too much memory.
+//! [`Report`] is the JSON contract of `duetime run --json`; [`Table`]s are the columns of `flows.parquet`,
+//! `queries.parquet`, `links.parquet` and `trace.parquet`. Everything here is a pure function of [`sim::Outcome`], or
+//! of its parts as they are taken out of a run: the same outcome gives the same bytes. A [`Book`] may use a file for
+//! values that would take too much memory.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! How few deadlines any schedule of a run's messages can miss, beside what the run missed.
+//! The minimum of deadlines that any schedule of a run's messages misses, beside the run's own misses.
 
 use std::io;
 
@@ -13,56 +13,56 @@ use crate::summary::Summary;
 /// The limits of a run and of its classes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Limits {
-    /// Of all classes together.
+    /// The limit of all classes together.
     #[serde(flatten)]
     pub all: Limit,
-    /// Of each class as if there were no other, in the scenario's order; they need not add up.
+    /// The limit of each class as if there were no other, in the scenario's order; they need not add up.
     #[serde(serialize_with = "by_name")]
     pub classes: Vec<(String, Option<Limit>)>,
 }
 
-/// No schedule misses fewer.
+/// A lower bound on the deadlines that a schedule misses.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Limit {
-    /// So many messages.
+    /// The number of messages.
     pub missed: u64,
-    /// 100 x missed / with_deadline: of all that count, since another schedule may decide what a run left
-    /// undecided.
+    /// 100 x missed / with_deadline: a share of all counted messages, since another schedule may decide messages that a
+    /// run left undecided.
     pub missed_percent: f64,
-    /// Whose links say so: "receivers", "senders", "both" of these, "network" (links between switches), or "several" (these
-    /// and others); none where nothing must be missed.
+    /// The links that it is derived from: "receivers", "senders", "both" of these, "network" (links between switches),
+    /// or "several" (these and others); none where nothing must be missed.
     pub side: Option<&'static str>,
     /// "exact": a schedule of the whole network was found that misses no more; "lower bound": none was found.
     pub method: &'static str,
-    /// Why none was found; none where one was.
+    /// The reason why none was found; none where one was.
     pub reason: Option<&'static str>,
 }
 
-/// What `duetime bound --json` prints: what can be said of a run before it is made.
+/// The output of `duetime bound --json`: the bound of a run that is not simulated.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Foresight {
-    /// The scenario's title.
+    /// The title of the scenario.
     pub title: String,
-    /// Everything random was drawn from this.
+    /// The seed of all random numbers.
     pub seed: u64,
-    /// As in the run's report.
+    /// The bound, as in the run's report.
     pub bound: Option<Limits>,
 }
 
 impl Limits {
-    /// Of the messages of a run; none without deadlines.
+    /// Returns the limits of the messages of a run; none without deadlines.
     pub(crate) fn of(outcome: &Outcome, book: &mut Book) -> io::Result<Option<Limits>> {
         let bounds = book.bounded.bounds(outcome, book.aside.as_mut())?;
         Ok(Limits::from_bounds(&bounds, outcome.classes.iter().map(|class| class.name.clone())))
     }
 
-    /// From the bounds of classes with these names.
+    /// Returns the limits from the bounds of classes with these names.
     fn from_bounds(bounds: &bound::Bounds, names: impl Iterator<Item = String>) -> Option<Limits> {
         let classes = names.zip(&bounds.classes).map(|(name, bound)| (name, bound.as_ref().map(Limit::new)));
         Some(Limits { all: Limit::new(bounds.all.as_ref()?), classes: classes.collect() })
     }
 
-    /// Panics if the run missed fewer; `classes` stand in the scenario's order.
+    /// Panics if the run missed fewer; `classes` are in the scenario's order.
     pub(crate) fn check<'a>(&self, all: &Summary, classes: impl Iterator<Item = &'a Summary>, transport: &str) {
         assert!(
             self.all.missed <= all.missed,
@@ -81,7 +81,7 @@ impl Limits {
 }
 
 impl Foresight {
-    /// Of a scenario.
+    /// Returns the bound of a scenario.
     pub fn of(scenario: Scenario) -> Foresight {
         let (title, seed) = (scenario.title.clone(), scenario.run.seed);
         let names: Vec<String> = scenario.classes.iter().map(|class| class.name.clone()).collect();
@@ -89,7 +89,7 @@ impl Foresight {
         Foresight { title, seed, bound: Limits::from_bounds(&bounds, names.into_iter()) }
     }
 
-    /// As one JSON object on one line.
+    /// Returns one JSON object on one line.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("plain numbers and text always become JSON")
     }

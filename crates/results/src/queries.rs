@@ -1,4 +1,4 @@
-//! Fan-in as the user of the service sees it: a query is as good as its answers together.
+//! Fan-in as the user of the service sees it: the quality of a query depends on all its answers.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,34 +16,34 @@ use crate::verdict::Verdict;
 
 /// Queries of `fan-in` classes.
 ///
-/// A query enters when it was asked in the measured time, and all of its answers to the parent that asks have
-/// started and are decided.
-/// In trees of several levels the answers of the leaves are what counts: those that the answers stand for
-/// that reach the root in time.
+/// A query enters when it was asked in the measured time, and all of its answers to the parent that asks have started
+/// and are decided.
+/// In trees of several levels the answers of the leaves count: an answer to the root that arrives in time contains the
+/// answers of its leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct FanIn {
-    /// How many entered.
+    /// The number of queries that entered.
     pub queries: u64,
     /// Share of them whose answers all arrived, in time where they have a deadline.
     pub complete_queries_percent: Option<f64>,
-    /// Per query, the share of its answers that did.
+    /// Per query, the share of its answers that arrived, in time where they have a deadline.
     pub answers_in_time_percent: AnswersInTime,
-    /// From the query to its last answer, in time or not. A query of which an answer was given up is left out; one that
-    /// still lacked an answer when the run ended had taken the time until then.
+    /// From the query to its last answer, in time or not. A query with an aborted answer is left out. One that still
+    /// lacked an answer when the run ended had taken the time until then.
     pub query_us: FctUs,
 }
 
 /// Over the queries, the percentage of answers in time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct AnswersInTime {
-    /// Arithmetic mean.
+    /// Arithmetic mean over the queries.
     pub mean: Option<f64>,
     /// 1st percentile: 99 % of queries do at least as well.
     pub p1: Option<f64>,
 }
 
 impl FanIn {
-    /// The queries of the classes that `class` picks; none where no picked class is fan-in.
+    /// Returns the queries of the classes that `class` picks; none where no picked class is fan-in.
     pub(crate) fn of(outcome: &Outcome, book: &Book, class: impl Fn(usize) -> bool) -> io::Result<Option<FanIn>> {
         let picked = |i: &usize| class(*i) && outcome.classes[*i].pattern == "fan-in";
         let accounts: Vec<&Asked> = (0..outcome.classes.len()).filter(picked).map(|i| &book.classes[i].asked).collect();
@@ -71,20 +71,21 @@ impl FanIn {
 /// The queries of one class that count.
 #[derive(Default)]
 pub(crate) struct Asked {
-    /// Those that enter the shares.
+    /// Queries that enter the shares.
     queries: u64,
-    /// Those whose answers all came in time.
+    /// Queries whose answers all arrived in time.
     complete: u64,
     /// The percentage of answers in time.
     pub(crate) shares: Values,
-    /// Of those to which every answer came: the time to the last.
+    /// Of queries to which every answer arrived: the time to the last.
     pub(crate) took_us: Values,
-    /// Of those that still lacked an answer when the run ended: the time until then.
+    /// Of queries that still lacked an answer when the run ended: the time until then.
     pub(crate) censored_us: Values,
 }
 
 impl Asked {
-    /// Adds a query that counts, of a run that ended at `ended`, if it is over. Returns how many values were kept of it.
+    /// Adds a query that counts, of a run that ended at `ended`, if it is over. Returns the number of values that were
+    /// kept of it.
     pub(crate) fn add(&mut self, query: &Query, ended: Instant) -> usize {
         let enters = !query.undecided && query.is_over();
         if enters {
@@ -102,21 +103,21 @@ impl Asked {
     }
 }
 
-/// A query with what came of it.
+/// A query with its answers so far.
 #[derive(Clone, Copy, Debug)]
 pub struct Query {
-    /// Its announcement.
+    /// The query as it was announced.
     pub(crate) row: Announced,
     /// Answers that have started to the parent that asks, and how many of them have arrived.
     started: u32,
     arrived: u32,
-    /// Answers of leaves that have come to the parent that asks, in time.
+    /// Answers of leaves that the parent that asks has received in time.
     pub(crate) in_time: u32,
-    /// An answer was neither here nor late when the run was over.
+    /// An answer was neither received nor late when the run was over.
     undecided: bool,
-    /// An answer was given up.
+    /// An answer was aborted.
     aborted: bool,
-    /// The last answer's arrival.
+    /// The time of the last answer's arrival.
     end: Instant,
 }
 
@@ -138,18 +139,18 @@ impl Query {
         }
     }
 
-    /// All answers to the parent that asks have started and are known. One with fewer was still asking when the run
-    /// ended.
+    /// Returns true if all answers to the parent that asks have started and are known. One with fewer was still asking
+    /// when the run ended.
     fn is_over(&self) -> bool {
         self.started == self.row.children
     }
 
-    /// Whether it counts in a run in which counts what starts within `counted`.
+    /// Returns true if it counts in a run where starts within `counted` count.
     pub(crate) fn counts(&self, counted: &Range<Instant>) -> bool {
         counted.contains(&self.row.start)
     }
 
-    /// Whether it enters the shares of such a run.
+    /// Returns true if it enters the shares of such a run.
     pub(crate) fn enters(&self, counted: &Range<Instant>) -> bool {
         self.counts(counted) && !self.undecided && self.is_over()
     }
@@ -158,41 +159,41 @@ impl Query {
         100.0 * f64::from(self.in_time) / f64::from(self.row.answers)
     }
 
-    /// Whether every answer came in time.
+    /// Returns true if every answer arrived in time.
     pub(crate) fn is_met(&self) -> bool {
         self.in_time == self.row.answers
     }
 
-    /// The time to the last answer, where all came.
+    /// Returns the time to the last answer, if all arrived.
     pub(crate) fn took(&self) -> Option<Span> {
         (self.arrived == self.started && self.is_over() && self.started > 0).then(|| self.end - self.row.start)
     }
 }
 
-/// The queries of a run, in order of their start, in blocks that leave when all of their queries are over.
+/// The queries of a run, in order of their start, in blocks that are taken when all of their queries are over.
 pub(crate) struct Queries {
-    /// In a block.
+    /// Number of queries in a block.
     each: usize,
     blocks: Vec<Block>,
-    /// Where those stand that are not over.
+    /// The places of queries that are not over.
     open: BTreeMap<(ClassId, u64), usize>,
 }
 
-/// Queries that were asked one after the other; none where they were taken.
+/// Successive queries; empty when they were taken.
 #[derive(Default)]
 struct Block {
     queries: Vec<Query>,
-    /// How many are not over.
+    /// Number of queries that are not over.
     open: usize,
 }
 
 impl Queries {
-    /// None yet, and so many in a block.
+    /// Returns a record without queries, with `each` in a block.
     pub(crate) fn new(each: usize) -> Queries {
         Queries { each, blocks: Vec::new(), open: BTreeMap::new() }
     }
 
-    /// One is asked.
+    /// Adds a query that was asked.
     pub(crate) fn ask(&mut self, row: Announced) {
         if self.blocks.last().is_none_or(|last| last.queries.len() == self.each) {
             self.blocks.push(Block::default());
@@ -204,7 +205,7 @@ impl Queries {
         last.open += 1;
     }
 
-    /// A message may be an answer. Gives the query if it was the last one.
+    /// Adds a message, which may be an answer. Returns the query if it was the last one.
     pub(crate) fn add(&mut self, message: &Message, verdict: Verdict) -> Option<Query> {
         let number = message.query.filter(|_| message.place.is_none_or(|place| place.level == 0))?;
         let place = *self.open.get(&(message.class, number))?;
@@ -218,7 +219,7 @@ impl Queries {
         })
     }
 
-    /// Returns the queries that are not over, for none of which another answer can come.
+    /// Returns the queries that are not over, none of which can get another answer.
     pub(crate) fn close(&mut self) -> Vec<Query> {
         let open = std::mem::take(&mut self.open);
         open.into_values().map(|place| self.blocks[place / self.each].queries[place % self.each]).collect()
@@ -231,7 +232,7 @@ impl Queries {
         self.take(over)
     }
 
-    /// Takes all that is here.
+    /// Takes all queries that were not taken.
     pub(crate) fn take_all(&mut self) -> Vec<(u64, Vec<Query>)> {
         self.take(|block| !block.queries.is_empty())
     }
@@ -241,7 +242,7 @@ impl Queries {
         blocks.map(|(block, first)| (first, std::mem::take(&mut block.queries))).collect()
     }
 
-    /// All that are here.
+    /// Returns all queries that were not taken.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Query> {
         self.blocks.iter().flat_map(|block| &block.queries)
     }
@@ -252,7 +253,7 @@ mod tests {
     use super::*;
     use crate::samples::{at_ms, message, ms, outcome};
 
-    /// A run of 100 ms with a warm-up of 10 ms and one fan-in class.
+    /// Returns the figures of a run of 100 ms with a warm-up of 10 ms and one fan-in class.
     fn of(messages: Vec<Message>) -> FanIn {
         let run = outcome(&["fan-in"], messages);
         FanIn::of(&run, &Book::of(&run), |_| true).unwrap().unwrap()
@@ -298,7 +299,7 @@ mod tests {
         let mut messages = [whole(1, 20, 25), whole(2, 30, 37), whole(3, 40, 49)].concat();
         let took = |messages: &[Message]| of(messages.to_vec()).query_us;
         assert_eq!((took(&messages).p50, took(&messages).max), (Some(7000.0), Some(9000.0)));
-        // One that was given up never comes; one whose other answer has not started, or is on its way, will.
+        // An aborted answer never arrives; one whose other answer has not started, or is in flight, will.
         messages.extend([answer(4, 50).end(at_ms(51)).build(), answer(4, 50).aborted().build()]);
         assert_eq!(took(&messages).max, Some(9000.0));
         messages.extend([answer(5, 60).end(at_ms(61)).build(), answer(5, 60).build()]);
@@ -321,7 +322,7 @@ mod tests {
         let all = of(answer(1, 0, 2, 28), answer(2, 0, 2, 29));
         assert_eq!((all.queries, all.complete_queries_percent), (1, Some(100.0)));
         assert_eq!((all.query_us.max, all.answers_in_time_percent.mean), (Some(9000.0), Some(100.0)));
-        // One parent did not wait for both of its leaves, and the other's answer is late.
+        // One parent did not get both of its leaves' answers, and the other's answer is late.
         let some = of(answer(1, 0, 1, 28), answer(2, 0, 2, 31));
         assert_eq!((some.complete_queries_percent, some.answers_in_time_percent.mean), (Some(0.0), Some(25.0)));
         assert_eq!(some.query_us.max, Some(11_000.0));

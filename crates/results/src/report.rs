@@ -12,20 +12,20 @@ use crate::summary::{Summary, mbps};
 
 const IN_MEMORY: &str = "everything is in memory";
 
-/// What `duetime run --json` prints, key by key in this order.
+/// The output of `duetime run --json`, key by key in this order.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Report {
-    /// The scenario's title.
+    /// The title of the scenario.
     pub title: String,
-    /// Everything random was drawn from this.
+    /// The seed of all random numbers.
     pub seed: u64,
     /// The name of `[transport]`.
     pub transport: String,
     /// Measured time, warm-up included, in seconds.
     pub simulated_s: f64,
-    /// How much longer the run went on until what counts was decided, in seconds.
+    /// Time after the measured time until all counted messages were decided, in seconds.
     pub cool_down_s: f64,
-    /// What the event loop took on the wall clock, in seconds: the only figure that two equal runs do not share.
+    /// Wall-clock time of the event loop, in seconds: the only figure that two equal runs do not share.
     pub wall_s: f64,
     /// Data packets that reached receivers.
     pub packets_delivered: u64,
@@ -39,9 +39,9 @@ pub struct Report {
     pub marks: u64,
     /// Retransmission timeouts after the warm-up.
     pub timeouts: u64,
-    /// The timers behind them.
+    /// The timers behind these timeouts.
     pub timers: Timers,
-    /// Data packets sent again after the warm-up.
+    /// Data packets retransmitted after the warm-up.
     pub retransmits: u64,
     /// All packets over the whole run, ACKs included.
     pub packets: Packets,
@@ -49,12 +49,12 @@ pub struct Report {
     pub busiest_queue: Option<BusiestQueue>,
     /// Requests for rates; none where no transport makes them.
     pub rate_requests: Option<RateRequests>,
-    /// What faults did after the warm-up; left out where the scenario has none.
+    /// Effects of faults after the warm-up; left out where the scenario has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub faults: Option<Faults>,
-    /// Over all classes.
+    /// Summary over all classes.
     pub summary: Summary,
-    /// How few deadlines any schedule of the same messages can miss; none without deadlines.
+    /// The minimum of deadlines that any schedule of the same messages misses; none without deadlines.
     pub bound: Option<Limits>,
     /// Each class by its name, in the scenario's order.
     #[serde(serialize_with = "by_name")]
@@ -64,60 +64,60 @@ pub struct Report {
     pub sets: Vec<(String, Summary)>,
 }
 
-/// Where the packets are. Those that were sent and are neither received nor in flight were dropped or lost to faults,
-/// which may also have made more of them arrive.
+/// The numbers of packets. Packets that were sent and are neither received nor in flight were dropped or lost to
+/// faults, which may also have duplicated some.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Packets {
-    /// Put into the queues of network cards.
+    /// Enqueued in the queues of network cards.
     pub sent: u64,
-    /// Reached their host.
+    /// Received by their host.
     pub received: u64,
-    /// Queued or on a wire at the end.
+    /// Queued or on a wire at the end of the run.
     pub in_flight: u64,
 }
 
-/// Waiting packets at a switch port, over time after the warm-up.
+/// Queued packets at a switch port, over time after the warm-up.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct BusiestQueue {
-    /// The switch.
+    /// The switch, by name.
     pub from: String,
-    /// Where its port leads.
+    /// The node at the far end of its port's link.
     pub to: String,
     /// Mean over time, in packets.
     pub mean: f64,
     /// 5th percentile over time.
     pub p5: u64,
-    /// Median over time.
+    /// Median over time, in packets.
     pub p50: u64,
     /// 99th percentile over time.
     pub p99: u64,
-    /// Largest.
+    /// Largest number of packets.
     pub max: u64,
 }
 
-/// Requests for a rate above zero by flows with a deadline, each counted once over the whole run; shares are
-/// of all requests, and of all such flows.
+/// Requests for a rate above zero by flows with a deadline, each counted once over the whole run; shares are of all
+/// requests, and of all such flows.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct RateRequests {
-    /// Requests.
+    /// Number of such requests.
     pub requests: u64,
-    /// Granted less than they asked for by a switch's port.
+    /// Granted less than requested by a switch's port.
     pub denied: u64,
     /// 100 x denied / requests.
     pub denied_percent: Option<f64>,
-    /// Denied while a flow with a later deadline held at the same port all that it had asked for.
+    /// Denied while a flow with a later deadline held at the same port all that it had requested.
     pub inverted: u64,
     /// 100 x inverted / requests.
     pub inverted_percent: Option<f64>,
-    /// Inverted by a flow that had come to the port before (first come, first served).
+    /// Inverted by a flow that had requested a rate of the port earlier (in the order of requests).
     pub overtaken: u64,
     /// 100 x overtaken / requests.
     pub overtaken_percent: Option<f64>,
-    /// Denied while flows with later deadlines or none held together at least what was lacking.
+    /// Denied while flows with later deadlines or none held together at least the lacking rate.
     pub displaceable: u64,
     /// 100 x displaceable / requests.
     pub displaceable_percent: Option<f64>,
-    /// Not covered by what was left of a port's capacity; the base rate may have been enough all the same.
+    /// Not covered by the rest of a port's capacity; the base rate may have been enough all the same.
     pub refused: u64,
     /// 100 x refused / requests.
     pub refused_percent: Option<f64>,
@@ -133,20 +133,20 @@ pub struct RateRequests {
     pub inverted_flows_percent: Option<f64>,
 }
 
-/// What faults did. `drops` of the run and of links do not count what they lost.
+/// Effects of faults. `drops` of the run and of links do not count packets lost to faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Faults {
     /// Packets that were lost on links, or at the ports of links that were down.
     pub drops: u64,
     /// Packets that arrived a second time.
     pub duplicates: u64,
-    /// Packets that were held back.
+    /// Packets that were delayed.
     pub held_back: u64,
-    /// How often an end of a connection began to send another way.
+    /// Number of times that an end of a connection changed its route.
     pub rerouted: u64,
 }
 
-/// How often each retransmission timer expired after the warm-up; all but the probes together are the timeouts.
+/// Number of expiries of each retransmission timer after the warm-up; all but the probes together are the timeouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Timers {
     /// The RTO before the first sample of the round-trip time (`rto_initial`).
@@ -170,10 +170,10 @@ impl Timers {
     }
 }
 
-/// One class.
+/// The figures of one class.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct ClassReport {
-    /// What its messages achieved.
+    /// Summary of its messages.
     #[serde(flatten)]
     pub summary: Summary,
     /// Mean over its flows of their packets' mean wait in the queue of the receiver's port, in us.
@@ -185,16 +185,16 @@ pub struct ClassReport {
 }
 
 impl Report {
-    /// From what a run measured; `wall_s` is the time that its event loop took.
+    /// Returns the report of a run; `wall_s` is the time that its event loop took.
     ///
     /// # Panics
-    /// When the run missed fewer deadlines than any schedule can: the simulator or the bound has a bug, and
-    /// neither's figures should be believed.
+    /// When the run missed fewer deadlines than any schedule can: the simulator or the bound has a bug, and neither's
+    /// figures should be believed.
     pub fn new(outcome: &Outcome, wall_s: f64) -> Report {
         Report::of_book(outcome, &mut Book::of(outcome), wall_s).expect(IN_MEMORY)
     }
 
-    /// From what a run measured, and what its messages came to; those of the outcome itself are not looked at.
+    /// Returns the report of a run from its book; the messages in the outcome itself are not used.
     ///
     /// # Errors
     /// When the file that the book keeps values in cannot be written or read.
@@ -212,8 +212,8 @@ impl Report {
         Ok(report)
     }
 
-    /// From measurements of a real network, without a bound: its rates and delays are not exactly those that
-    /// the scenario states.
+    /// Returns the report of measurements of a real network, without a bound: its rates and delays are not exactly the
+    /// scenario's.
     pub fn measured(outcome: &Outcome, wall_s: f64) -> Report {
         Report::without_bound(outcome, &Book::of(outcome), wall_s).expect(IN_MEMORY)
     }
@@ -263,7 +263,7 @@ impl Report {
         })
     }
 
-    /// As one JSON object on one line.
+    /// Returns one JSON object on one line.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("plain numbers and text always become JSON")
     }
@@ -324,7 +324,7 @@ impl ClassReport {
 }
 
 impl BusiestQueue {
-    /// Among the ports of switches; of equals the first, so that the choice never wavers.
+    /// Returns the busiest among the ports of switches; of equals the first, so that the choice never wavers.
     fn among(links: &[Link]) -> Option<BusiestQueue> {
         let at_switches = links.iter().filter(|link| !link.from.starts_with("host "));
         let busiest = at_switches.reduce(|best, link| if link.queue.mean > best.queue.mean { link } else { best })?;
@@ -358,7 +358,7 @@ mod tests {
 
     fn keys(json: &str) -> Vec<String> {
         let value: serde_json::Value = serde_json::from_str(json).unwrap();
-        // In which order depends on what other crates ask of serde_json.
+        // Their order depends on other crates' features of serde_json.
         let mut keys: Vec<String> = value.as_object().unwrap().keys().cloned().collect();
         keys.sort();
         keys

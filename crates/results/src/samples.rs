@@ -40,7 +40,7 @@ pub fn outcome(patterns: &[&'static str], messages: Vec<Message>) -> Outcome {
     }
 }
 
-/// As many queries as the messages speak of, each with as many answers as the one with most has.
+/// As many queries as the messages name, each with as many answers as the largest of them.
 fn queries(messages: &[Message]) -> Vec<Query> {
     let mut all: BTreeMap<(ClassId, u64), (u32, u32, Instant)> = BTreeMap::new();
     for message in messages {

@@ -1,4 +1,4 @@
-//! The small sets of means and percentiles that the JSON contract names.
+//! The small sets of means and percentiles of the JSON contract.
 
 use std::io;
 
@@ -10,37 +10,38 @@ use crate::values::{Digest, Figure, Values, digest};
 /// Flow completion times in us.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct FctUs {
-    /// Arithmetic mean; none, like the others, where it depends on what had not arrived when the run ended.
+    /// Arithmetic mean; none, like the others, where it depends on messages that had not arrived when the run ended.
     pub mean: Option<f64>,
-    /// Median.
+    /// Median of all messages.
     pub p50: Option<f64>,
-    /// 90th percentile.
+    /// 90th percentile of all messages.
     pub p90: Option<f64>,
-    /// 99th percentile.
+    /// 99th percentile of all messages.
     pub p99: Option<f64>,
-    /// Largest.
+    /// Largest of all messages.
     pub max: Option<f64>,
-    /// Lower bounds of those that are none; left out where all are known.
+    /// Lower bounds of the figures that are none; left out where all are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_least: Option<AtLeast>,
 }
 
-/// Lower bounds of figures that depend on messages under way when the run ended, each with the time that it had taken.
+/// Lower bounds of figures that depend on messages in progress when the run ended, each with the time that it had
+/// taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct AtLeast {
-    /// Of the arithmetic mean.
+    /// Lower bound of the arithmetic mean.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mean: Option<f64>,
-    /// Of the median.
+    /// Lower bound of the median.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p50: Option<f64>,
-    /// Of the 90th percentile.
+    /// Lower bound of the 90th percentile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p90: Option<f64>,
-    /// Of the 99th percentile.
+    /// Lower bound of the 99th percentile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p99: Option<f64>,
-    /// Of the largest.
+    /// Lower bound of the largest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max: Option<f64>,
 }
@@ -51,7 +52,7 @@ impl AtLeast {
     }
 }
 
-/// Values of messages that have arrived, and lower bounds of those of messages that had not when the run ended.
+/// Values of messages that have arrived, and lower bounds for messages that had not when the run ended.
 #[derive(Clone, Copy)]
 pub(crate) struct Both<'a> {
     pub arrived: &'a [&'a Values],
@@ -78,11 +79,11 @@ impl FctUs {
 /// Completion time over the time that the message takes on an empty network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Slowdown {
-    /// Median.
+    /// Median of all messages.
     pub p50: Option<f64>,
-    /// 99th percentile.
+    /// 99th percentile of all messages.
     pub p99: Option<f64>,
-    /// Lower bounds of those that are none; left out where all are known.
+    /// Lower bounds of the figures that are none; left out where all are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_least: Option<AtLeast>,
 }
@@ -101,13 +102,13 @@ impl Slowdown {
 /// Completion time over allowed time; above 1 is too late.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct DeadlineRatio {
-    /// Median.
+    /// Median of all messages.
     pub p50: Option<f64>,
-    /// 90th percentile.
+    /// 90th percentile of all messages.
     pub p90: Option<f64>,
-    /// 99th percentile.
+    /// 99th percentile of all messages.
     pub p99: Option<f64>,
-    /// Lower bounds of those that are none; left out where all are known.
+    /// Lower bounds of the figures that are none; left out where all are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_least: Option<AtLeast>,
 }
@@ -153,7 +154,7 @@ mod tests {
         let (_, slowdown, ratio) = of(&all(&[3.0, 1.0], &[]));
         assert_eq!((slowdown.p50, ratio.p50), (Some(2.0), Some(2.0)));
         assert_eq!(FctUs::of(Both { arrived: &[], censored: &[] }, None).unwrap(), FctUs::default());
-        // 1 2 3 4 [5]: the median is known, what lies above rank 3 is not.
+        // 1 2 3 4 [5]: the median is known, percentiles above rank 3 are not.
         let (fct, slowdown, ratio) = of(&all(&[4.0, 3.0, 2.0, 1.0], &[5.0]));
         assert_eq!((fct.mean, fct.p50, fct.p90, fct.p99, fct.max), (None, Some(3.0), None, None, None));
         let bounds = AtLeast { mean: Some(3.0), p50: None, p90: Some(4.6), p99: Some(4.96), max: Some(5.0) };

@@ -1,4 +1,4 @@
-//! What one class, or all of them together, achieved.
+//! The figures of one class, or of all of them together.
 
 use std::io;
 
@@ -11,26 +11,26 @@ use crate::queries::FanIn;
 use crate::statistics::{Both, DeadlineRatio, FctUs, Slowdown};
 use crate::values::Values;
 
-/// Counted are the messages that started in the measured time, after the warm-up; whether they met their
-/// deadline, and how long they took, is known up to the end of the run, which may go on for that. Goodput is of
-/// the measured time, whatever started when. A flow without end is an unfinished message.
+/// Counted are the messages that started in the measured time, after the warm-up. Their deadlines and completion times
+/// are observed up to the end of the run, which may be extended for that. Goodput is of the measured time, for all
+/// messages. A flow without end is an unfinished message.
 ///
-/// Completion times, and their ratios to others, are of all messages but those without end and those that were given up.
-/// What was under way when the run ended (`censored`) has taken at least the time until then: a percentile or mean that
-/// depends on it is none, and `at_least` has its lower bound.
+/// Completion times, and their ratios to others, are of all messages but flows without end and aborted messages. A
+/// message in progress when the run ended (`censored`) has taken at least the time until then. A percentile or mean
+/// that depends on it is none, and `at_least` has its lower bound.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
     /// Counted messages: completed + unfinished.
     pub messages: u64,
-    /// Those whose last byte reached the receiver.
+    /// Messages whose last byte reached the receiver.
     pub completed: u64,
-    /// Those whose last byte did not.
+    /// Messages whose last byte did not.
     pub unfinished: u64,
-    /// Unfinished ones of a size that had not been given up when the run ended: their completion times are not known.
+    /// Unfinished ones of a size that had not been aborted when the run ended: their completion times are not known.
     pub censored: u64,
-    /// Those that have a deadline.
+    /// Messages that have a deadline.
     pub with_deadline: u64,
-    /// Completed too late, given up, or unfinished when the deadline passed.
+    /// Completed too late, aborted, or unfinished when the deadline passed.
     pub missed: u64,
     /// Unfinished, with a deadline beyond the end of the run.
     pub undecided: u64,
@@ -42,27 +42,27 @@ pub struct Summary {
     pub goodput_in_time_mbps: Option<f64>,
     /// From the start of a message to the arrival of its last byte.
     pub fct_us: FctUs,
-    /// Completion time over that on an empty network.
+    /// Completion time over the time on an empty network.
     pub slowdown: Slowdown,
     /// Completion time over allowed time, of messages with a deadline.
     pub deadline_ratio: DeadlineRatio,
-    /// Of fan-in classes only.
+    /// Figures of fan-in classes only.
     #[serde(flatten)]
     pub fan_in: Option<FanIn>,
 }
 
 impl Summary {
-    /// Over all classes.
+    /// Returns the summary over all classes.
     pub fn of_all(outcome: &Outcome, book: &Book) -> io::Result<Summary> {
         Summary::of(outcome, book, |_| true)
     }
 
-    /// Over one class, an index into [`Outcome::classes`].
+    /// Returns the summary over one class, an index into [`Outcome::classes`].
     pub fn of_class(outcome: &Outcome, book: &Book, class: usize) -> io::Result<Summary> {
         Summary::of(outcome, book, |other| other == class)
     }
 
-    /// Over the classes of one set.
+    /// Returns the summary over the classes of one set.
     pub fn of_set(outcome: &Outcome, book: &Book, set: &str) -> io::Result<Summary> {
         Summary::of(outcome, book, |class| outcome.classes[class].set.as_deref() == Some(set))
     }
@@ -121,7 +121,7 @@ fn mbps_after_warm_up(bytes: Bytes, outcome: &Outcome) -> Option<f64> {
     mbps(bytes, outcome.simulated.saturating_sub(outcome.warm_up))
 }
 
-/// Mbit/s, none over no time.
+/// Returns the rate in Mbit/s, none over no time.
 pub(crate) fn mbps(bytes: Bytes, time: Span) -> Option<f64> {
     (time > Span::ZERO).then(|| bytes.as_f64() * 8e6 / time.0 as f64)
 }
@@ -150,7 +150,7 @@ mod tests {
                 message().end(at_ms(20)).deadline(ms(4)).build(),                 // late
                 message().deadline(ms(4)).build(),                                // unfinished, deadline passed
                 message().deadline(ms(400)).build(),                              // undecided
-                message().deadline(ms(400)).aborted().build(),                    // given up
+                message().deadline(ms(400)).aborted().build(),                    // aborted
                 message().end(at_ms(11)).build(),                                 // no deadline
             ],
         ));
@@ -200,9 +200,9 @@ mod tests {
         run.classes[0].delivered_bytes = Bytes(7_000 + 2_000);
         run.ended = at_ms(120);
         run.messages = vec![
-            // Begun in the warm-up: it is not counted, and its bytes are.
+            // It started in the warm-up: it is not counted, and its bytes are.
             message().start(at_ms(9)).bytes(Some(9_000)).delivered(7_000).deadline(ms(5)).end(at_ms(12)).build(),
-            // Met after the window has closed.
+            // It met its deadline after the window had closed.
             message().start(at_ms(99)).bytes(Some(9_000)).delivered(2_000).deadline(ms(5)).end(at_ms(102)).build(),
         ];
         let all = all(&run);
@@ -217,7 +217,7 @@ mod tests {
             vec![
                 message().end(at_ms(12)).deadline(ms(4)).build(), // 2 ms: twice the ideal, half of the allowed
                 message().end(at_ms(14)).build(),                 // 4 ms, no deadline
-                message().deadline(ms(4)).build(),                // under way for 90 ms
+                message().deadline(ms(4)).build(),                // in progress for 90 ms
                 message().aborted().build(),                      // never arrives
                 message().bytes(None).build(),                    // endless
             ],

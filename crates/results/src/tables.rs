@@ -18,10 +18,10 @@ pub struct Table {
     pub columns: Vec<Column>,
 }
 
-/// One column.
+/// One column of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// With its unit, where it has one.
+    /// The name, with its unit, where it has one.
     pub name: &'static str,
     /// One value per row, of any kind where the row has none.
     pub data: Data,
@@ -32,9 +32,9 @@ pub struct Column {
 /// The values of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Data {
-    /// Floating-point numbers.
+    /// Floating-point numbers, one per row.
     Float(Vec<f64>),
-    /// Counts.
+    /// Counts, one per row.
     Count(Vec<u64>),
     /// Small counts, hosts and row numbers.
     Small(Vec<u32>),
@@ -42,24 +42,24 @@ pub enum Data {
     Bool(Vec<u8>),
     /// Text by number: row i reads `words[codes[i]]`.
     Text {
-        /// One per row.
+        /// The number of each row's text.
         codes: Vec<u32>,
-        /// What the codes stand for.
+        /// The texts by their numbers.
         words: Arc<[String]>,
     },
 }
 
-/// What rows refer to: the same for all parts of a table.
+/// The names to which rows refer: the same for all parts of a table.
 #[derive(Clone, Debug)]
 pub struct Names {
     classes: Arc<[String]>,
     links: Arc<[String]>,
-    /// When messages that count start.
+    /// The time in which messages must start to count.
     counted: Range<Instant>,
 }
 
 impl Names {
-    /// Of a run that is over.
+    /// Returns the names of a run that is over.
     pub fn of(outcome: &Outcome) -> Names {
         let names = |link: &Link| format!("{} -> {}", link.from, link.to);
         Names {
@@ -69,17 +69,17 @@ impl Names {
         }
     }
 
-    /// Of a run that will go on to its end.
+    /// Returns the names of a run in progress.
     pub fn of_world(world: &World) -> Names {
         Names { classes: world.class_names().collect(), links: world.link_names().collect(), counted: world.counted() }
     }
 
-    /// When messages that count start.
+    /// Returns the time in which messages must start to count.
     pub fn counted(&self) -> Range<Instant> {
         self.counted.clone()
     }
 
-    /// How many classes there are.
+    /// Returns the number of classes.
     pub fn classes(&self) -> usize {
         self.classes.len()
     }
@@ -87,13 +87,13 @@ impl Names {
 
 /// One row per message, in order of their start; flows without end have no bytes.
 ///
-/// `deadline_us` is the allowed time from the start. `missed` is null without a deadline and where the end
-/// of the run came before it; `counted` is false for what the summaries leave out (the warm-up).
+/// `deadline_us` is the allowed time from the start. `missed` is null without a deadline and where the run ended before
+/// it. `counted` is false for messages outside the summaries (the warm-up).
 pub fn flows(outcome: &Outcome) -> Table {
     some_flows(&outcome.messages, &Names::of(outcome), outcome.ended)
 }
 
-/// Some rows of [`flows`]. Messages that are neither over nor given up are judged as of `ended`, when the run was over.
+/// Some rows of [`flows`]. Messages that are neither over nor aborted are judged as of `ended`, when the run was over.
 pub fn some_flows(all: &[Message], names: &Names, ended: Instant) -> Table {
     let us = |span: Option<Span>| span.map(Span::as_micros_f64);
     let at = |instant: Option<Instant>| instant.map(Instant::as_micros_f64);
@@ -122,9 +122,9 @@ pub fn some_flows(all: &[Message], names: &Names, ended: Instant) -> Table {
 
 /// One row per query of `fan-in` classes, in order of their start.
 ///
-/// `answers` are those of leaves, `in_time` how many of them reached the parent that asks in time; `deadline_us`
-/// is when the last answer is due and `completion_us` when the last came (null where one did not), from the
-/// query's start. `met` and `completion_us` are null where the query is not `counted`.
+/// `answers` are the leaves' answers, `in_time` the number of them that reached the parent that asks in time.
+/// `deadline_us` is the time at which the last answer is due, and `completion_us` when it arrived (null where one did
+/// not), from the query's start. `met` and `completion_us` are null where the query is not `counted`.
 pub fn queries(outcome: &Outcome) -> Table {
     let all: Vec<Query> = Book::of(outcome).queries.iter().copied().collect();
     some_queries(&all, &Names::of(outcome))
@@ -152,9 +152,9 @@ pub fn some_queries(all: &[Query], names: &Names) -> Table {
 
 /// One row per link direction, with the port that feeds it; queues in packets, over time after the warm-up.
 ///
-/// The last columns are null unless a transport asks for rates: its requests at the port, as
-/// [`Requests`] defines them, and what the port's router still counts when the run ends. Where the scenario has
-/// faults, `fault_drops` is one more: what they lost at the port or behind it.
+/// The last columns are null unless a transport requests rates. They are its requests at the port, as [`Requests`]
+/// defines them, and the counters of the port's router at the end of the run. Where the scenario has faults,
+/// `fault_drops` is one more: the packets lost to them at the port or behind it.
 pub fn links(outcome: &Outcome) -> Table {
     let all = &outcome.links;
     let requests = |value: fn(&Requests) -> u64| all.iter().map(move |l| l.rates.map(|rates| value(&rates.requests)));
@@ -191,7 +191,7 @@ pub fn links(outcome: &Outcome) -> Table {
     Table { columns: table.columns.into_iter().chain(by_faults).collect() }
 }
 
-/// One row per sample: when, which signal, its subject (a message's row in [`flows`], or a link), and its value.
+/// One row per sample: its time, signal, subject (a message's row in [`flows`], or a link), and value.
 pub fn trace(outcome: &Outcome) -> Table {
     some_samples(&outcome.trace, &Names::of(outcome))
 }

@@ -1,4 +1,4 @@
-//! Many values of one kind, of which mean and percentiles are asked: in memory, or beside it in a file.
+//! Many values of one kind, of which mean and percentiles are computed: in memory, or partly in a file.
 
 use std::io;
 
@@ -7,27 +7,27 @@ use aside::{Aside, Merged, Run};
 /// Values that are not negative, in no order.
 #[derive(Default)]
 pub struct Values {
-    /// As bits: those of floats that are not negative are ordered as they are.
+    /// As bits, whose order is the order of the values: floats that are not negative.
     recent: Vec<[u64; 1]>,
-    /// Where the others lie in the file, in ascending order within each.
+    /// The ranges of the others in the file, in ascending order within each.
     runs: Vec<Run>,
 }
 
-/// What is asked of many values; none without any.
+/// The figures of many values; none without any.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Digest<const N: usize> {
     /// The arithmetic mean: their sum in ascending order, so that it does not depend on theirs, over their number.
     pub mean: Figure,
-    /// The percentiles that were asked for.
+    /// The percentiles, as requested.
     pub at: [Figure; N],
 }
 
 /// A figure of values of which some may be larger than is known (right-censored).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Figure {
-    /// It does not depend on those.
+    /// It does not depend on censored values.
     Exact(f64),
-    /// It is at least so large.
+    /// It is at least this large.
     AtLeast(f64),
 }
 
@@ -50,23 +50,23 @@ impl Figure {
 }
 
 impl Values {
-    /// One more.
+    /// Adds a value, in memory.
     pub fn add(&mut self, value: f64) {
         debug_assert!(value >= 0.0, "{value}");
         self.recent.push([value.to_bits()]);
     }
 
-    /// How many are in memory.
+    /// Returns the number of values in memory.
     pub fn held(&self) -> usize {
         self.recent.len()
     }
 
-    /// Puts those that are in memory in order, for all who ask.
+    /// Sorts the values in memory, once for all figures.
     pub fn sort(&mut self) {
         self.recent.sort_unstable();
     }
 
-    /// Puts those that are in memory into a file.
+    /// Moves the values in memory into a file.
     pub fn put(&mut self, aside: &mut Aside) -> io::Result<()> {
         self.sort();
         self.runs.push(aside.append(&self.recent)?);
@@ -75,12 +75,12 @@ impl Values {
     }
 }
 
-/// The mean and some percentiles (0 to 100) of all these values together; those that are not in memory are in `aside`.
-/// Of the `censored` ones only a lower bound is known.
+/// Returns the mean and some percentiles (0 to 100) of all these values together; `aside` has the values that are not
+/// in memory. Of the `censored` ones only a lower bound is known.
 ///
-/// Percentiles interpolate linearly between ranks: with n values one lies at rank p/100 x (n - 1), counted from 0, as
-/// `numpy.percentile` has it by default. With each censored value at its bound a percentile is a lower bound; it is
-/// exact where the ranks that it lies between are below every such bound.
+/// Percentiles interpolate linearly between ranks. With n values one is at rank p/100 x (n - 1), counted from 0, as in
+/// `numpy.percentile` by default. With each censored value at its bound a percentile is a lower bound. It is exact
+/// where the ranks on both sides of it are below every such bound.
 pub fn digest<const N: usize>(
     values: &[&Values],
     censored: &[&Values],
@@ -125,7 +125,7 @@ pub fn digest<const N: usize>(
     Ok(Some(Digest { mean: figure(sum / (last + 1) as f64, f64::INFINITY), at }))
 }
 
-/// The least of these values.
+/// Returns the smallest of these values.
 fn least(values: &[&Values], aside: Option<&Aside>) -> io::Result<Option<f64>> {
     let mut least = values.iter().flat_map(|values| &values.recent).map(|bits| value(*bits)).reduce(f64::min);
     if let Some(aside) = aside {
@@ -163,7 +163,7 @@ mod tests {
         let (arrived, censored) = (of(&[30.0, 10.0, 40.0, 20.0]), of(&[100.0, 25.0]));
         let found = digest(&[&arrived], &[&censored], None, [0.0, 20.0, 30.0, 50.0, 100.0]).unwrap().unwrap();
         assert_eq!(found.mean, Figure::AtLeast(37.5));
-        // Rank 1 is whole: the value at rank 2 does not matter. Rank 1.5 lies between a value and a bound.
+        // Rank 1 is whole: the value at rank 2 does not matter. Rank 1.5 is between a value and a bound.
         let bounds = [Figure::AtLeast(22.5), Figure::AtLeast(27.5), Figure::AtLeast(100.0)];
         assert_eq!(found.at, [&[Figure::Exact(10.0), Figure::Exact(20.0)][..], &bounds].concat()[..]);
         let of_none = digest(&[], &[&censored], None, [50.0]).unwrap().unwrap();
@@ -195,7 +195,7 @@ mod tests {
     }
 
     proptest! {
-        /// To the bit: whatever lies in the file, and however it is cut.
+        /// To the bit: with any part in the file, in any pieces.
         #[test]
         fn in_a_file_or_in_memory_they_are_the_same(
             first in prop::collection::vec(0.0..1e9, 0..3000),
@@ -232,7 +232,7 @@ mod tests {
             let p = f64::from(p);
             let found = digest(&[&a], &[&c], None, [p]).unwrap().map(|digest| digest.at[0]);
             let low = percentile(&[whole(&arrived, 0), whole(&censored, 0)].concat(), p);
-            // By a little and by much: what is exact stays, what is a bound rises.
+            // By a little and by much: exact figures stay, bounds rise.
             let moved = [1, 1_000_000].map(|by| percentile(&[whole(&arrived, 0), whole(&censored, by)].concat(), p));
             match found {
                 Some(Figure::Exact(value)) => prop_assert_eq!([Some(value); 3], [low, moved[0], moved[1]]),

@@ -1,22 +1,22 @@
-//! What becomes of one message: the definitions that every figure rests on.
+//! The verdict on one message: the definitions that every figure is based on.
 
 use sim::outcome::Message;
 use units::{Instant, Span};
 
-/// How a message stands against its deadline at the end of the run.
+/// The state of a message and its deadline at the end of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It has none.
+    /// It has no deadline.
     NoDeadline,
     /// It was completed in time; exactly at the deadline is in time.
     Met,
-    /// It was completed too late, given up, or unfinished when its deadline passed.
+    /// It was completed too late, aborted, or unfinished when its deadline passed.
     Missed,
-    /// It is unfinished and its deadline lies beyond the end of the run, which went on no longer.
+    /// It is unfinished and its deadline is beyond the end of the run.
     Undecided,
 }
 
-/// How `message` stands when the run ends at `end`.
+/// Returns the verdict on `message` when the run ends at `end`.
 pub fn verdict(message: &Message, end: Instant) -> Verdict {
     let Some(allowed) = message.deadline else { return Verdict::NoDeadline };
     let due = message.start.saturating_add(allowed);
@@ -28,7 +28,7 @@ pub fn verdict(message: &Message, end: Instant) -> Verdict {
     }
 }
 
-/// The time from a message's start to its last byte's arrival.
+/// Returns the time from a message's start to its last byte's arrival.
 pub fn completion_time(message: &Message) -> Option<Span> {
     message.end.map(|end| end.saturating_sub(message.start))
 }

@@ -1,9 +1,9 @@
-//! Runs a scenario with the engine alone, without Python: what `make instructions` and `make scale` count.
+//! Runs a scenario with the engine alone, without Python: `make instructions` and `make scale` count its work.
 //!
 //!     engine FILE [KEY=VALUE ...]
 //!
-//! prints one line of JSON: `packet_hops`, `packets_delivered`, `events`, and the seconds that reading the
-//! scenario and preparing the run took (`set_up_s`) and that its events did (`run_s`).
+//! prints one line of JSON: `packet_hops`, `packets_delivered`, `events`, and two times in seconds. `set_up_s` is the
+//! time of reading the scenario and preparing the run, `run_s` the time of its events.
 
 use std::path::Path;
 use std::process::ExitCode;

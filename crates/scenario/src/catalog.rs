@@ -1,4 +1,4 @@
-//! Everything that can be written, with defaults, ranges and sources, as data.
+//! All elements of the language, with defaults, ranges and sources, as data.
 
 use serde_json::{Value as Json, json};
 use sim::profile::{self, PROFILES, Profile};
@@ -10,15 +10,21 @@ use crate::distribution::BUILT_IN;
 use crate::language::{self, Family, ROOT_KEYS};
 use crate::lints::LINTS;
 
-/// Transports, topologies, patterns, kinds of faults and the keys of all sections, from their declarations.
+/// Returns transports, topologies, patterns, kinds of faults and the keys of all sections, from their declarations.
 ///
-/// An object with `transports`, `topologies`, `patterns` and `faults`, each a list of `{name, help, source,
-/// keys}`, transports with `needs` of `{switches, hosts, discipline, marking, regimes}` and the names of keys that are
-/// `unread`; `root`, `run`, `trace`, `network`, `links`, `traffic`, `flows` and `fault`, each a list of keys that do not depend
-/// on those; `profiles`, each `{name, help, source, settings}` with settings of `{section, key, value, default, source}`; `notes`, what a valid scenario is told all the same; `signals`, what `run.trace.what` can name, each
-/// `{name, help, unit}`; and `distributions`, those that come with the language. A key is `{name, kind, unit,
-/// default, profiles, required, range, choices, help, source}`; null where there is nothing to say. Where profiles
-/// set a key, `profiles` is its default under each, and `default` that of a scenario that names none.
+/// The result is an object with:
+/// - `transports`, `topologies`, `patterns` and `faults`, each a list of `{name, help, source, keys}`; transports also
+///   have `needs` of `{switches, hosts, discipline, marking, regimes}` and the names of keys that are `unread`;
+/// - `root`, `run`, `trace`, `network`, `links`, `traffic`, `flows` and `fault`, each a list of keys that do not depend
+///   on those;
+/// - `profiles`, each `{name, help, source, settings}` with settings of `{section, key, value, default, source}`;
+/// - `notes`, the lints for valid scenarios;
+/// - `signals`, the values of `run.trace.what`, each `{name, help, unit}`;
+/// - `distributions`, the built-in ones of the language.
+///
+/// A key is `{name, kind, unit, default, profiles, required, range, choices, help, source}`; null where there is no
+/// value. Where profiles set a key, `profiles` is its default under each, and `default` is for a scenario without a
+/// profile.
 pub fn catalog() -> Json {
     json!({
         "transports": family(&language::transport_family()),
@@ -80,7 +86,7 @@ fn keys<'a>(keys: impl Iterator<Item = &'a Key>) -> Vec<Json> {
     keys.map(key).collect()
 }
 
-/// The keys, with the defaults that profiles give them.
+/// Returns the keys, with their defaults under each profile.
 fn keys_with(keys: impl Iterator<Item = &'static Key>, set_by: impl Fn(&'static Key) -> Option<Json>) -> Vec<Json> {
     let with_profiles = keys.map(|known| {
         let mut described = key(known);
@@ -93,7 +99,7 @@ fn keys_with(keys: impl Iterator<Item = &'static Key>, set_by: impl Fn(&'static 
     with_profiles.collect()
 }
 
-/// A key's default under each profile, if one sets it.
+/// Returns a key's default under each profile, if one sets it.
 fn set_by(sets: impl Fn(&Profile) -> bool, section: &str, key: &Key) -> Option<Json> {
     if !PROFILES.iter().any(&sets) {
         return None;
@@ -144,7 +150,7 @@ fn said(text: &str) -> Json {
     if text.is_empty() { Json::Null } else { json!(text) }
 }
 
-/// One or a few words for a kind.
+/// Returns one or a few words for a kind.
 pub(crate) fn kind_name(kind: &Kind) -> &'static str {
     match kind {
         Kind::Bool => "true or false",
@@ -176,7 +182,7 @@ pub(crate) fn kind_name(kind: &Kind) -> &'static str {
     }
 }
 
-/// The unit of a key's range.
+/// Returns the unit of a key's range.
 fn unit(kind: &Kind) -> Json {
     match kind {
         Kind::Time | Kind::Times | Kind::TimeFormula | Kind::TimeDistribution | Kind::Deadline => json!("s"),

@@ -1,4 +1,4 @@
-//! The traffic classes.
+//! Reads the traffic classes of a scenario.
 
 use serde_json::Value as Json;
 use sim::Class;
@@ -18,20 +18,20 @@ use crate::transports::{Transports, read_transport};
 use crate::values::read_table;
 use crate::variants::{place, select, unknown_key, with_selector};
 
-/// What a run remembers of so many messages fits into a large machine's memory.
+/// Maximum number of messages: a run's records of them fit into a large machine's memory.
 const MOST_MESSAGES: f64 = 200e6;
 
-/// In a class's transport: take over what `[transport]` says.
+/// The key by which a class's transport takes over the keys of `[transport]`.
 pub(crate) const INHERIT: &str = "inherit";
 
-/// Reads the traffic classes.
+/// The reader of the traffic classes.
 pub(crate) struct Classes<'a> {
     pub(crate) context: &'a Context<'a>,
     pub(crate) network: &'a Network,
     pub(crate) run: &'a Run,
     /// The index of `[transport]`, if there is one.
     pub(crate) common: Option<usize>,
-    /// Its table as it is written.
+    /// The table of `[transport]` as it is written.
     pub(crate) shared: Option<&'a Table>,
 }
 
@@ -129,8 +129,8 @@ impl Classes<'_> {
         Ok((class, read.values, written))
     }
 
-    /// With `inherit = true` the parameters of `[transport]` that this transport reads too, except those that
-    /// it sets itself.
+    /// With `inherit = true`, adds the parameters of `[transport]` that this transport reads too and does not set
+    /// itself.
     fn inherit(&self, table: &mut Table, title: &str) -> Checked<()> {
         let Some(place) = table.entries.iter().position(|entry| entry.key == INHERIT) else { return Ok(()) };
         let entry = table.entries.remove(place);
@@ -151,7 +151,7 @@ impl Classes<'_> {
         Ok(())
     }
 
-    /// A class's own transport: a name stands for that transport with its defaults.
+    /// Returns a class's own transport: a name alone means that transport with its defaults.
     fn own_transport(&self, entry: &Entry, title: &str, transports: &mut Transports) -> Checked<(usize, Json)> {
         let mut entry = entry.clone();
         entry.node = self.context.parameters.resolve(&entry.node)?.clone();
@@ -169,7 +169,7 @@ impl Classes<'_> {
     }
 }
 
-/// Refuses so many messages that no machine holds their results; `key` decides how many there are.
+/// Rejects more messages than any machine can hold the results of; `key` decides their number.
 fn check_number(table: &Table, (messages, key): (f64, &str)) -> Checked<()> {
     if messages <= MOST_MESSAGES {
         return Ok(());
@@ -179,7 +179,7 @@ fn check_number(table: &Table, (messages, key): (f64, &str)) -> Checked<()> {
     Err(Fault::new(at, message).hint("take a shorter duration, or fewer messages in it"))
 }
 
-/// `[defaults.traffic]`, with keys that at least one pattern knows.
+/// Returns `[defaults.traffic]`, with keys that at least one pattern knows.
 fn class_defaults<'a>(root: &'a Table, family: &Family) -> Checked<Option<&'a Table>> {
     let Some(Data::Table(defaults)) = root.find("defaults").map(|entry| &entry.node.data) else { return Ok(None) };
     only(defaults, "[defaults]", &["traffic"])?;
@@ -203,7 +203,7 @@ fn class_defaults<'a>(root: &'a Table, family: &Family) -> Checked<Option<&'a Ta
     Ok(Some(table))
 }
 
-/// `deadline` where the pattern does not have it.
+/// Returns the fault for `deadline` where the pattern does not have it.
 fn deadline_without_size(family: &Family, variant: &Variant, entry: &Entry) -> Fault {
     let holds = |wanted: units::Kind| variant.own.iter().any(|key| key.kind == wanted);
     let fault = |message: String| Fault::new(entry.key_at, message);

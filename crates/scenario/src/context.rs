@@ -1,4 +1,4 @@
-//! What values may refer to, beside what is written.
+//! The context of values: everything that they may refer to.
 
 use sim::profile::Profile;
 use units::HostId;
@@ -6,22 +6,22 @@ use units::HostId;
 use crate::evaluate::Parameters;
 use crate::files::Files;
 
-/// What values may refer to.
+/// Everything that values may refer to.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub(crate) parameters: &'a Parameters,
-    /// What paths lead to.
+    /// The files that paths name.
     pub(crate) files: &'a Files<'a>,
     /// The number of hosts, once the network is known.
     pub(crate) hosts: Option<u32>,
-    /// What `[transport]` and `[network]` are by default.
+    /// The defaults of `[transport]` and `[network]`.
     pub(crate) profile: &'static Profile,
-    /// Multiplies every deadline.
+    /// Factor on every deadline, from `[run]`.
     pub(crate) deadline_factor: f64,
 }
 
 impl Context<'_> {
-    /// Whether that host exists.
+    /// Returns the host of that number, if it exists.
     pub(crate) fn check_host(&self, host: u64) -> Result<HostId, String> {
         match self.hosts {
             Some(hosts) if host >= u64::from(hosts) => {

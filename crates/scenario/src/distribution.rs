@@ -1,4 +1,4 @@
-//! Distributions as people write them: "20 ms", "uniform(2 KB, 50 KB)", "cdf(websearch)".
+//! Distributions in text: "20 ms", "uniform(2 KB, 50 KB)", "cdf(websearch)".
 
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ use crate::expression::{self, Expr, Kind};
 use crate::functions::{NAMES, usage};
 use crate::{messages, suggest};
 
-/// A distribution that comes with the language.
+/// A built-in distribution of the language.
 pub(crate) struct BuiltIn {
     pub(crate) name: &'static str,
     pub(crate) help: &'static str,
-    /// Bytes and per mille at or below.
+    /// Points: bytes, and the share of values at or below in per mille.
     points: &'static [(u32, u32)],
 }
 
@@ -61,15 +61,15 @@ pub(crate) const BUILT_IN: &[BuiltIn] = &[
     },
 ];
 
-/// A distribution, with what it is of and how it is written.
+/// A distribution, with its measure and its text.
 pub(crate) struct Found {
     pub(crate) distribution: Distribution,
     pub(crate) measure: Measure,
     pub(crate) text: String,
 }
 
-/// Reads a distribution of one of the measures. `bare` allows `exponential` without its mean, which
-/// then is the base that it varies.
+/// Reads a distribution of one of the measures. `bare` allows `exponential` without its mean, which then is the base
+/// that it varies.
 pub(crate) fn read(node: &Node, measures: &[Measure], bare: bool, context: &Context) -> Checked<Found> {
     let Data::Text(_) = &node.data else { return constant(node, None, measures, context) };
     let expr = expression::parse(node)?;
@@ -103,7 +103,7 @@ fn constant(node: &Node, expr: Option<&Expr>, measures: &[Measure], context: &Co
     Ok(Found { distribution: Distribution::Constant(value), measure, text: measure.write(value) })
 }
 
-/// What a value is a measure of; where it may be a time or a percentage, it must say which.
+/// Returns the quantity that a value measures; where it may be a time or a percentage, it needs a unit.
 fn measure_of(term: &Term, measures: &[Measure], at: crate::error::At) -> Checked<Measure> {
     let plain = term.dimension == Dimension::NONE && !term.percent && term.constant() != Some(0.0);
     if plain && measures.contains(&Measure::Share) {
@@ -124,7 +124,7 @@ fn call(
     let at = |expr: &Expr| node.part(expr.range.clone());
     let terms = arguments.iter().map(|argument| evaluate::evaluate(argument, node, context.parameters, false));
     let terms = terms.collect::<Checked<Vec<_>>>()?;
-    // Of uniform's two ends one may be a bare 0; the other tells what it is.
+    // One of uniform's two ends may be a bare 0; the other decides the measure.
     let telling = usize::from(name == "uniform" && terms[0].constant() == Some(0.0));
     let measure = measure_of(&terms[telling], measures, at(&arguments[telling]))?;
     let first = evaluate::value_of(&terms[0], measure, at(&arguments[0]))?;

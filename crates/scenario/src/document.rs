@@ -1,4 +1,4 @@
-//! TOML as a tree that knows where everything stands.
+//! TOML as a tree with the place of every element.
 
 use toml::de::{DeTable, DeValue};
 
@@ -9,11 +9,11 @@ use crate::error::{At, Checked, Fault};
 pub(crate) struct Node {
     pub(crate) data: Data,
     pub(crate) at: At,
-    /// Where the content of a text starts, when it stands there letter by letter.
+    /// The start of a text's content, if the text is written in the source without escapes.
     content: Option<usize>,
 }
 
-/// A value.
+/// The data of a value.
 #[derive(Clone, Debug)]
 pub(crate) enum Data {
     Bool(bool),
@@ -29,7 +29,7 @@ pub(crate) enum Data {
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
     pub(crate) entries: Vec<Entry>,
-    /// Its header, or all of it if it stands in braces.
+    /// Its header, or all of it if it is written in braces.
     pub(crate) at: At,
 }
 
@@ -42,22 +42,22 @@ pub(crate) struct Entry {
 }
 
 impl Node {
-    /// A value without a text's place inside.
+    /// Returns a value without the place of a text's content.
     pub(crate) fn new(data: Data, at: At) -> Node {
         Node { data, at, content: None }
     }
-    /// A text that stands at `at` as it is, without quotes.
+    /// Returns a text that is written at `at` as it is, without quotes.
     pub(crate) fn bare(text: &str, at: At) -> Node {
         Node { data: Data::Text(text.to_owned()), at, content: Some(at.start()) }
     }
-    /// The place of a part of a text, by bytes of its content.
+    /// Returns the place of a part of a text, by bytes of its content.
     pub(crate) fn part(&self, range: std::ops::Range<usize>) -> At {
         match self.content {
             Some(start) => self.at.with(start + range.start..start + range.end),
             None => self.at,
         }
     }
-    /// A part of a text as a text of its own.
+    /// Returns a part of a text as a text of its own.
     pub(crate) fn slice(&self, range: std::ops::Range<usize>) -> Node {
         let text = self.text().and_then(|text| text.get(range.clone())).unwrap_or_default();
         Node {
@@ -66,11 +66,11 @@ impl Node {
             content: self.content.map(|start| start + range.start),
         }
     }
-    /// A mistake at the value.
+    /// Returns a mistake at the value.
     pub(crate) fn fault(&self, message: impl Into<String>) -> Fault {
         Fault::new(self.at, message)
     }
-    /// What it is, for messages.
+    /// Returns the type of the value in words, for messages.
     pub(crate) fn what(&self) -> &'static str {
         match self.data {
             Data::Bool(_) => "true or false",
@@ -82,22 +82,22 @@ impl Node {
             Data::Date => "a date",
         }
     }
-    /// The text, if it is one.
+    /// Returns the text, if it is one.
     pub(crate) fn text(&self) -> Option<&str> {
         if let Data::Text(text) = &self.data { Some(text) } else { None }
     }
 }
 
 impl Table {
-    /// A table without entries.
+    /// Returns a table without entries.
     pub(crate) fn empty(at: At) -> Table {
         Table { entries: Vec::new(), at }
     }
-    /// The entry of that key.
+    /// Returns the entry of that key.
     pub(crate) fn find(&self, key: &str) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.key == key)
     }
-    /// The entry of that key.
+    /// Returns the entry of that key, to change it.
     pub(crate) fn find_mut(&mut self, key: &str) -> Option<&mut Entry> {
         self.entries.iter_mut().find(|entry| entry.key == key)
     }
@@ -110,7 +110,7 @@ impl Table {
     }
 }
 
-/// The longest text of a scenario, in bytes: longer lists of messages belong in a file of their own.
+/// Maximum length of a scenario's text, in bytes: longer lists of messages belong in a file of their own.
 const LONGEST: usize = 4 << 20;
 
 /// Reads the text of the source with that number.
@@ -166,7 +166,7 @@ fn read_table(table: &DeTable<'_>, at: At, place: Place) -> Table {
     Table { entries, at }
 }
 
-// The parser refuses nesting of more than 80 levels, so this recursion ends.
+// The parser rejects nesting of more than 80 levels, so this recursion ends.
 fn read(value: &DeValue<'_>, range: std::ops::Range<usize>, place: Place) -> Node {
     let at = place.at(range.clone());
     let data = match value {
@@ -190,7 +190,7 @@ fn read(value: &DeValue<'_>, range: std::ops::Range<usize>, place: Place) -> Nod
     Node::new(data, at)
 }
 
-/// A syntax error in our own words.
+/// Returns a syntax error in our own words.
 fn syntax(text: &str, source: u32, error: &toml::de::Error) -> Fault {
     let range = error.span().unwrap_or(text.len()..text.len());
     let said = error.message();
@@ -216,7 +216,7 @@ fn syntax(text: &str, source: u32, error: &toml::de::Error) -> Fault {
     fault(format!("this is not valid TOML: {said}"))
 }
 
-/// Whether the line is `key = words without quotes`, the most common slip.
+/// Returns the value's place and text if the line is `key = words without quotes`, the most common slip.
 fn unquoted(text: &str, at: usize) -> Option<(std::ops::Range<usize>, String)> {
     let before = text.get(..at)?;
     let start = before.rfind('\n').map_or(0, |newline| newline + 1);

@@ -1,4 +1,4 @@
-//! Errors that show where: file, line, column, the line itself, a caret, and the way out.
+//! Errors with their place: file, line, column, the line itself, a caret, and a hint.
 
 use std::fmt;
 
@@ -18,23 +18,23 @@ struct Inner {
 }
 
 impl Error {
-    /// The file's name as it was given, `--set` and the like for options.
+    /// Returns the file's name as it was given, `--set` and the like for options.
     pub fn file(&self) -> &str {
         &self.0.excerpt.file
     }
-    /// The line, from 1.
+    /// Returns the line, from 1.
     pub fn line(&self) -> usize {
         self.0.excerpt.line
     }
-    /// The column in characters, from 1.
+    /// Returns the column in characters, from 1.
     pub fn column(&self) -> usize {
         self.0.excerpt.column
     }
-    /// What is wrong, in one sentence.
+    /// Returns the mistake, in one sentence.
     pub fn message(&self) -> &str {
         &self.0.message
     }
-    /// What to write instead, where that is known.
+    /// Returns a correction to write instead, if one is known.
     pub fn hint(&self) -> Option<&str> {
         self.0.hint.as_deref()
     }
@@ -78,7 +78,7 @@ pub(crate) struct Excerpt {
 }
 
 impl Excerpt {
-    /// The place of a range of bytes in a text.
+    /// Returns the place of a range of bytes in a text.
     pub(crate) fn of(file: &str, text: &str, range: std::ops::Range<usize>) -> Excerpt {
         let start = floor_boundary(text, range.start);
         let end = floor_boundary(text, range.end).max(start);
@@ -96,12 +96,12 @@ impl Excerpt {
             text: line.to_owned(),
         }
     }
-    /// A whole line of a file that is read line by line.
+    /// Returns a whole line of a file that is read line by line.
     pub(crate) fn line_of(file: &str, line: usize, text: &str, range: std::ops::Range<usize>) -> Excerpt {
         Excerpt { line, ..Excerpt::of(file, text, range) }
     }
 
-    /// The part of the line to show, and where in it the caret goes (from 0).
+    /// Returns the part of the line to show, and the caret's position in it (from 0).
     fn window(&self) -> (String, usize) {
         const MOST: usize = 120;
         const BEFORE: usize = 60;
@@ -115,7 +115,7 @@ impl Excerpt {
     }
 }
 
-/// Zero-width and direction-changing characters.
+/// Returns true for zero-width and direction-changing characters.
 fn is_invisible(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
@@ -137,15 +137,15 @@ pub(crate) struct At {
 }
 
 impl At {
-    /// A range of bytes of the source with that number.
+    /// Returns a range of bytes of the source with that number.
     pub(crate) fn new(source: u32, range: std::ops::Range<usize>) -> At {
         At { source, start: range.start as u32, end: range.end as u32 }
     }
-    /// Where it starts in its source.
+    /// Returns its start in the source.
     pub(crate) fn start(self) -> usize {
         self.start as usize
     }
-    /// Another range of the same source.
+    /// Returns another range of the same source.
     pub(crate) fn with(self, range: std::ops::Range<usize>) -> At {
         At::new(self.source, range)
     }
@@ -165,41 +165,41 @@ enum Place {
     Excerpt(Box<Excerpt>),
 }
 
-/// A text that may be long, for a message.
+/// Shortens a text that may be long, for a message.
 pub(crate) fn clip(text: &str) -> String {
     let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(60).collect();
     if text.chars().count() > 60 { format!("{plain}…") } else { plain }
 }
 
-/// What reading a part gives.
+/// The result of reading a part.
 pub(crate) type Checked<T> = Result<T, Fault>;
 
 impl Fault {
-    /// A mistake at a place of one of the sources.
+    /// Returns a mistake at a place of one of the sources.
     pub(crate) fn new(at: At, message: impl Into<String>) -> Fault {
         Fault { place: Place::At(at), message: message.into(), hint: None }
     }
-    /// A mistake in a quantity that stands there.
+    /// Returns a mistake in a quantity at a place.
     pub(crate) fn mistaken(at: At, mistake: Mistake) -> Fault {
         Fault { hint: mistake.hint, ..Fault::new(at, mistake.message) }
     }
-    /// A mistake in another file.
+    /// Returns a mistake in another file.
     pub(crate) fn elsewhere(excerpt: Excerpt, message: impl Into<String>) -> Fault {
         Fault { place: Place::Excerpt(Box::new(excerpt)), message: message.into(), hint: None }
     }
-    /// The same mistake in a text that is shown another way; `show` is given its range of bytes.
+    /// Returns the same mistake in a text that is shown another way; `show` is given its range of bytes.
     pub(crate) fn within(self, show: impl FnOnce(std::ops::Range<usize>, String) -> Fault) -> Fault {
         match self.place {
             Place::Excerpt(_) => self,
             Place::At(at) => Fault { hint: self.hint, ..show(at.start as usize..at.end as usize, self.message) },
         }
     }
-    /// With what to do about it.
+    /// Adds a hint with the correction.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Fault {
         self.hint = Some(hint.into());
         self
     }
-    /// With the nearest word if there is one, else with another hint.
+    /// Adds the nearest word as a hint if there is one, else another hint.
     pub(crate) fn did_you_mean(self, nearest: Option<&str>, otherwise: impl FnOnce() -> String) -> Fault {
         match nearest {
             Some(word) => self.hint(format!("did you mean `{word}`?")),
@@ -208,11 +208,11 @@ impl Fault {
     }
 }
 
-/// All texts that values come from: the file, and one for each option or further file.
+/// All texts of values: the file, and one for each option or further file.
 pub(crate) struct Sources(Vec<(String, String)>);
 
 impl Sources {
-    /// Only the file.
+    /// Returns the sources with the scenario's file only.
     pub(crate) fn new(name: &str, text: &str) -> Sources {
         Sources(vec![(name.to_owned(), text.to_owned())])
     }
@@ -221,13 +221,13 @@ impl Sources {
         self.0.push((name.to_owned(), text.to_owned()));
         self.0.len() as u32 - 1
     }
-    /// A place for a note: "a.toml:3:8".
+    /// Returns a place for a note: "a.toml:3:8".
     pub(crate) fn place(&self, at: At) -> String {
         let (name, text) = &self.0[at.source as usize];
         let Excerpt { file, line, column, .. } = Excerpt::of(name, text, at.start as usize..at.end as usize);
         format!("{file}:{line}:{column}")
     }
-    /// The error for callers.
+    /// Returns the error for callers.
     pub(crate) fn error(&self, fault: Fault) -> Error {
         let Fault { place, message, hint } = fault;
         let excerpt = match place {

@@ -1,4 +1,4 @@
-//! What expressions come to, with their units checked.
+//! The evaluation of expressions, with checked units.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +14,7 @@ use crate::{functions, suggest};
 /// The values of `[parameters]`.
 pub(crate) struct Parameters {
     nodes: BTreeMap<String, Node>,
-    /// None while it is being evaluated.
+    /// The evaluated ones; none for one that is being evaluated.
     known: RefCell<BTreeMap<String, Option<Term>>>,
     used: RefCell<BTreeSet<String>>,
 }
@@ -23,12 +23,12 @@ impl Parameters {
     pub(crate) fn new(nodes: BTreeMap<String, Node>) -> Parameters {
         Parameters { nodes, known: RefCell::default(), used: RefCell::default() }
     }
-    /// Those that no value has asked for.
+    /// Returns the parameters that no value uses.
     pub(crate) fn unused(&self) -> Vec<&str> {
         let used = self.used.borrow();
         self.nodes.keys().filter(|name| !used.contains(*name)).map(String::as_str).collect()
     }
-    /// Follows what the parameters that nobody uses say of one another, so that a circle is found there too.
+    /// Follows the references among unused parameters, so that a circle among them is found too.
     pub(crate) fn check_unused(&self) -> Checked<()> {
         let mut done = BTreeSet::new();
         self.unused().into_iter().try_for_each(|name| self.check_circle(name, &mut Vec::new(), &mut done))
@@ -81,7 +81,7 @@ impl Parameters {
         }
         Err(node.fault("this parameter is defined by itself"))
     }
-    /// The value of a parameter inside an expression.
+    /// Returns the value of a parameter inside an expression.
     fn term(&self, name: &str, node: &Node, range: std::ops::Range<usize>) -> Checked<Term> {
         if let Some(known) = self.known.borrow().get(name) {
             let circle = || Fault::new(node.part(range), format!("parameter `{name}` is defined by itself"));
@@ -98,7 +98,7 @@ impl Parameters {
     }
 }
 
-/// Whether `$name` stands in a node's text.
+/// Returns true if a node's text contains `$name`.
 fn mentions(node: &Node, name: &str) -> bool {
     let text = node.text().unwrap_or_default();
     text.split('$').skip(1).any(|rest| {
@@ -106,7 +106,7 @@ fn mentions(node: &Node, name: &str) -> bool {
     })
 }
 
-/// What a number or an expression comes to. `places` allows `index` and `parent`.
+/// Evaluates a number or an expression. `places` allows `index` and `parent`.
 pub(crate) fn evaluate_node(node: &Node, parameters: &Parameters, places: bool) -> Checked<Term> {
     match &node.data {
         Data::Integer(x) => Ok(Term::number(*x as f64)),
@@ -117,12 +117,12 @@ pub(crate) fn evaluate_node(node: &Node, parameters: &Parameters, places: bool) 
     }
 }
 
-/// A term in the base unit of what it must measure.
+/// Returns a term in the base unit of the required measure.
 pub(crate) fn value_of(term: &Term, measure: Measure, at: At) -> Checked<f64> {
     measure.value(term).map_err(|mistake| Fault::mistaken(at, mistake))
 }
 
-/// What an expression of a node's text comes to.
+/// Evaluates an expression of a node's text.
 pub(crate) fn evaluate(expr: &Expr, node: &Node, parameters: &Parameters, places: bool) -> Checked<Term> {
     let fault = |message: String| Fault::new(node.part(expr.range.clone()), message);
     let inner = |expr: &Expr| evaluate(expr, node, parameters, places);
@@ -169,7 +169,7 @@ const TOO_LARGE: &str = "the result is too large";
 
 fn unknown_unit(name: &str, fault: Fault) -> Fault {
     let near = match name.trim_end_matches(PER_SECOND) {
-        // What could be two units is named as both: a guess would be wrong by 8 or by 60.
+        // A word that could be two units is named as both: a guess would be wrong by 8 or by 60.
         "m" | "M" | "mn" => return fault.hint("`min` is a minute, `ms` a millisecond, `MB` a size, `Mbps` a rate"),
         "k" | "K" => return fault.hint("`KB` is a size, `Kbps` a rate"),
         "g" | "G" => return fault.hint("`GB` is a size, `Gbps` a rate"),
@@ -250,7 +250,7 @@ fn combine(operator: Operator, a: Term, b: Term) -> Result<Term, String> {
         .ok_or_else(|| TOO_LARGE.into())
 }
 
-/// An expression as text, with the parameters' values in their place.
+/// Returns an expression as text, with the parameters' values in their place.
 pub(crate) fn write_expression(node: &Node, parameters: &Parameters) -> Checked<String> {
     match node.text() {
         None => Ok(evaluate_node(node, parameters, true)?.constant().unwrap_or_default().to_string()),
@@ -258,7 +258,7 @@ pub(crate) fn write_expression(node: &Node, parameters: &Parameters) -> Checked<
     }
 }
 
-/// `strength` is how tightly the operator around it binds.
+/// Writes a part of it; `strength` is how tightly the operator around it binds.
 fn write_part(expr: &Expr, node: &Node, parameters: &Parameters, strength: u8) -> Checked<String> {
     let part = |expr, strength| write_part(expr, node, parameters, strength);
     Ok(match &expr.kind {

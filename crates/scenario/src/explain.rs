@@ -1,4 +1,4 @@
-//! A scenario before it is run, as data: who sends to whom, what each port will face, what is random.
+//! A scenario as data before it is run: the senders and receivers, the load of each port, and the random parts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,14 +10,15 @@ use units::{HostId, LinkId, Span, Table};
 use crate::lints::uses_marks;
 use crate::survey::{Survey, in_bytes};
 
-/// So many messages are drawn to describe a scenario.
+/// The number of messages that are drawn to describe a scenario.
 pub(crate) const MOST_MESSAGES: usize = 200_000;
 
-/// How many links are described: those with the highest loads.
+/// The number of links that are described: the ones with the highest loads.
 const MOST_LINKS: usize = 12;
 
-/// An object with `title`, `seed`, `duration_s`; `profile`, and what it has set; `classes`, a list; `links`, those with the highest loads first
-/// and how many `links_in_use` there are; `faults`, a list; and `random`, what another seed changes.
+/// Returns an object with `title`, `seed`, `duration_s`, `profile` with its settings, and the lists `classes` and
+/// `faults`. It also has `links`, the ones with the highest loads first, and `links_in_use`, their number; and
+/// `random`, the parts that depend on the seed.
 pub(crate) fn describe(survey: &Survey, profile: Json) -> Json {
     let scenario = survey.scenario;
     let links = asked_links(survey);
@@ -78,7 +79,7 @@ fn classes(survey: &Survey) -> Vec<Json> {
     of_class.collect()
 }
 
-/// Smallest, mean and largest.
+/// Returns the smallest, the mean and the largest value.
 fn spread(values: &[f64]) -> Json {
     if values.is_empty() {
         return Json::Null;
@@ -87,7 +88,7 @@ fn spread(values: &[f64]) -> Json {
     json!({ "min": least, "mean": values.iter().sum::<f64>() / values.len() as f64, "max": most })
 }
 
-/// What is asked of a link.
+/// The load that is offered to a link.
 #[derive(Default)]
 struct Asked {
     bits_per_s: f64,
@@ -95,7 +96,7 @@ struct Asked {
     classes: BTreeSet<usize>,
 }
 
-/// Every link that carries data, the highest loads first.
+/// Returns every link that carries data, the highest loads first.
 fn asked_links(survey: &Survey) -> Vec<(usize, Asked)> {
     let mut asked: BTreeMap<usize, Asked> = BTreeMap::new();
     for (index, (_, transport, drawn)) in survey.classes().enumerate() {
@@ -121,7 +122,7 @@ fn asked_links(survey: &Survey) -> Vec<(usize, Asked)> {
     let mut order: Vec<(usize, Asked)> = asked.into_iter().collect();
     order.sort_by(|(a, one), (b, other)| {
         let by_load = (other.bits_per_s / rate(*b)).total_cmp(&(one.bits_per_s / rate(*a)));
-        // Flows without end fill what they share.
+        // Flows without end fill the links that they share.
         (other.without_end > one.without_end).cmp(&(one.without_end > other.without_end)).then(by_load)
     });
     order
@@ -173,7 +174,7 @@ fn faults(survey: &Survey) -> Vec<Json> {
     described.collect()
 }
 
-/// In words, one for each thing that a seed decides.
+/// Returns a description of each thing that a seed decides.
 fn random(survey: &Survey) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for (class, _, drawn) in survey.classes().filter(|(_, _, drawn)| !drawn.random.is_empty()) {

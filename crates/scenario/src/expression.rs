@@ -1,6 +1,6 @@
-//! Expressions as people write them: "50 ms + (index + 2) * 5 ms", "uniform(2 KB, 50 KB)".
+//! Expressions in text: "50 ms + (index + 2) * 5 ms", "uniform(2 KB, 50 KB)".
 //!
-//! This file knows the grammar only; what words and units mean is said elsewhere.
+//! This file knows the grammar only; words and units are interpreted elsewhere.
 //!
 //! ```text
 //! sum     = product (("+" | "-") product)*
@@ -26,7 +26,7 @@ pub(crate) struct Expr {
 pub(crate) enum Kind {
     /// A number with its unit, if it has one.
     Number(f64, Option<(String, Range<usize>)>),
-    /// `$name`
+    /// A parameter, written as `$name`.
     Parameter(String),
     /// A word by itself.
     Word(String),
@@ -36,7 +36,7 @@ pub(crate) enum Kind {
         name_range: Range<usize>,
         arguments: Vec<Expr>,
     },
-    /// `cdf(..)` with what stands in the parentheses, which may be a path.
+    /// `cdf(..)` with the content of the parentheses, which may be a path.
     Cdf(Range<usize>),
     Negate(Box<Expr>),
     Binary(Operator, Box<(Expr, Expr)>),
@@ -50,9 +50,9 @@ pub(crate) enum Operator {
     Divide,
 }
 
-/// Longer texts are no expressions that a person wrote.
+/// Maximum length of an expression, in characters: no person writes longer ones.
 const LONGEST: usize = 1000;
-/// Parentheses and signs inside one another.
+/// Maximum depth of parentheses and signs inside one another.
 const DEEPEST: usize = 32;
 
 /// Reads the text of a node as an expression.
@@ -112,7 +112,7 @@ impl<'a> Parser<'a> {
         }
         found
     }
-    /// The bytes of the word that is next, or of one character.
+    /// Returns the number of bytes of the next word, or of one character.
     fn word_width(&self) -> usize {
         let rest = self.rest();
         let word = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
@@ -218,7 +218,7 @@ impl<'a> Parser<'a> {
         Ok(Kind::Number(number, unit))
     }
 
-    /// The unit behind a number: a sign or a word, which is a rate with "/s" right behind it.
+    /// Takes the unit behind a number: a sign or a word, which is a rate with "/s" right behind it.
     fn unit(&mut self) -> Option<(String, Range<usize>)> {
         let rest = self.rest();
         let mut width = match rest.chars().next()? {
@@ -282,7 +282,7 @@ mod tests {
         parse(&Node::bare(text, At::new(0, 0..text.len())))
     }
 
-    /// Every operation in parentheses.
+    /// Returns the expression with every operation in parentheses.
     fn shape(expr: &Expr) -> String {
         match &expr.kind {
             Kind::Number(x, None) => format!("{x}"),

@@ -1,4 +1,4 @@
-//! `[[fault]]`: what goes wrong in the network.
+//! Reads `[[fault]]`: the failures in the network.
 
 use serde_json::Value as Json;
 use sim::faults::{self, Fault};
@@ -14,7 +14,7 @@ use crate::variants::{place, select, unknown_key, with_selector};
 
 const TITLE: &str = "[[fault]]";
 
-/// The faults in the order of the file, and as they are written; none where there is no such section.
+/// Returns the faults in the order of the file, and as they are written; none where there is no such section.
 pub(crate) fn read(
     root: &Table,
     network: &Network,

@@ -7,10 +7,10 @@ use std::path::Path;
 
 use crate::error::{At, Checked, Fault};
 
-/// The longest file, in bytes.
+/// Maximum length of a file, in bytes.
 const LONGEST: u64 = 512 << 20;
 
-/// What paths in a scenario lead to.
+/// The files that paths in a scenario name.
 #[derive(Default)]
 pub(crate) struct Files<'a> {
     folder: Option<&'a Path>,
@@ -19,11 +19,11 @@ pub(crate) struct Files<'a> {
 }
 
 impl<'a> Files<'a> {
-    /// Files below `folder` (the working folder without one), except those whose text is `given`.
+    /// Returns the files below `folder` (the working folder without one), with the texts of the `given` ones.
     pub(crate) fn new(folder: Option<&'a Path>, given: &'a BTreeMap<String, String>) -> Files<'a> {
         Files { folder, given: Some(given), read: RefCell::default() }
     }
-    /// The text of a file that is named at `at`; `near` is a built-in name that may have been meant.
+    /// Returns the text of a file that is named at `at`; `near` is a built-in name that may have been meant.
     pub(crate) fn read(&self, path: &str, at: At, near: Option<&str>) -> Checked<String> {
         let text = match self.given.and_then(|given| given.get(path)) {
             Some(text) => text.clone(),
@@ -34,7 +34,7 @@ impl<'a> Files<'a> {
         }
         Ok(text)
     }
-    /// The paths that were read, each once, in the order of their first use.
+    /// Returns the paths that were read, each once, in the order of their first use.
     pub(crate) fn paths(self) -> Vec<String> {
         self.read.into_inner()
     }
@@ -51,7 +51,7 @@ fn from_disk(full: &Path, path: &str, at: At, near: Option<&str>) -> Checked<Str
     if path.contains('\0') {
         return Err(fault("this is no path".into()));
     }
-    // Asked before it is opened: opening a pipe would wait for its other end.
+    // The type is checked before it is opened: opening a pipe would block until its other end is.
     let size = std::fs::metadata(full).map_err(|error| fault(reason(&error)))?;
     if !size.is_file() {
         return Err(fault("it is not a file".into()));
@@ -68,7 +68,7 @@ fn from_disk(full: &Path, path: &str, at: At, near: Option<&str>) -> Checked<Str
     }
 }
 
-/// The operating system's reason, without its number.
+/// Returns the operating system's reason, without its number.
 fn reason(error: &std::io::Error) -> String {
     match error.kind() {
         std::io::ErrorKind::NotFound => "there is no such file".into(),

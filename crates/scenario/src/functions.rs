@@ -3,7 +3,7 @@
 /// Every function that makes a distribution.
 pub(crate) const NAMES: &[&str] = &["uniform", "exponential", "lognormal", "pareto", "cdf"];
 
-/// How a function is written.
+/// Returns how a function is written.
 pub(crate) fn usage(name: &str) -> &'static str {
     match name {
         "uniform" => "write it as uniform(least, most)",

@@ -1,4 +1,4 @@
-//! Hosts as people write them: 3, [0, 1], "0..40", and lists of these.
+//! Hosts in text: 3, [0, 1], "0..40", and lists of these.
 
 use serde_json::{Value as Json, json};
 use units::{HostId, measure};
@@ -8,10 +8,10 @@ use crate::document::{Data, Node};
 use crate::error::Checked;
 use crate::evaluate;
 
-/// The most hosts in a list.
+/// Maximum number of hosts in a list.
 pub(crate) const MOST: usize = units::MOST_HOSTS as usize;
 
-/// The hosts in the order in which they are written.
+/// Reads the hosts in the order in which they are written.
 pub(crate) fn read(node: &Node, context: &Context) -> Checked<Vec<HostId>> {
     let items = match &node.data {
         Data::Array(items) if items.is_empty() => return Err(node.fault("no host is named")),
@@ -60,7 +60,7 @@ fn number(node: &Node, context: &Context) -> Checked<u64> {
     measure::whole(&term).map_err(|why| node.fault(format!("a host is a whole number: {why}")).hint(example))
 }
 
-/// As short as it can be written.
+/// Writes hosts as short as possible.
 pub(crate) fn write(hosts: &[HostId]) -> Json {
     match hosts {
         [one] => json!(one.0),
@@ -71,7 +71,7 @@ pub(crate) fn write(hosts: &[HostId]) -> Json {
     }
 }
 
-/// Pairs senders with receivers: lists of equal length pair up, a single host goes with all.
+/// Pairs senders with receivers: lists of equal length pair up, a single host is paired with all.
 pub(crate) fn pair(from: &[HostId], to: &[HostId]) -> Result<Vec<(HostId, HostId)>, String> {
     let pairs: Vec<(HostId, HostId)> = match (from, to) {
         _ if from.len() == to.len() => from.iter().copied().zip(to.iter().copied()).collect(),

@@ -1,6 +1,6 @@
-//! The structure of a scenario: which sections there are, and which tables declare their keys.
+//! The structure of a scenario: its sections, and the tables that declare their keys.
 //!
-//! The reader, the JSON schema and the catalogue all go by this file.
+//! The reader, the JSON schema and the catalogue all follow this file.
 
 use sim::profile::{Profile, Setting};
 use sim::{faults, network, profile, run, topology, traffic};
@@ -10,10 +10,10 @@ use units::{Alias, Default, Key, Kind, Range};
 
 /// The sections of a file.
 pub(crate) const SECTIONS: &[&str] = &["parameters", "run", "network", "fault", "transport", "defaults", "traffic"];
-/// Those of them that are lists of tables, each written with two brackets.
+/// The sections that are lists of tables, each written with two brackets.
 pub(crate) const LISTS: &[&str] = &["fault", "traffic"];
 
-/// What people write for sections and for the keys that name something.
+/// Other words for sections and for the keys that name something.
 const ALIASES: &[Alias] = &[
     ("cca", "transport"),
     ("cca", "name"),
@@ -35,7 +35,7 @@ const ALIASES: &[Alias] = &[
     ("variables", "parameters"),
 ];
 
-/// Every word that stands for another one, from the tables that declare the others.
+/// Returns every alias, from the tables that declare the words that they mean.
 pub(crate) fn aliases() -> impl Iterator<Item = &'static Alias> {
     let transports = TRANSPORTS.iter().flat_map(|transport| transport.aliases);
     let topologies = topology::TOPOLOGIES.iter().flat_map(|topology| topology.aliases);
@@ -71,9 +71,9 @@ pub(crate) struct Variant {
     pub(crate) name: &'static str,
     pub(crate) help: &'static str,
     pub(crate) source: &'static str,
-    /// What it needs of switches and hosts, if it is a transport.
+    /// The needs from switches and hosts, if it is a transport.
     pub(crate) needs: Option<Needs>,
-    /// All keys that stand beside the name, those that all variants share first.
+    /// All keys beside the name, the keys common to all variants first.
     pub(crate) keys: Vec<&'static Key>,
     /// Its own keys only.
     pub(crate) own: Vec<&'static Key>,
@@ -83,34 +83,34 @@ pub(crate) struct Variant {
 pub(crate) struct Family {
     /// The key that names the variant: `topology`, `name`, `pattern`.
     pub(crate) selector: &'static str,
-    /// What a variant is called: "topology", "transport", "pattern".
+    /// The noun for a variant: "topology", "transport", "pattern".
     pub(crate) what: &'static str,
     pub(crate) help: &'static str,
     pub(crate) variants: Vec<Variant>,
 }
 
 impl Family {
-    /// The section whose keys it has.
+    /// Returns the section whose keys it has.
     pub(crate) fn section(&self) -> &'static str {
         if self.what == "topology" { "network" } else { self.what }
     }
-    /// The variant of that name.
+    /// Returns the variant of that name.
     pub(crate) fn find(&self, name: &str) -> Option<&Variant> {
         self.variants.iter().find(|variant| variant.name == name)
     }
-    /// All names.
+    /// Returns the names of all variants.
     pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
         self.variants.iter().map(|variant| variant.name)
     }
-    /// The variants that know a key.
+    /// Returns the variants that know a key.
     pub(crate) fn owners<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a Variant> {
         self.variants.iter().filter(move |variant| variant.keys.iter().any(|known| known.name == key))
     }
-    /// A key as the first variant that knows it declares it.
+    /// Returns a key as the first variant that knows it declares it.
     pub(crate) fn key(&self, name: &str) -> Option<&'static Key> {
         self.variants.iter().flat_map(|variant| variant.keys.iter()).find(|key| key.name == name).copied()
     }
-    /// The names of all keys, each once.
+    /// Returns the names of all keys, each once.
     pub(crate) fn key_names(&self) -> Vec<&'static str> {
         let mut names = Vec::new();
         for key in self.variants.iter().flat_map(|variant| variant.keys.iter()) {
@@ -122,7 +122,7 @@ impl Family {
     }
 }
 
-/// `[network]`
+/// The topologies of `[network]`.
 pub(crate) fn topologies() -> Family {
     let variants = topology::TOPOLOGIES.iter().map(|topology| Variant {
         name: topology.name,
@@ -140,7 +140,7 @@ pub(crate) fn topologies() -> Family {
     }
 }
 
-/// `[transport]`
+/// The transports of `[transport]`.
 pub(crate) fn transport_family() -> Family {
     let variants = TRANSPORTS.iter().map(|transport| Variant {
         name: transport.name,
@@ -158,7 +158,7 @@ pub(crate) fn transport_family() -> Family {
     }
 }
 
-/// `[[traffic]]`
+/// The patterns of `[[traffic]]`.
 pub(crate) fn patterns() -> Family {
     let variants = traffic::PATTERNS.iter().map(|pattern| Variant {
         name: pattern.name,
@@ -176,7 +176,7 @@ pub(crate) fn patterns() -> Family {
     }
 }
 
-/// `[[fault]]`
+/// The kinds of `[[fault]]`.
 pub(crate) fn faults() -> Family {
     let variants = faults::KINDS.iter().map(|kind| Variant {
         name: kind.name,
@@ -189,7 +189,7 @@ pub(crate) fn faults() -> Family {
     Family { selector: "kind", what: "fault", help: "what goes wrong", variants: variants.collect() }
 }
 
-/// The path of a key that was named without its section.
+/// Returns the path of a key that was named without its section.
 pub(crate) fn path_of(key: &str) -> Option<String> {
     if run::KEYS.iter().any(|known| known.name == key) {
         return Some(format!("run.{key}"));
@@ -206,7 +206,7 @@ pub(crate) fn path_of(key: &str) -> Option<String> {
     (key == "pattern" || patterns().key(key).is_some()).then(|| format!("traffic.NAME.{key}"))
 }
 
-/// What a profile sets for a key of a variant, if it does.
+/// Returns a profile's setting for a key of a variant, if there is one.
 pub(crate) fn setting(family: &Family, variant: &Variant, key: &Key, profile: &Profile) -> Option<&'static Setting> {
     match find_transport(variant.name).filter(|_| family.what == "transport") {
         Some(transport) => profile.of_transport(transport, key.name),
@@ -214,7 +214,7 @@ pub(crate) fn setting(family: &Family, variant: &Variant, key: &Key, profile: &P
     }
 }
 
-/// The transport of that name.
+/// Returns the transport of that name.
 pub(crate) fn find_transport(name: &str) -> Option<&'static transports::Entry> {
     transports::find(name)
 }

@@ -1,8 +1,8 @@
 //! The scenario language: TOML to a [`sim::Scenario`] that can only be valid.
 //!
-//! [`read`] takes a text and [`Options`] and gives the scenario, or one [`Error`] that shows the place
-//! and the way out. Every key is declared elsewhere, as a [`units::Key`] of a section, topology,
-//! transport or pattern; reading, [`schema`] and [`catalog`] follow from those tables.
+//! [`read`] takes a text and [`Options`] and returns the scenario, or one [`Error`] with its place and a hint. Every
+//! key is declared elsewhere, as a [`units::Key`] of a section, topology, transport or pattern; reading, [`schema`] and
+//! [`catalog`] follow from those tables.
 
 #![forbid(unsafe_code)]
 

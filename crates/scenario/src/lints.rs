@@ -1,4 +1,4 @@
-//! What is valid and probably not meant: each lint is a function, and a line in [`LINTS`].
+//! Valid but probably unintended settings: each lint is a function, and a line in [`LINTS`].
 
 use std::collections::BTreeSet;
 
@@ -12,11 +12,11 @@ use units::{Amount, HostId, Rate, Span, counted};
 
 use crate::survey::{Drawn, Survey, in_bytes};
 
-/// One thing to look for.
+/// A check for one kind of unintended setting.
 pub(crate) struct Lint {
-    /// Stands behind each note, so that it can be looked up.
+    /// The name behind each note, for reference.
     pub(crate) name: &'static str,
-    /// What it means for a run.
+    /// The consequence for a run.
     pub(crate) reason: &'static str,
     find: fn(&Survey) -> Vec<Finding>,
 }
@@ -111,9 +111,9 @@ pub(crate) const LINTS: &[Lint] = &[
     },
 ];
 
-/// One thing that was found.
+/// A finding of a lint.
 struct Finding {
-    /// The key that it speaks of: its section, the name of a class where the section is `traffic`, and the key.
+    /// The key that it is about: its section, the name of a class where the section is `traffic`, and the key.
     key: [&'static str; 2],
     class: Option<String>,
     text: String,
@@ -128,7 +128,7 @@ impl Finding {
     }
 }
 
-/// Notes on everything that was found; `place` gives a place like `a.toml:3:8` for section, class and key.
+/// Returns notes on all findings; `place` gives a place like `a.toml:3:8` for section, class and key.
 pub(crate) fn notes(survey: &Survey, place: impl Fn(&str, Option<&str>, &str) -> Option<String>) -> Vec<String> {
     let found = LINTS.iter().flat_map(|lint| (lint.find)(survey).into_iter().map(move |finding| (lint, finding)));
     let note = |(lint, Finding { key: [section, key], class, text }): (&Lint, Finding)| {
@@ -241,7 +241,7 @@ fn overload(survey: &Survey) -> Vec<Finding> {
     let duration = survey.scenario.run.duration;
     let (_, key) = class.generator.expected(duration.after_start());
     let outcome = match key {
-        // A list ends.
+        // A list has an end.
         "pattern" => format!("not all of it can arrive in the run's {}", span(duration)),
         _ => "its queue grows for as long as the run lasts, and results depend on the duration".into(),
     };
@@ -254,7 +254,7 @@ fn overload(survey: &Survey) -> Vec<Finding> {
     vec![Finding::of_class(&class.name, if key == "pattern" { class.pattern } else { key }, text)]
 }
 
-/// Below this share of the mean beyond what a class's messages reach nothing is said of it.
+/// Minimum share of the mean beyond the sizes that a class's messages reach; below it there is no finding.
 const MIN_UNMET: f64 = 0.1;
 
 fn tail_not_met(survey: &Survey) -> Vec<Finding> {
@@ -266,7 +266,7 @@ fn tail_not_met(survey: &Survey) -> Vec<Finding> {
         if expected < 1.0 {
             return None;
         }
-        // Of so many draws one is expected to be larger than this quantile.
+        // Of `expected` draws one is expected to be larger than this quantile.
         let unmet = sizes.mean_beyond(1.0 - 1.0 / expected) / sizes.mean();
         if unmet < MIN_UNMET || sizes.is_constant() {
             return None;
@@ -359,7 +359,7 @@ fn deadline_too_short(survey: &Survey) -> Vec<Finding> {
             Some((message, deadline, survey.least_time(message, transport)?))
         });
         let (mut all, mut short, mut worst) = (0_u64, 0_u64, None::<(f64, String)>);
-        // Paths are searched for each receiver: a thousand messages tell.
+        // Paths are searched for each receiver: a thousand messages suffice.
         for (message, deadline, least) in with.take(1000) {
             all += 1;
             if deadline < least {
@@ -387,7 +387,7 @@ fn rto_above_deadline(survey: &Survey) -> Vec<Finding> {
     let mut found: Vec<(&Transport, Vec<&str>, Span, Span)> = Vec::new();
     for (class, transport, _) in survey.classes() {
         let Some((_, longest)) = class.generator.deadlines() else { continue };
-        // Receivers that grant repeat what is lost after times of their own.
+        // Receivers that grant repeat lost data after times of their own.
         if let Control::Grants(_) = transport.config.control {
             continue;
         }
@@ -424,7 +424,7 @@ fn rtt_above_rto(survey: &Survey) -> Vec<Finding> {
     for (class, transport, drawn) in survey.classes() {
         let first = transport.config.connection.rto_initial;
         let reads = crate::language::find_transport(transport.name).is_some_and(|own| own.reads("rto_initial"));
-        // Paths are searched for each receiver: a thousand pairs tell.
+        // Paths are searched for each receiver: a thousand pairs suffice.
         let pairs: BTreeSet<(HostId, HostId)> =
             drawn.messages.iter().take(1000).map(|message| (message.from, message.to)).collect();
         let round_trips = pairs.into_iter().map(|(from, to)| (survey.round_trip(from, to, transport), from, to));
@@ -552,7 +552,7 @@ fn fault_without_effect(survey: &Survey) -> Vec<Finding> {
     let found = survey.scenario.faults.iter().zip(1..).filter_map(|(fault, number)| {
         let kind = fault.kind;
         let begins = fault.at.since_start();
-        // The cool-down counts nothing new, but what is under way is struck there too.
+        // Nothing that starts in the cool-down counts, but messages in progress are affected then too.
         if begins >= run.duration {
             let text = format!(
                 "fault {number} (`{kind}`) begins at {}, when nothing is counted any more: the run's duration is {}",
@@ -561,7 +561,7 @@ fn fault_without_effect(survey: &Survey) -> Vec<Finding> {
             );
             return Some(Finding::new("fault", "at", text));
         }
-        // What was not drawn may take other ways, and ACKs go back.
+        // Messages that were not drawn may take other routes, and ACKs return.
         let either_way = |ends: &(u32, u32)| [*ends, (ends.1, ends.0)];
         let round: Vec<(u32, u32)> = fault.links.iter().flat_map(either_way).collect();
         if survey.drawn.iter().all(|drawn| drawn.all) && survey.carry_traffic(&round) == 0 {
@@ -580,7 +580,7 @@ fn fault_without_effect(survey: &Survey) -> Vec<Finding> {
     found.collect()
 }
 
-/// The largest, which says how many more there are.
+/// Returns the largest finding, with the number of the others.
 fn worst_of(found: Vec<(f64, Finding)>) -> Vec<Finding> {
     let others = found.len().saturating_sub(1);
     let worst = found.into_iter().reduce(|a, b| if b.0 > a.0 { b } else { a }).map(|(_, finding)| finding);
@@ -599,7 +599,7 @@ pub(crate) fn uses_marks(transport: &Transport) -> bool {
     }
 }
 
-/// Three digits: "98.2 KB".
+/// Returns a size with three digits: "98.2 KB".
 fn size(bytes: f64) -> String {
     let (value, unit) = match bytes {
         b if b >= 1e9 => (b / 1e9, "GB"),
@@ -610,7 +610,7 @@ fn size(bytes: f64) -> String {
     format!("{} {unit}", digits(value))
 }
 
-/// Three digits: "1.25 ms".
+/// Returns a time with three digits: "1.25 ms".
 fn span(time: Span) -> String {
     let seconds = time.as_secs_f64();
     let (value, unit) = match seconds {
@@ -622,7 +622,7 @@ fn span(time: Span) -> String {
     format!("{} {unit}", digits(value))
 }
 
-/// Three digits, and all of those before the point with commas: "1.25", "98.2", "3,460".
+/// Returns a number with three digits, or all digits before the point with commas: "1.25", "98.2", "3,460".
 fn digits(value: f64) -> String {
     if value >= 999.5 {
         let whole = format!("{value:.0}");

@@ -1,4 +1,4 @@
-//! What files hold: distributions and lists of messages.
+//! Readers of data files: distributions and lists of messages.
 
 use units::measure::{Measure, Term};
 use units::{Cdf, Deadline, Distribution, FlowSpec, HostId, Instant, counted};
@@ -9,7 +9,7 @@ use crate::error::{At, Checked, Excerpt, Fault};
 use crate::evaluate;
 use crate::suggest;
 
-/// The most messages in a file.
+/// Maximum number of messages in a file.
 const MOST_FLOWS: usize = 5_000_000;
 
 /// A line of a file with its number.
@@ -25,11 +25,11 @@ impl<'a> Line<'a> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         text.lines().enumerate().map(move |(i, text)| Line { file, number: i + 1, text })
     }
-    /// Without its comment.
+    /// Returns the line without its comment.
     fn content(self) -> &'a str {
         self.text.split('#').next().unwrap_or_default().trim()
     }
-    /// A mistake at a part of the line (a slice of its text), or at all of it.
+    /// Returns a mistake at a part of the line (a slice of its text), or at all of it.
     fn fault(self, part: &str, message: impl Into<String>) -> Fault {
         let start = (part.as_ptr() as usize).wrapping_sub(self.text.as_ptr() as usize);
         let range = match self.text.get(start..start.saturating_add(part.len())) {
@@ -50,8 +50,8 @@ fn shorten(text: &str) -> String {
     if text.chars().count() > 40 { text.chars().take(40).chain(['…']).collect() } else { text.to_owned() }
 }
 
-/// A distribution from two columns: values (bytes, seconds or shares) and the probability, from 0 to
-/// 1 or from 0 to 100, of staying at or below each.
+/// Reads a distribution from two columns: values (bytes, seconds or shares) and the probability, from 0 to 1 or from 0
+/// to 100, of staying at or below each.
 pub(crate) fn cdf(file: &str, text: &str, measure: Measure) -> Checked<Cdf> {
     let scale = if measure == Measure::Time { 1e12 } else { 1.0 };
     let mut points: Vec<(f64, f64)> = Vec::new();
@@ -97,7 +97,7 @@ pub(crate) fn cdf(file: &str, text: &str, measure: Measure) -> Checked<Cdf> {
     Cdf::new(points).map_err(|message| last.fault("", message))
 }
 
-/// Messages from a file: CSV with a header, or the flow file of the HPCC simulator.
+/// Reads messages from a file: CSV with a header, or the flow file of the HPCC simulator.
 pub(crate) fn flows(file: &str, text: &str, context: &Context) -> Checked<Vec<FlowSpec>> {
     let mut lines = Line::all(file, text).filter(|line| !line.content().is_empty());
     let Some(first) = lines.next() else {
@@ -176,7 +176,7 @@ fn cell(text: &str) -> &str {
     text.trim().trim_matches('"').trim()
 }
 
-/// A plain number of bytes or seconds, or a text with a unit.
+/// Reads a plain number of bytes or seconds, or a text with a unit.
 fn measured(line: Line, text: &str, measure: Measure, context: &Context) -> Checked<f64> {
     let scale = if measure == Measure::Time { 1e12 } else { 1.0 };
     let node = Node::bare(text, At::new(0, 0..text.len()));
@@ -200,7 +200,7 @@ fn hpcc<'a>(
     context: &Context,
 ) -> Checked<Vec<FlowSpec>> {
     let mut flows = Vec::new();
-    // What follows the flows that are counted is a remark, as in the simulator's own examples.
+    // Lines after the counted flows are remarks, as in the simulator's own examples.
     for line in lines.take(usize::try_from(count).unwrap_or(usize::MAX)) {
         let columns: Vec<&str> = line.content().split_whitespace().collect();
         let [from, to, group, port, bytes, start] = columns[..] else {

@@ -48,7 +48,7 @@ fn apply(root: &mut Table, path: &str, segments: &[Segment], value: Node, whole:
     }
 }
 
-/// Applies `--seed`.
+/// Applies a seed from `--seed`.
 pub(crate) fn seed(root: &mut Table, seed: u64, sources: &mut Sources) -> Checked<()> {
     let text = seed.to_string();
     let at = At::new(sources.add("--seed", &text), 0..text.len());
@@ -76,7 +76,7 @@ fn segments(path: &str, source: u32) -> Vec<Segment<'_>> {
     split.collect()
 }
 
-/// A TOML value, or a text without its quotes.
+/// Reads a TOML value, or a text without its quotes.
 fn value(option: &str, start: usize, source: u32) -> Checked<Node> {
     let text = &option[start..];
     let trimmed = text.trim();
@@ -91,7 +91,7 @@ fn value(option: &str, start: usize, source: u32) -> Checked<Node> {
     }
 }
 
-/// `name=value` or `$name=value`: a parameter.
+/// Sets a parameter by `name=value` or `$name=value`.
 fn name(root: &mut Table, segment: &Segment, value: Node) -> Checked<()> {
     let segment = &Segment { name: segment.name.strip_prefix('$').unwrap_or(segment.name), ..*segment };
     let parameters = match root.find_mut("parameters").map(|entry| &mut entry.node.data) {
@@ -126,7 +126,7 @@ fn name(root: &mut Table, segment: &Segment, value: Node) -> Checked<()> {
     }))
 }
 
-/// `traffic.NAME.key=value`: one class.
+/// Sets a key of one class by `traffic.NAME.key=value`.
 fn class(root: &mut Table, rest: &[Segment], path: &str, value: Node, whole: At) -> Checked<()> {
     let classes = match root.find_mut("traffic").map(|entry| &mut entry.node.data) {
         Some(Data::Array(items)) => items.as_mut_slice(),
@@ -161,7 +161,7 @@ fn class_name(node: &Node) -> Option<&str> {
     table.find("name")?.node.text()
 }
 
-/// `section.key=value`.
+/// Sets a key by `section.key=value`.
 fn descend(root: &mut Table, section: &Segment, rest: &[Segment], value: Node) -> Checked<()> {
     if root.find(section.name).is_none() {
         let node = Node::new(Data::Table(Table::empty(section.at)), section.at);
@@ -207,7 +207,7 @@ fn within(table: &mut Table, parent: &Segment, rest: &[Segment], value: Node) ->
     }
 }
 
-/// `transport = "dctcp"` as the table that it is short for.
+/// Expands `transport = "dctcp"` to the table that it is short for.
 pub(crate) fn named_transport(entry: &mut Entry) {
     if entry.key == "transport" && entry.node.text().is_some() {
         let at = entry.node.at;

@@ -1,4 +1,4 @@
-//! What a scenario's profile has set, for those who ask why a key has its value.
+//! The settings of a scenario's profile, as explanations of its keys' values.
 
 use serde_json::{Map, Value as Json, json};
 use sim::profile::{Profile, Setting};

@@ -1,4 +1,4 @@
-//! From text to a scenario: the sections in turn.
+//! From text to a scenario, section by section.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -33,47 +33,47 @@ use crate::transports::{Replacement, Transports, common_transport};
 use crate::values::{read_table, read_with_profile};
 use crate::variants::{home_of, place, select, unknown_key, with_selector};
 
-/// The text of a scenario, and where it comes from.
+/// The text of a scenario, and its origin.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
-    /// How messages call it: the file's path as it was given.
+    /// The name in messages: the file's path as it was given.
     pub name: &'a str,
-    /// TOML.
+    /// The text, in TOML.
     pub text: &'a str,
-    /// Where relative paths in the scenario start; none: the working folder.
+    /// The folder of relative paths in the scenario; none: the working folder.
     pub folder: Option<&'a Path>,
 }
 
-/// What a caller changes about a scenario.
+/// A caller's changes to a scenario.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// `path=value`, applied in turn: `fan_in=20` is a parameter, `run.duration=2 s` a key,
+    /// Settings `path=value`, applied in order: `fan_in=20` is a parameter, `run.duration=2 s` a key,
     /// `traffic.web.load=40%` a key of one class.
     pub set: Vec<String>,
-    /// Replaces `run.seed`.
+    /// A value that replaces `run.seed`.
     pub seed: Option<u64>,
-    /// Replaces the name of `[transport]`. Keys that only other transports know are dropped with a note.
+    /// A name that replaces the name of `[transport]`. Keys that only other transports know are dropped with a note.
     pub transport: Option<String>,
-    /// Texts that stand for files, by the path that the scenario names; others are read from the disk.
+    /// Texts instead of files, by the paths that the scenario names; others are read from the disk.
     pub files: BTreeMap<String, String>,
 }
 
 /// A scenario that has been read.
 pub struct Read {
-    /// Ready to run.
+    /// The scenario, ready to run.
     pub scenario: Scenario,
-    /// All of it with every default filled in, written as in a scenario file.
+    /// The whole scenario with every default filled in, written as in a scenario file.
     pub resolved: Json,
-    /// What a person should know, one sentence each.
+    /// Notes for the user, one sentence each.
     pub notes: Vec<String>,
-    /// The files that it is made from too, each once: their paths as the scenario names them.
+    /// The further files that it is made from, each once: their paths as the scenario names them.
     pub files: Vec<String>,
 }
 
 /// Reads and checks a scenario.
 ///
 /// # Errors
-/// The first mistake, with its place and the nearest valid word: in the text, in an option (the file
+/// The first mistake, with its place and the nearest valid word. It may be in the text, in an option (the file
 /// is then called `--set`, `--seed` or `--transports`) or in a file that the scenario names.
 pub fn read(source: &Source, options: &Options) -> Result<Read, Error> {
     let text = source.text.strip_prefix('\u{feff}').unwrap_or(source.text);
@@ -85,7 +85,7 @@ pub fn read(source: &Source, options: &Options) -> Result<Read, Error> {
     }
 }
 
-/// Describes a scenario before it is run: who sends to whom, what each port will face, and what is random.
+/// Describes a scenario before it is run: its senders and receivers, the load of each port, and its random parts.
 ///
 /// # Errors
 /// As [`read`].
@@ -108,7 +108,7 @@ fn scenario(source: &Source, options: &Options, sources: &mut Sources) -> Checke
     parts(root, source.folder, options, sources)
 }
 
-/// A scenario with what its notes are made from.
+/// A scenario with the input of its notes.
 struct Parts {
     read: Read,
     root: Table,
@@ -117,7 +117,7 @@ struct Parts {
 }
 
 impl Parts {
-    /// Enough to see what a class does; a sweep pays for them at each of its points.
+    /// The number of drawn messages: enough to judge a class, and cheap enough for each point of a sweep.
     const MESSAGES: usize = 4000;
 
     fn with_notes(self, sources: &Sources) -> Read {
@@ -129,7 +129,7 @@ impl Parts {
     }
 }
 
-/// Where a key is written, if it is: of a class, or in the defaults of all.
+/// Returns the place of a key, if it is written: of a class, or in the defaults of all.
 fn find(root: &Table, section: &str, class: Option<&str>, key: &str) -> Option<At> {
     let table = |node: &'_ Data, key: &str| match node {
         Data::Table(table) => table.find(key).map(|entry| entry.key_at),
@@ -149,7 +149,7 @@ fn find(root: &Table, section: &str, class: Option<&str>, key: &str) -> Option<A
     })
 }
 
-/// Reads a scenario whose text was parsed and changed; of the options `set` is left aside.
+/// Reads a scenario whose text was parsed and changed; the option `set` is ignored.
 pub(crate) fn of_document(
     root: Table,
     folder: Option<&Path>,
@@ -229,7 +229,8 @@ fn parts(mut root: Table, folder: Option<&Path>, options: &Options, sources: &mu
     Ok(Parts { read, root, drawn_from, profile })
 }
 
-/// Where the classes of switch priorities part, for transports that leave it to the traffic.
+/// Returns notes on the limits between the classes of switch priorities, for transports whose limits follow from the
+/// traffic.
 fn priority_notes(transports: &[Transport], classes: &[Class]) -> Vec<String> {
     let priorities = Priorities::of(transports, classes);
     let notes = transports.iter().enumerate().filter_map(|(index, transport)| {
@@ -249,7 +250,7 @@ fn cutoff_notes(transports: &[Transport], cutoffs: Vec<(usize, Vec<u64>)>) -> im
     })
 }
 
-/// Messages of a list that start when nothing is counted any more.
+/// Returns a note on messages of a list that start after the counted time.
 fn too_late_note(class: &Class, end: Instant) -> Option<String> {
     let Listing { messages, too_late } = class.generator.listed(end);
     let name = &class.name;
@@ -258,7 +259,7 @@ fn too_late_note(class: &Class, end: Instant) -> Option<String> {
         .then(|| format!("{name}: {too_late} of {messages} messages {start} at {end} or later and {are} not counted"))
 }
 
-/// Refuses sections that do not exist or are written in the wrong way.
+/// Rejects sections that do not exist or are written in the wrong way.
 fn check_sections(root: &Table) -> Checked<()> {
     let names = || ROOT_KEYS.iter().map(|key| key.name).chain(SECTIONS.iter().copied());
     for Entry { key, key_at, node } in &root.entries {
@@ -309,7 +310,7 @@ fn section<'a>(root: &'a Table, name: &str, needed: &str) -> Checked<&'a Table> 
     }
 }
 
-/// The title and the profile.
+/// Reads the title and the profile.
 fn root_keys(root: &Table, context: &Context) -> Checked<(String, &'static Profile)> {
     let is_root = |entry: &&Entry| ROOT_KEYS.iter().any(|key| key.name == entry.key);
     let only = root.entries.iter().filter(is_root).cloned().collect();

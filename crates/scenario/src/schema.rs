@@ -11,10 +11,10 @@ use crate::classes::INHERIT;
 use crate::distribution::BUILT_IN;
 use crate::language::{self, Family, ROOT_KEYS, Variant};
 
-/// The JSON Schema (draft 2020-12) of a scenario file.
+/// Returns the JSON Schema (draft 2020-12) of a scenario file.
 ///
-/// It knows names, kinds, choices, plain numbers' ranges and which keys go together; whether an
-/// expression makes sense is for [`read`](crate::read) to say.
+/// It has names, kinds, choices, plain numbers' ranges and the combinations of keys. Only [`read`](crate::read) checks
+/// the meaning of an expression.
 pub fn schema() -> Json {
     let topologies = language::topologies();
     let transports = language::transport_family();
@@ -85,7 +85,7 @@ fn run_section() -> Json {
     section
 }
 
-/// The transport of a class, which may take over parameters of `[transport]`.
+/// Returns the schema of a class's transport, which may take over parameters of `[transport]`.
 fn own_transport(transports: &Family) -> Json {
     let mut own = variants(transports, transports.help);
     for branch in own["oneOf"].as_array_mut().into_iter().flatten() {
@@ -98,7 +98,7 @@ fn own_transport(transports: &Family) -> Json {
     json!({ "anyOf": [selector(transports), own, { "$ref": "#/$defs/parameter" }] })
 }
 
-/// A table of fixed keys.
+/// Returns the schema of a table of fixed keys.
 fn object<'a>(keys: impl Iterator<Item = &'a Key> + Clone, complete: bool) -> Json {
     let required: Vec<&str> = match complete {
         true => keys.clone().filter(|key| key.default == Default::Required).map(|key| key.name).collect(),
@@ -111,14 +111,14 @@ fn table<'a>(keys: impl Iterator<Item = &'a Key>) -> Map<String, Json> {
     keys.map(|key| (key.name.to_owned(), property(key))).collect()
 }
 
-/// The key that names a variant.
+/// Returns the schema of the key that names a variant.
 fn selector(family: &Family) -> Json {
     let described: Vec<Json> =
         family.variants.iter().map(|variant| json!({ "const": variant.name, "description": variant.help })).collect();
     json!({ "description": family.help, "oneOf": described })
 }
 
-/// One of the tables of a family, told apart by the selector.
+/// Returns the schema of one of the tables of a family, distinguished by the selector.
 fn variants(family: &Family, description: &str) -> Json {
     let names: Vec<&str> = family.names().collect();
     let branches: Vec<Json> = family
@@ -153,7 +153,7 @@ fn with_selector(family: &Family, variant: &Variant, mut object: Json) -> Json {
     object
 }
 
-/// A traffic class: complete, or with the rest in `[defaults.traffic]`.
+/// Returns the schema of a traffic class: complete, or with the rest in `[defaults.traffic]`.
 fn class(family: &Family, complete: bool) -> Json {
     let own_transport = json!({
         "$ref": "#/$defs/own_transport",
@@ -175,7 +175,7 @@ fn class(family: &Family, complete: bool) -> Json {
     json!({ "type": "object", "required": ["name"], "oneOf": branches })
 }
 
-/// What `[defaults.traffic]` may hold: every key of every pattern.
+/// Returns the schema of `[defaults.traffic]`: every key of every pattern.
 fn shared(family: &Family) -> Json {
     let mut properties = Map::new();
     for name in family.key_names().into_iter().filter(|name| *name != "name") {
@@ -194,7 +194,7 @@ fn shared(family: &Family) -> Json {
     json!({ "type": "object", "properties": properties, "additionalProperties": false })
 }
 
-/// What may stand at a key.
+/// Returns the schema of a key's values.
 fn property(key: &Key) -> Json {
     let mut schema = form(key);
     let source = if key.source.is_empty() { String::new() } else { format!(" [{}]", key.source) };
@@ -210,7 +210,7 @@ fn property(key: &Key) -> Json {
     schema
 }
 
-/// A default as an editor fills it in.
+/// Returns a default as an editor fills it in.
 fn typed(key: &Key, text: &str) -> Json {
     match key.kind {
         Kind::Bool => json!(text == "true"),

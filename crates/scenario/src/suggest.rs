@@ -1,8 +1,8 @@
-//! The nearest valid word.
+//! Suggestions of valid words for wrong ones.
 
 use crate::language;
 
-/// The valid word that was most likely meant, none when nothing is near.
+/// Returns the valid word that was most likely meant, none when nothing is near.
 pub(crate) fn nearest<'a>(word: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let valid: Vec<&str> = valid.into_iter().collect();
     let folded = fold(word);
@@ -19,19 +19,19 @@ pub(crate) fn nearest<'a>(word: &str, valid: impl IntoIterator<Item = &'a str>) 
     let near = valid.iter().map(|candidate| (distance(&folded, &fold(candidate)), *candidate));
     // A one-letter word is near to every other: only words that share something count.
     let near = near.filter(|(d, candidate)| *d <= limit && *d < candidate.chars().count().max(2));
-    // Of words equally near the one that begins alike: who writes `dtcp` has lost a letter, not added one.
+    // Of words equally near the one that begins alike: in `dtcp` a letter is missing, none is wrong.
     let begins_alike = |candidate: &str| fold(candidate).chars().next() == folded.chars().next();
     near.min_by_key(|(d, candidate)| (*d, !begins_alike(candidate))).map(|(_, candidate)| candidate)
 }
 
-/// The valid word that means the same.
+/// Returns the valid word that means the same.
 pub(crate) fn synonym<'a>(word: &str, valid: impl IntoIterator<Item = &'a str> + Clone) -> Option<&'a str> {
     let word = fold(word);
     let meant = language::aliases().filter(|(alias, _)| fold(alias) == word).map(|(_, meant)| meant);
     meant.into_iter().find_map(|meant| valid.clone().into_iter().find(|valid| valid == meant))
 }
 
-/// "`a`, `b` and `c`".
+/// Returns words as a list: "`a`, `b` and `c`".
 pub(crate) fn list<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     let words: Vec<String> = words.into_iter().map(|word| format!("`{word}`")).collect();
     match words.as_slice() {
@@ -45,7 +45,7 @@ fn fold(word: &str) -> String {
     word.chars().filter(|c| !matches!(c, '-' | '_' | ' ')).flat_map(char::to_lowercase).collect()
 }
 
-/// Edits between two words: insertions, deletions, replacements and swaps of neighbours.
+/// Returns the number of edits between two words: insertions, deletions, replacements and swaps of neighbours.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];

@@ -1,5 +1,4 @@
-//! What a scenario's traffic looks like before any of it is simulated: drawn ahead, for the lints and for
-//! `duetime check --explain`.
+//! A survey of a scenario's traffic without simulation: drawn ahead, for the lints and for `duetime check --explain`.
 
 use std::cell::{Ref, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,11 +26,11 @@ pub(crate) struct Survey<'a> {
 /// The messages of one class, from its first.
 pub(crate) struct Drawn {
     pub(crate) messages: Vec<Request>,
-    /// Until when the messages are all that start.
+    /// The time up to which these are all messages that start.
     pub(crate) until: Instant,
-    /// Whether they are all of the run.
+    /// True if they are all messages of the run.
     pub(crate) all: bool,
-    /// What another seed would draw differently.
+    /// The aspects that another seed would draw differently.
     pub(crate) random: Vec<&'static str>,
 }
 
@@ -44,16 +43,16 @@ impl<'a> Survey<'a> {
         Survey { scenario, drawn, routes: Routes::new(&network.graph), ports: Ports::new(network) }
     }
 
-    /// Each class with its transport and its messages.
+    /// Returns each class with its transport and its messages.
     pub(crate) fn classes(&self) -> impl Iterator<Item = (&'a Class, &'a Transport, &Drawn)> {
         let scenario = self.scenario;
         let with_transport = |class: &'a Class| (class, &scenario.transports[class.transport]);
         scenario.classes.iter().map(with_transport).zip(&self.drawn).map(|((class, own), drawn)| (class, own, drawn))
     }
 
-    /// Returns the load that each link is expected to be offered until the run's duration has passed, as a share of what
-    /// it carries by then: of one class, or of all together. A message has as many packets as its bytes fill, and one at
-    /// least, so this is a lower bound.
+    /// Returns the load that each link is expected to be offered until the end of the run's duration, as a share of its
+    /// capacity by then. It is the load of one class, or of all together. A message has as many packets as its bytes
+    /// fill, and at least one, so this is a lower bound.
     pub(crate) fn offered(&self, class: Option<usize>) -> Table<LinkId, f64> {
         let Scenario { run, classes, transports, network, .. } = self.scenario;
         let mut offered = Offered::new(&network.graph);
@@ -74,32 +73,32 @@ impl<'a> Survey<'a> {
         loads
     }
 
-    /// What the switch port that feeds a link holds and when it marks; none for a host's own port.
+    /// Returns the limit and the marking threshold of the switch port that feeds a link; none for a host's own port.
     pub(crate) fn port(&self, link: usize) -> Option<Port> {
         self.ports.at(link)
     }
 
-    /// Whether K is what ports mark by.
+    /// Returns true if ports mark by the threshold K.
     pub(crate) fn marks_by_threshold(&self) -> bool {
         let Scenario { network, transports, classes, .. } = self.scenario;
         network.service(transports, &Priorities::of(transports, classes)).marking.built_in
     }
 
-    /// Bytes on the wire of a full packet.
+    /// Returns the wire bytes of a full packet.
     pub(crate) fn frame(&self, transport: &Transport) -> f64 {
         let connection = &transport.config.connection;
         f64::from(connection.mss + connection.header) + self.scenario.network.frame_overhead.as_f64()
     }
 
-    /// Bytes on the wire of a message.
+    /// Returns the wire bytes of a message.
     pub(crate) fn on_wire(&self, bytes: Bytes, transport: &Transport) -> f64 {
         let mss = Bytes::from(transport.config.connection.mss);
         let overhead = self.frame(transport) - mss.as_f64();
         bytes.as_f64() + bytes.pieces(mss) as f64 * overhead
     }
 
-    /// A time that a message cannot undercut, in seconds: its bytes at the pace of the slowest link, and the
-    /// propagation. The packets' way through the other links comes on top.
+    /// Returns a time that a message cannot undercut, in seconds: its bytes at the rate of the slowest link, and the
+    /// propagation. The packets' time on the other links is added to that.
     pub(crate) fn least_time(&self, message: &Request, transport: &Transport) -> Option<f64> {
         let bytes = self.on_wire(message.bytes?, transport);
         let path = self.routes.path(message.from, message.to);
@@ -108,26 +107,26 @@ impl<'a> Survey<'a> {
         Some(bytes * 8.0 / slowest + links().map(|spec| spec.delay.as_secs_f64()).sum::<f64>())
     }
 
-    /// Rate of the slowest link times the time there and back of a full packet on an empty path, in bytes.
+    /// Returns the rate of the slowest link times the round-trip time of a full packet on an empty path, in bytes.
     pub(crate) fn bandwidth_delay(&self, from: HostId, to: HostId, transport: &Transport) -> f64 {
         let links = self.routes.path(from, to).into_iter().map(|link| self.routes.graph.links[link]);
         let slowest = links.map(|spec| spec.rate.as_bps_f64()).fold(f64::INFINITY, f64::min);
         slowest / 8.0 * self.round_trip(from, to, transport)
     }
 
-    /// The time there and back of a full packet and an acknowledgement of no length on an empty path, in seconds.
+    /// Returns the round-trip time of a full packet and an acknowledgement without length on an empty path, in seconds.
     pub(crate) fn round_trip(&self, from: HostId, to: HostId, transport: &Transport) -> f64 {
         let frame = self.frame(transport);
         let links = self.routes.path(from, to).into_iter().map(|link| &self.routes.graph.links[link]);
         links.map(|spec| 2.0 * spec.delay.as_secs_f64() + frame * 8.0 / spec.rate.as_bps_f64()).sum()
     }
 
-    /// For each receiver the most bytes that wait at the port towards it if each message of a class sends its
-    /// first window at once and nothing more. Nothing for transports without a window.
+    /// Returns for each receiver the maximum queue at the port towards it if each message of a class sends its first
+    /// window at once and nothing more. Nothing for transports without a window.
     pub(crate) fn first_windows(&self, class: &Class, transport: &Transport, drawn: &Drawn) -> Vec<Burst> {
         let Control::Window(_) = transport.config.control else { return Vec::new() };
         let connection = &transport.config.connection;
-        // What an open connection may send at once depends on what it has done: a segment is certain.
+        // The window of an open connection depends on its history: a segment is certain.
         let window = if class.persistent { 1.0 } else { connection.initial_window } * f64::from(connection.mss);
         let mut by_receiver: BTreeMap<HostId, Vec<(Instant, f64)>> = BTreeMap::new();
         for message in &drawn.messages {
@@ -158,16 +157,16 @@ impl<'a> Survey<'a> {
         bursts.collect()
     }
 
-    /// For each receiver the most that a class keeps in flight towards it when every window is at its floor.
+    /// Returns for each receiver the maximum that a class keeps in flight towards it when every window is at its floor.
     pub(crate) fn at_floor(&self, transport: &Transport, drawn: &Drawn) -> Vec<AtFloor> {
-        // A law that paces by itself may send less than its window.
+        // A controller that paces by itself may send less than its window.
         let Control::Window(law) = &transport.config.control else { return Vec::new() };
         if law.paces() {
             return Vec::new();
         }
         let connection = &transport.config.connection;
         let frame = self.frame(transport);
-        // Those that are under way at the same time for certain: answers to one query, and flows without end.
+        // Messages that are certainly in progress at the same time: answers to one query, and flows without end.
         let mut together: BTreeMap<(HostId, Option<u64>), (HostId, f64, u64)> = BTreeMap::new();
         for message in drawn.messages.iter().filter(|message| message.query.is_some() || message.bytes.is_none()) {
             let segments = message.bytes.map_or(f64::INFINITY, |bytes| bytes.pieces(connection.mss.into()) as f64);
@@ -189,7 +188,7 @@ impl<'a> Survey<'a> {
         at_floor.collect()
     }
 
-    /// The links that a class's messages take, each with those that they come from (itself, at the sender).
+    /// Returns the links that a class's messages take, each with the links before it (itself, at the sender).
     pub(crate) fn links(&self, drawn: &Drawn) -> BTreeMap<usize, BTreeSet<usize>> {
         let mut links: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
         let pairs: BTreeSet<(HostId, HostId)> =
@@ -202,7 +201,7 @@ impl<'a> Survey<'a> {
         links
     }
 
-    /// Of these directions of links, so many carry data of the messages that were drawn.
+    /// Returns how many of these directions of links carry data of the drawn messages.
     pub(crate) fn carry_traffic(&self, links: &[(u32, u32)]) -> usize {
         let used: BTreeSet<(u32, u32)> = self
             .drawn
@@ -213,14 +212,14 @@ impl<'a> Survey<'a> {
         links.iter().filter(|ends| used.contains(ends)).count()
     }
 
-    /// A link for people: "tor 3 to host 7".
+    /// Returns the name of a link for people: "tor 3 to host 7".
     pub(crate) fn link_name(&self, link: usize) -> String {
         let spec = &self.routes.graph.links[link];
         format!("{} to {}", self.routes.graph.name(spec.from), self.routes.graph.name(spec.to))
     }
 }
 
-/// See [`Survey::first_windows`].
+/// A burst of first windows at a port; see [`Survey::first_windows`].
 #[derive(Clone, Copy)]
 pub(crate) struct Burst {
     pub(crate) link: usize,
@@ -228,7 +227,7 @@ pub(crate) struct Burst {
     pub(crate) messages: u64,
 }
 
-/// See [`Survey::at_floor`].
+/// Flows to a receiver with windows at their floor; see [`Survey::at_floor`].
 pub(crate) struct AtFloor {
     pub(crate) link: usize,
     pub(crate) bytes: f64,
@@ -239,14 +238,14 @@ pub(crate) struct AtFloor {
 /// A port of a switch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Port {
-    /// What it holds at most, when the other ports of its switch are empty; none: no limit.
+    /// Its maximum queue, when the other ports of its switch are empty; none: no limit.
     pub(crate) limit: Option<Amount>,
-    /// K.
+    /// K, the marking threshold.
     pub(crate) mark: Option<Amount>,
 }
 
-/// For each link, what the switch port that feeds it holds at most and its K, in bytes where packets are full ones;
-/// infinite where there is no limit, and at a host's own port.
+/// Returns for each link the maximum queue of the switch port that feeds it and its K, in bytes where packets are full
+/// ones. They are infinite where there is no limit, and at a host's own port.
 pub fn ports(network: &Network, frame: f64) -> Vec<(f64, f64)> {
     let bytes = |amount: Option<Amount>| amount.map_or(f64::INFINITY, |amount| in_bytes(amount, frame));
     let ports = Ports::new(network);
@@ -257,7 +256,7 @@ pub fn ports(network: &Network, frame: f64) -> Vec<(f64, f64)> {
 /// The ports of all switches.
 struct Ports<'a> {
     network: &'a Network,
-    /// For each switch, how many of its ports share its buffer.
+    /// The number of ports of each switch that share its buffer.
     sharers: Vec<u32>,
 }
 
@@ -271,7 +270,7 @@ impl<'a> Ports<'a> {
         Ports { network, sharers }
     }
 
-    /// The port that feeds a link; none for a host's own port.
+    /// Returns the port that feeds a link; none for a host's own port.
     fn at(&self, link: usize) -> Option<Port> {
         let (graph, switch) = (&self.network.graph, &self.network.switch);
         let spec = &graph.links[link];
@@ -285,7 +284,7 @@ impl<'a> Ports<'a> {
         };
         let limit = match (spec.buffer, switch.sharing) {
             (Some(own), _) => own,
-            // It grows until it is alpha times what it leaves free.
+            // It grows until it is alpha times the free part.
             (None, Sharing::Dynamic(alpha)) => of_buffer(alpha / (1.0 + alpha)),
             (None, Sharing::Static) => of_buffer(1.0 / f64::from(self.sharers[node as usize])),
             (None, Sharing::PerPort) => switch.buffer,
@@ -296,7 +295,7 @@ impl<'a> Ports<'a> {
     }
 }
 
-/// In bytes, where packets are full ones.
+/// Returns an amount in bytes, where packets are full ones.
 pub(crate) fn in_bytes(amount: Amount, frame: f64) -> f64 {
     match amount {
         Amount::Packets(packets) => packets as f64 * frame,
@@ -315,7 +314,7 @@ impl Drawn {
                 .map(|mut own| draw(&mut *own, run.duration.after_start(), most))
         };
         let (messages, until) = with(run.seed, most).unwrap_or_default();
-        // As many as tell two streams of random numbers apart.
+        // As many as distinguish two streams of random numbers.
         let few = most.min(200);
         let random = match with(run.seed.wrapping_add(1), few) {
             None => Vec::new(),
@@ -325,8 +324,8 @@ impl Drawn {
     }
 }
 
-/// The first messages of a generator, as they would start if the network took no time, and until when they are
-/// complete.
+/// Returns the first messages of a generator, as they would start if the network took no time, and the time until which
+/// they are complete.
 fn draw(generator: &mut dyn Generator, end: Instant, most: usize) -> (Vec<Request>, Instant) {
     let (mut messages, mut until) = (Vec::new(), end);
     while let Some(batch) = generator.next() {
@@ -356,7 +355,7 @@ fn draw(generator: &mut dyn Generator, end: Instant, most: usize) -> (Vec<Reques
     (messages, until)
 }
 
-/// Something of a message that may be drawn at random.
+/// An aspect of a message that may be drawn at random.
 type Aspect = fn(&Request) -> u64;
 
 fn differences(one: &[Request], other: &[Request], most: usize) -> Vec<&'static str> {
@@ -374,7 +373,7 @@ fn differences(one: &[Request], other: &[Request], most: usize) -> Vec<&'static 
         ("hosts", |request| pair(request.from.0, request.to.0)),
     ];
     let mut sorted = aspects.into_iter().filter(|(_, what)| differ(*what)).map(|(name, _)| name).collect::<Vec<_>>();
-    // Messages stand in the order of their starts, so random starts shuffle the hosts of a fixed set too.
+    // Messages are in the order of their starts, so random starts shuffle the hosts of a fixed set too.
     if sorted.contains(&"starts") {
         let pairs = |all: &[Request]| all.iter().map(|each| (each.from, each.to)).collect::<BTreeSet<_>>();
         let (a, b) = (pairs(one), pairs(other));
@@ -399,12 +398,12 @@ impl<'a> Routes<'a> {
         Routes { graph, ways: RefCell::new(Ways::new(graph)) }
     }
 
-    /// The link that leads to a host.
+    /// Returns the link that leads to a host.
     pub(crate) fn last(&self, to: HostId) -> usize {
         self.ways.borrow().last(to).index()
     }
 
-    /// One shortest path.
+    /// Returns one of the shortest paths.
     pub(crate) fn path(&self, from: HostId, to: HostId) -> Vec<usize> {
         let ways = self.ways_to(to);
         let (mut path, mut node) = (Vec::new(), from.0);
@@ -416,16 +415,16 @@ impl<'a> Routes<'a> {
         path
     }
 
-    /// Whether a flow's hash chooses between paths.
+    /// Returns true if a flow's hash chooses between paths.
     pub(crate) fn choose(&self, from: HostId, to: HostId) -> bool {
         self.shares(from, to).iter().any(|(_, _, share)| *share < 0.999)
     }
 
-    /// Every link that a flow may take.
+    /// Returns every link that a flow may take.
     pub(crate) fn shares(&self, from: HostId, to: HostId) -> Vec<Share> {
         let ways = self.ways_to(to);
         let mut found: Vec<Share> = Vec::new();
-        // For each node of one distance: how it was reached.
+        // The nodes of one distance, with the links and shares by which each was reached.
         let mut here: BTreeMap<u32, Vec<(usize, f64)>> = BTreeMap::from([(from.0, Vec::new())]);
         while !here.is_empty() && !here.contains_key(&to.0) {
             let mut next: BTreeMap<u32, Vec<(usize, f64)>> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Sweeps: a file that names a scenario and what to change about it, from point to point.
+//! Sweeps: a file that names a scenario and the changes to it, point by point.
 //!
 //! ```toml
 //! scenario = "oldi.toml"
@@ -30,15 +30,15 @@ use crate::{language, overrides, suggest, toml_text};
 /// A sweep that has been read, of which at least one point is a valid scenario.
 #[derive(Debug)]
 pub struct Sweep {
-    /// Its own, or else the scenario's.
+    /// Its own title, or else the scenario's.
     pub title: String,
     /// The scenario's path as the file names it.
     pub scenario: String,
-    /// What stands for the name in `[transport]`, in turn; none: what the scenario says.
+    /// The names that replace the name in `[transport]`, one after the other; none: the scenario's own.
     pub transports: Option<Vec<String>>,
-    /// Each point runs with each.
+    /// The seeds: each point runs with each.
     pub seeds: Vec<u64>,
-    /// Changes that all points share, as `--set` takes them.
+    /// Changes common to all points, as `--set` takes them.
     pub set: Vec<String>,
     /// The keys that differ from point to point.
     pub axes: Vec<String>,
@@ -47,7 +47,7 @@ pub struct Sweep {
 }
 
 impl Sweep {
-    /// All of it as JSON; `changes` are the values of each point as `--set` takes them.
+    /// Returns all of it as JSON; `changes` are the values of each point as `--set` takes them.
     pub fn to_json(&self) -> Json {
         let changes = |values: &Vec<Json>| -> Vec<String> {
             self.axes.iter().zip(values).map(|(path, value)| option(path, value)).collect()
@@ -64,7 +64,7 @@ fn option(path: &str, value: &Json) -> String {
     format!("{path}={}", toml_text::inline(value))
 }
 
-/// The most points, transports and seeds of a sweep, multiplied.
+/// Maximum number of points, transports and seeds of a sweep, multiplied.
 const MOST_RUNS: usize = 1_000_000;
 const KEYS: [&str; 8] = ["title", "scenario", "transports", "seeds", "set", "grid", "list", "sample"];
 
@@ -110,7 +110,7 @@ fn sweep(text: &str, folder: Option<&Path>, sources: &mut Sources) -> Checked<Sw
     })
 }
 
-/// Refuses `nan` and `inf`: points are kept as JSON, which has neither.
+/// Rejects `nan` and `inf`: points are kept as JSON, which has neither.
 fn finite(table: &Table) -> Checked<()> {
     fn look(node: &Node) -> Checked<()> {
         match &node.data {
@@ -147,7 +147,7 @@ impl Base {
         Ok(Base { path: path.to_owned(), root: document::parse(text, source)?, folder: inside })
     }
 
-    /// The first valid point with everything filled in, or the first fault.
+    /// Returns the first valid point with every default filled in, or the first fault.
     fn first_valid(
         &self,
         set: &[(Axis, Node)],
@@ -156,7 +156,7 @@ impl Base {
         transports: Option<&[String]>,
         sources: &mut Sources,
     ) -> Checked<Json> {
-        // Whatever a file does wrong shows in few points; checking all of a large sweep would take long.
+        // Every mistake of a file shows in few points; checking all of a large sweep would take long.
         const ENOUGH: usize = 1000;
         let names: Vec<Option<String>> =
             transports.map_or(vec![None], |names| names.iter().cloned().map(Some).collect());
@@ -210,7 +210,7 @@ fn transports(root: &Table) -> Checked<Option<Vec<String>>> {
     Ok(Some(names))
 }
 
-/// The elements of a list that must have some.
+/// Returns the elements of a list that must not be empty.
 fn items<'a>(entry: &'a Entry, what: &str) -> Checked<&'a [Node]> {
     match &entry.node.data {
         Data::Array(items) if !items.is_empty() => Ok(items),
@@ -221,7 +221,7 @@ fn items<'a>(entry: &'a Entry, what: &str) -> Checked<&'a [Node]> {
 
 /// The seeds of every point.
 enum Seeds {
-    /// So many, counted up from the scenario's.
+    /// A number of seeds, counted up from the scenario's.
     Count(u64),
     These(Vec<u64>),
 }
@@ -266,7 +266,7 @@ fn whole(node: &Node, what: &str, least: u64) -> Checked<u64> {
 #[derive(Clone, Debug)]
 struct Axis {
     path: String,
-    /// Of each word of the path; words in one pair of quotes share theirs.
+    /// The place of each word of the path; words in one pair of quotes share theirs.
     places: Vec<At>,
 }
 
@@ -276,7 +276,7 @@ impl Axis {
     }
 }
 
-/// What the file says to change.
+/// The changes that the file makes.
 struct Design {
     set: Vec<(Axis, Node)>,
     grid: Vec<(Axis, Vec<Node>)>,
@@ -309,7 +309,7 @@ impl Design {
         [&self.grid, &self.list, &self.sample].into_iter().flatten().map(|(axis, _)| axis).collect()
     }
 
-    /// Refuses what appears twice, or has a key of its own.
+    /// Rejects keys that appear twice, or that have a key of their own.
     fn check_keys(&self) -> Checked<()> {
         let mut seen: Vec<&str> = Vec::new();
         for axis in self.set.iter().map(|(axis, _)| axis).chain(self.axes()) {
@@ -325,7 +325,7 @@ impl Design {
         Ok(())
     }
 
-    /// Every combination of the grid, with every row of the list, with every draw.
+    /// Returns every combination of the grid, with every row of the list, with every draw.
     fn points(&self) -> Checked<Vec<Vec<Node>>> {
         let rows = |columns: &[(Axis, Vec<Node>)]| match columns.first() {
             None => vec![Vec::new()],
@@ -349,7 +349,7 @@ impl Design {
     }
 }
 
-/// The keys of a section with their paths, in the order of the file: tables inside are words of the path.
+/// Returns the keys of a section with their paths, in the order of the file: tables inside are words of the path.
 fn leaves<'a>(root: &'a Table, section: &str) -> Checked<Vec<(Axis, &'a Entry)>> {
     let Some(entry) = root.find(section) else { return Ok(Vec::new()) };
     let Data::Table(table) = &entry.node.data else {
@@ -378,7 +378,7 @@ fn walk<'a>(table: &'a Table, before: Option<&Axis>, found: &mut Vec<(Axis, &'a 
     }
 }
 
-/// `[sample]`: for each key its drawn values.
+/// Reads `[sample]`: for each key its drawn values.
 fn sample(root: &Table) -> Checked<Vec<(Axis, Vec<Node>)>> {
     let Some(entry) = root.find("sample") else { return Ok(Vec::new()) };
     let leaves = leaves(root, "sample")?;
@@ -393,7 +393,7 @@ fn sample(root: &Table) -> Checked<Vec<(Axis, Vec<Node>)>> {
     let seed = own("seed").map_or(Ok(1), |entry| whole(&entry.node, "`seed`", 0))?;
     let drawn = leaves.iter().filter(|(_, entry)| !["count", "seed"].contains(&entry.key.as_str()));
     let columns = drawn.map(|(axis, entry)| {
-        // A stream for each key: adding one does not change what the others draw.
+        // A stream for each key: adding one does not change the draws of the others.
         let mut stream = Stream::new(seed, &axis.path, 0);
         let draw = Draw::read(&entry.node)?;
         Ok((axis.clone(), (0..count).map(|_| draw.one(&entry.node, &mut stream)).collect()))
@@ -406,7 +406,7 @@ fn sample(root: &Table) -> Checked<Vec<(Axis, Vec<Node>)>> {
     }
 }
 
-/// How a value is drawn.
+/// The way in which a value is drawn.
 enum Draw<'a> {
     Choice(&'a [Node]),
     Range { from: f64, to: f64, unit: &'a str, log: bool, whole: bool },
@@ -441,7 +441,7 @@ impl Draw<'_> {
             let above = if log { ", both above 0" } else { "" };
             return Err(node.fault(format!("the first end must not be above the second{above}")));
         }
-        // What is counted is whole: 10 to 20, or 10 packets to 20 packets, but not 1 ms to 5 ms.
+        // Counts are whole: 10 to 20, or 10 packets to 20 packets, but not 1 ms to 5 ms.
         let whole = a && b && ["", "packets", "packet"].contains(&unit);
         Ok(Draw::Range { from, to, unit, log, whole })
     }
@@ -467,7 +467,7 @@ impl Draw<'_> {
     }
 }
 
-/// A number, its unit, and whether it is written as a whole number.
+/// Reads a number, its unit, and whether it is written as a whole number.
 fn quantity(text: &str) -> Option<(f64, &str, bool)> {
     let text = text.trim();
     let end = text.find(|c: char| !(c.is_ascii_digit() || ".+-".contains(c))).unwrap_or(text.len());
@@ -476,7 +476,7 @@ fn quantity(text: &str) -> Option<(f64, &str, bool)> {
     Some((value, unit.trim(), number.parse::<i64>().is_ok()))
 }
 
-/// Enough for any purpose, and short in tables.
+/// Rounds to six digits: enough for any purpose, and short in tables.
 fn six_digits(x: f64) -> f64 {
     format!("{x:.5e}").parse().expect("it was just written")
 }

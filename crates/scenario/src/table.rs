@@ -7,16 +7,16 @@ use crate::document::{Data, Entry, Node, Table};
 use crate::error::{At, Checked, Fault};
 use crate::suggest;
 
-/// Checked values, and the same as they are written.
+/// Checked values, and their text as it is written.
 #[derive(Default)]
 pub(crate) struct Read {
     pub(crate) values: Values,
     pub(crate) written: Map<String, Json>,
 }
 
-/// Reads a table, each value with `value`. `title` is how messages call it ("[network]"); the entries of `apart`
-/// are read elsewhere; `preset` gives the value of a key that is left out, where that is not its own default, from
-/// those of the keys before it; `unknown` makes the message for a key that is not declared.
+/// Reads a table, each value with `value`. `title` is the table's name in messages ("[network]"); the entries of
+/// `apart` are read elsewhere. `preset` gives the value of a key that is left out, if it is not the key's own default,
+/// from the values of the keys before it. `unknown` makes the message for a key that is not declared.
 pub(crate) fn read(
     table: &Table,
     title: &str,
@@ -30,7 +30,7 @@ pub(crate) fn read(
     if let Some(entry) = entries().find(|entry| keys.iter().all(|key| key.name != entry.key)) {
         return Err(unknown(entry));
     }
-    // In the order of the file, so that the first mistake is the one that is reported.
+    // In the order of the file, so that the first mistake is the reported one.
     let mut found = Vec::new();
     for entry in entries() {
         let key = keys.iter().find(|key| key.name == entry.key).expect("unknown keys were refused");
@@ -57,7 +57,7 @@ pub(crate) fn read(
     Ok(read)
 }
 
-/// A key's default, which is written as in a file.
+/// Returns a key's default, which is written as in a file.
 pub(crate) fn default(key: &Key, text: &str, at: At) -> Node {
     let data = match text.parse::<bool>() {
         Ok(truth) if key.kind == Kind::Bool => Data::Bool(truth),
@@ -75,7 +75,7 @@ fn missing(key: &Key, table: &Table, title: &str) -> Fault {
     Fault::new(table.at, message).hint(format!("write for example {} = {}", key.name, key.kind.example()))
 }
 
-/// Refuses keys that are not among `words`.
+/// Rejects keys that are not among `words`.
 pub(crate) fn only(table: &Table, title: &str, words: &[&str]) -> Checked<()> {
     match table.entries.iter().find(|entry| !words.contains(&entry.key.as_str())) {
         None => Ok(()),

@@ -1,13 +1,13 @@
-//! Scenarios that were not written by hand: from JSON to TOML.
+//! Scenarios of programs: from JSON to TOML.
 
 use serde_json::{Map, Value as Json};
 
-/// Writes a scenario as TOML, so that [`read`](crate::read) takes it: a dictionary of a program, or
-/// what [`Read::resolved`](crate::Read::resolved) holds. Keys that are null are left out.
+/// Writes a scenario as TOML, so that [`read`](crate::read) takes it: a dictionary of a program, or the content of
+/// [`Read::resolved`](crate::Read::resolved). Keys that are null are left out.
 pub fn to_toml(scenario: &Map<String, Json>) -> String {
     let mut text = String::new();
     let present = || scenario.iter().filter(|(_, value)| !value.is_null());
-    // TOML wants what belongs to no section first.
+    // TOML requires keys without a section first.
     for (key, value) in present().filter(|(_, value)| !is_section(value)) {
         text.push_str(&format!("{} = {}\n", word(key), inline(value)));
     }

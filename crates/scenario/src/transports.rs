@@ -18,23 +18,23 @@ use crate::variants::{place, select, unknown_key, with_selector};
 /// The transports in use, each once.
 pub(crate) struct Transports {
     pub(crate) list: Vec<Transport>,
-    /// What a person should know of what is written for them.
+    /// Notes for the user on their sections.
     pub(crate) notes: Vec<String>,
-    /// What the profile has set of them.
+    /// The profile's settings of them.
     pub(crate) preset: Presets,
     surroundings: Surroundings,
-    /// `[network]` says itself in which order ports send, and how they mark.
+    /// True if `[network]` itself sets the order in which ports send, and their marking.
     chosen: [bool; 2],
 }
 
 impl Transports {
-    /// None yet, on this network, of which the profile has set `preset`.
+    /// Returns a list without transports for this network, of which the profile has set `preset`.
     pub(crate) fn on(network: &Network, preset: Presets) -> Transports {
         let chosen = ["discipline", "marking"].map(|key| network.settings.find(key).is_some());
         Transports { list: Vec::new(), notes: Vec::new(), preset, surroundings: network.surroundings(), chosen }
     }
 
-    /// Another transport that wants ports to send or mark otherwise, with the key of `[network]` that decides.
+    /// Returns another transport that needs ports to send or mark otherwise, with the key of `[network]` that decides.
     fn at_odds(&self, transport: &Transport) -> Option<(&Transport, &'static str)> {
         let wants = |transport: &Transport| [transport.needs().discipline, transport.needs().marking];
         let keys = ["discipline", "marking"].into_iter().enumerate().filter(|&(index, _)| !self.chosen[index]);
@@ -52,7 +52,7 @@ impl Transports {
             self.list.len() - 1
         })
     }
-    /// For reports, when there is no common one.
+    /// Returns the names for reports, when there is no common one.
     pub(crate) fn names(&self) -> String {
         let mut names: Vec<&str> = Vec::new();
         for transport in &self.list {
@@ -90,7 +90,7 @@ pub(crate) fn common_transport(
     read_transport(&table, "[transport]", context, transports).map(Some)
 }
 
-/// The table with the substitute's name, without the keys that only other transports know.
+/// Returns the table with the substitute's name, without the keys that only other transports know.
 fn replaced(
     written: Option<&Table>,
     replacement: &Replacement,
@@ -110,7 +110,7 @@ fn replaced(
         let known = variant.keys.iter().any(|key| key.name == entry.key);
         match family.key(&entry.key) {
             Some(key) if !known => {
-                // Dropped, but a mistake in it would show with the transport that it is meant for.
+                // It is dropped, but a mistake in it would show with the transport that it is meant for.
                 values::value(key, &entry.node, context)?;
                 notes.push(format!("`transport.{}` is dropped: `{}` has no such parameter", entry.key, variant.name));
             }
@@ -136,12 +136,12 @@ pub(crate) fn read_transport(
     let before = read.values.clone();
     let config = entry.build(&mut read.values, &transports.surroundings).map_err(|problem| place(table, problem))?;
     for key in entry.keys() {
-        // What follows from other values is written as if it had been given.
+        // A value that follows from others is written as if it had been given.
         if let Some(settled) = read.values.find(key.name).filter(|value| before.find(key.name) != Some(value)) {
             read.written.insert(key.name.into(), values::written(settled));
         }
     }
-    // One file is for all transports: what only others read is no mistake, and no part of this one.
+    // One file is for all transports: keys that only others read are no mistake, and no part of this one.
     let keys = table.entries.iter().map(|own| own.key.as_str());
     let unread: Vec<&str> = keys.filter(|key| *key != family.selector && !entry.reads(key)).collect();
     if !unread.is_empty() {

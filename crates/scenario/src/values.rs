@@ -18,8 +18,8 @@ use crate::evaluate;
 use crate::table::{self, Read, only};
 use crate::{distribution, hosts, messages, suggest};
 
-/// Reads a table by its declared keys. `title` is how messages call it ("[network]"); the entries of `apart` are
-/// read elsewhere; `unknown` makes the message for a key that is not declared.
+/// Reads a table by its declared keys. `title` is the table's name in messages ("[network]"); the entries of `apart`
+/// are read elsewhere; `unknown` makes the message for a key that is not declared.
 pub(crate) fn read_table(
     table: &Table,
     title: &str,
@@ -31,7 +31,8 @@ pub(crate) fn read_table(
     table::read(table, title, keys, apart, |key, node| value(key, node, context), |_, _| None, unknown)
 }
 
-/// As [`read_table`] of a network whose hosts' links have `line_rate`, if that is known, where `setting` gives what the profile sets for a key that is left out.
+/// As [`read_table`] of a network whose hosts' links have `line_rate`, if that is known. `setting` gives the profile's
+/// value for a key that is left out.
 pub(crate) fn read_with_profile(
     table: &Table,
     title: &str,
@@ -57,7 +58,7 @@ pub(crate) fn read_with_profile(
     table::read(table, title, keys, &[selector], |key, node| value(key, node, context), preset, unknown)
 }
 
-/// Reads one value.
+/// Reads one value of a key.
 pub(crate) fn value(key: &Key, node: &Node, context: &Context) -> Checked<(Value, Json)> {
     let node = context.parameters.resolve(node)?;
     let in_range = |x: f64, scale: Scale| check_range(key, x, scale, node.at);
@@ -167,12 +168,12 @@ fn wrong(key: &Key, node: &Node, wanted: &str) -> Fault {
     ))
 }
 
-/// Whether a value lies in the key's range, which is in s, B, bit/s or 1.
+/// Checks that a value is in the key's range, which is in s, B, bit/s or 1.
 fn check_range(key: &Key, value: f64, scale: Scale, at: At) -> Checked<()> {
     key.check(value, scale).map_err(|mistake| Fault::mistaken(at, mistake))
 }
 
-/// A time, size or rate in its base unit.
+/// Reads a time, size or rate in its base unit.
 fn measured(measure: Measure, node: &Node, context: &Context) -> Checked<f64> {
     if !matches!(node.data, Data::Integer(_) | Data::Float(_) | Data::Text(_)) {
         return Err(node.fault(format!("{} is needed here, this is {}", measure.what(), node.what())));
@@ -226,7 +227,7 @@ fn marks(key: &Key, node: &Node, context: &Context) -> Checked<(Value, Json)> {
     Ok((Value::Marks(Marks { host: found[0], uplink: found[1] }), Json::Object(written)))
 }
 
-/// A share of the first of the kinds of links, or a table that names the kind.
+/// Reads a share of the first of the kinds of links, or a table that names the kind.
 fn load(key: &Key, node: &Node, words: &'static [&'static str], context: &Context) -> Checked<(Value, Json)> {
     let number = |name: &'static str, node: &Node| {
         let one = Key { name, kind: Kind::Share, ..*key };
@@ -252,7 +253,7 @@ fn load(key: &Key, node: &Node, words: &'static [&'static str], context: &Contex
     Ok((Value::Load(Load { of, share }), json!({ "of": of, "share": share })))
 }
 
-/// A list of shares of something whole.
+/// Reads a list of shares of something whole.
 fn shares(key: &Key, node: &Node, context: &Context) -> Checked<Vec<f64>> {
     let Data::Array(items) = &node.data else { return Err(wrong(key, node, "a list of shares")) };
     let one = Key { kind: Kind::Share, ..*key };
@@ -270,9 +271,9 @@ fn shares(key: &Key, node: &Node, context: &Context) -> Checked<Vec<f64>> {
     }
 }
 
-/// One time, or a list of times that grow.
+/// Reads one time, or a list of times that grow.
 fn times(key: &Key, node: &Node, context: &Context) -> Checked<Vec<Span>> {
-    // They part the classes of a switch's priorities, of which there are at most 32.
+    // They separate the classes of a switch's priorities, of which there are at most 32.
     const MOST: usize = 31;
     let items = match &node.data {
         Data::Array(items) => items.as_slice(),
@@ -309,7 +310,7 @@ fn choice(key: &Key, node: &Node, words: &'static [&'static str]) -> Checked<&'s
     })
 }
 
-/// A plain value as it is written in a file.
+/// Returns a plain value as it is written in a file.
 pub(crate) fn written(value: &Value) -> Json {
     match value {
         Value::Bool(truth) => json!(truth),
@@ -346,7 +347,7 @@ fn choices(key: &Key, node: &Node, words: &'static [&'static str], context: &Con
     Ok(chosen)
 }
 
-/// A text of one line, neither empty nor endless.
+/// Reads a text of one line, neither empty nor endless.
 pub(crate) fn text<'a>(key: &Key, node: &'a Node) -> Checked<&'a str> {
     let Some(text) = node.text() else { return Err(wrong(key, node, "a text")) };
     if text.trim().is_empty() {
@@ -383,7 +384,7 @@ fn spread(key: &Key, node: &Node, measures: &[Measure], context: &Context) -> Ch
     Ok((Value::Distribution(found.distribution), json!(found.text)))
 }
 
-/// A distribution whose values lie in the key's range.
+/// Reads a distribution whose values are in the key's range.
 fn distribution_of(key: &Key, node: &Node, measures: &[Measure], context: &Context) -> Checked<distribution::Found> {
     if !matches!(node.data, Data::Integer(_) | Data::Float(_) | Data::Text(_)) {
         return Err(wrong(key, node, &format!("{} or a distribution", measures[0].what())));
@@ -450,7 +451,7 @@ fn names(key: &Key, node: &Node, context: &Context) -> Checked<(Value, Json)> {
     Ok((Value::Names(names), written))
 }
 
-/// Whether a text names a switch; the others are hosts.
+/// Returns true if a text names a switch; other texts are hosts.
 fn is_name(text: &str) -> bool {
     text.starts_with(char::is_alphabetic) && !text.contains("..")
 }

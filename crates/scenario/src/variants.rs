@@ -9,7 +9,7 @@ use crate::error::{Checked, Fault, clip};
 use crate::language::{self, Family, Variant};
 use crate::suggest;
 
-/// The place of a problem among the keys of a table.
+/// Returns the place of a problem among the keys of a table.
 pub(crate) fn place(table: &Table, problem: Problem) -> Fault {
     let entry = table.find(&problem.key);
     let mut at = entry.map_or(table.at, |entry| entry.node.at);
@@ -39,7 +39,7 @@ pub(crate) fn with_selector(family: &Family, variant: &Variant, written: Map<Str
     Json::Object(std::iter::once(selector).chain(written).collect())
 }
 
-/// The variant that a table names.
+/// Returns the variant that a table names.
 pub(crate) fn select<'a>(family: &'a Family, table: &Table, title: &str, context: &Context) -> Checked<&'a Variant> {
     let names = || suggest::list(family.names()).replace(" and ", " or ");
     let Some(entry) = table.find(family.selector) else {
@@ -70,7 +70,7 @@ pub(crate) fn select<'a>(family: &'a Family, table: &Table, title: &str, context
     })
 }
 
-/// A key that the variant does not know.
+/// Returns the fault for a key that the variant does not know.
 pub(crate) fn unknown_key(family: &Family, variant: &Variant, title: &str, entry: &Entry) -> Fault {
     let key = &entry.key;
     let fault = |message: String| Fault::new(entry.key_at, message);
@@ -106,7 +106,7 @@ pub(crate) fn unknown_key(family: &Family, variant: &Variant, title: &str, entry
     }
 }
 
-/// The section that a key belongs in.
+/// Returns the section that a key belongs in.
 pub(crate) fn home_of(key: &str) -> Option<&'static str> {
     match language::path_of(key)?.split('.').next()? {
         "run" => Some("[run]"),

@@ -1,4 +1,4 @@
-//! Whatever the text: a scenario or an error with a place, never a panic.
+//! Any text is read as a scenario or an error with a place, never a panic.
 
 mod common;
 
@@ -8,11 +8,11 @@ use scenario::{Error, Options};
 
 const BASE: &str = include_str!("bad/base.toml");
 
-/// An error's place lies in its file.
+/// Checks that an error's place is in its file.
 fn check(text: &str, options: &Options) -> Result<(), TestCaseError> {
     let error = match attempt(text, options) {
         Ok(found) => {
-            // What was accepted can be generated, without overflow.
+            // An accepted scenario can be generated, without overflow.
             for mut class in found.scenario.classes {
                 for batch in std::iter::from_fn(|| class.generator.next()).take(20) {
                     prop_assert!(batch.messages.iter().all(|message| message.from != message.to));
@@ -35,7 +35,7 @@ fn check(text: &str, options: &Options) -> Result<(), TestCaseError> {
     shown(&error, line)
 }
 
-/// The caret stands under the character that the column names.
+/// Checks that the caret is under the character at the error's column.
 fn shown(error: &Error, line: &str) -> Result<(), TestCaseError> {
     let printed = error.to_string();
     let lines: Vec<&str> = printed.lines().collect();

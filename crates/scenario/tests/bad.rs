@@ -11,7 +11,7 @@ use scenario::Options;
 const BASE: &str = include_str!("bad/base.toml");
 const MESSAGES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/bad/messages.txt");
 
-/// What a network of its own replaces, and such a network from its switches and links.
+/// The part that a network of its own replaces, and such a network from its switches and links.
 const STAR: &str = "\"star\"\nhosts = 9";
 macro_rules! custom {
     ($switches:literal, $links:literal) => {
@@ -19,7 +19,7 @@ macro_rules! custom {
     };
 }
 
-/// What is wrong, what stands in the good scenario, what replaces it.
+/// The mistake, a part of the good scenario, and its replacement.
 const CASES: &[(&str, &str, &str)] = &[
     // TOML itself
     ("a text without its end", "title = \"Base\"", "title = \"Base"),

@@ -8,7 +8,7 @@ use common::small;
 use scenario::{Error, Options, Read, Source};
 use units::{Bytes, Instant, Span};
 
-/// A folder of its own, removed at the end.
+/// A folder of its own, removed at the end of the test.
 struct Folder(PathBuf);
 
 impl Folder {

@@ -1,4 +1,4 @@
-//! What a valid scenario is told all the same: each lint speaks where it should, and nowhere else.
+//! Notes on valid scenarios: each lint has findings where it should, and nowhere else.
 
 mod common;
 
@@ -33,7 +33,7 @@ deadline = "8 ms"
 jitter = "uniform(0 us, 50 us)"
 "#;
 
-/// The names of the notes on it, and the first note.
+/// Returns the names of the notes on it, and the first note.
 fn notes(changes: &[&str]) -> (Vec<String>, String) {
     let notes = read_with(QUIET, changes).notes;
     (names(&notes), notes.first().cloned().unwrap_or_default())
@@ -85,7 +85,7 @@ fn k_at_what_a_port_holds_is_never_exceeded() {
     );
     let (split, _) = notes(&["network.sharing=static", "network.buffer=900 packets", "network.mark=100 packets"]);
     assert_eq!(split, ["mark-beyond-port"]);
-    // Who cannot be marked does not mind.
+    // A transport without marks has no such note.
     is_silent(&["network.mark=100 packets", "transport.name=tcp"]);
 }
 
@@ -133,7 +133,7 @@ fn what_a_transport_does_not_read_is_named_and_left_out() {
     let (notes, written) = of(&["transport.name=d3", "transport.nagle=true", "transport.initial_window=3"]);
     assert_eq!(notes, ["d3: it does not read `nagle` or `initial_window` of [transport]"]);
     assert!(written.contains_key("rto_min") && !written.contains_key("nagle"), "{written:?}");
-    // What is not read must be right all the same: the file is for others too.
+    // Keys that are not read must be right all the same: the file is for others too.
     let source = Source { name: "a.toml", text: QUIET, folder: Some(&folder()) };
     let set = ["transport.name=homa", "transport.nagle=perhaps"].map(String::from).to_vec();
     assert!(scenario::read(&source, &Options { set, ..Options::default() }).is_err());
@@ -155,7 +155,7 @@ fn deadlines_below_the_empty_network_cannot_be_met() {
 
 #[test]
 fn first_windows_that_come_together_overflow_a_small_port() {
-    // 8 x 15 000 B, of which at most 50 us x 125 B/us leave while they come.
+    // 8 x 15 000 B, of which at most 50 us x 125 B/us are sent while they arrive.
     is_silent(&["network.buffer=80 packets"]);
     says(&["network.buffer=74 packets"], "burst-above-port", "of 8 messages of class `answers`");
     // Spread over ten times as long as they take, they do not meet.
@@ -169,7 +169,7 @@ fn floors_that_fill_path_and_k_keep_the_queue() {
     is_silent(&["transport.cwnd_floor=3"]);
     says(&["transport.cwnd_floor=4"], "floor-above-mark", "43 KB of path and K");
     is_silent(&["transport.cwnd_floor=4", "transport.name=tcp"]);
-    // To stand back is to send less than any floor.
+    // To defer is to send less than any floor.
     is_silent(&["transport.cwnd_floor=4", "transport.name=d2tcp_plus"]);
     // A message of ten packets keeps ten in flight at most: 120 000 B in all.
     says(&["transport.cwnd_floor=20"], "floor-above-mark", "are 120 KB");
@@ -211,7 +211,7 @@ fn classes_without_messages_that_count_are_named() {
     says(&["run.warm_up=95 ms", "traffic.answers.count=3"], "no-messages", "in the warm-up of 95 ms");
 }
 
-/// The notes on it with a fault.
+/// Returns the notes on it with a fault.
 fn with_fault(fault: &str, changes: &[&str]) -> Vec<String> {
     let text = QUIET.replace("[transport]", &format!("[[fault]]\n{fault}\n[transport]"));
     read_with(&text, changes).notes
@@ -242,10 +242,10 @@ fn losses_are_random() {
     assert!(!has(with_fault("kind = 'down'\nshare = '20%'", &still)));
 }
 
-/// What each scenario of `scenarios/` is told. All of it is true of them:
-/// the papers' regime lets bursts overflow 50 KB and two segments per answer exceed path and buffer (that is
-/// what it shows), marks at uplinks of the same 50 KB are never reached; W1 to W3 and the incast keep a standing
-/// queue at the default floor of two segments; and a timeout of 20 ms is longer than some deadlines.
+/// The notes on each scenario of `scenarios/`. All of them are true. The papers' regime lets bursts overflow 50 KB and
+/// two segments per answer exceed path and buffer (that is its point). Its marks at uplinks of the same 50 KB are never
+/// reached. W1 to W3 and the incast keep a standing queue at the default floor of two segments. A timeout of 20 ms is
+/// longer than some deadlines.
 const TOLD: &[(&str, &[&str])] = &[
     ("custom.toml", &["rto-above-deadline", "burst-above-port", "floor-above-mark"]),
     ("four-flows.toml", &[]),
@@ -298,7 +298,7 @@ size = "cdf(websearch)"
 connections = "persistent"
 "#;
 
-/// The note of that name on a scenario, if there is one.
+/// Returns the note of that name on a scenario, if there is one.
 fn note(text: &str, changes: &[&str], name: &str) -> Option<String> {
     let notes = read_with(text, changes).notes;
     notes.into_iter().find(|note| note.ends_with(&format!("[{name}]")))
@@ -373,7 +373,7 @@ fn a_tail_that_a_run_does_not_meet_is_named() {
     assert!(told.starts_with(begins) && told.contains("; this seed draws "), "{told}");
     assert_eq!(notes("10 s", "VL2_CDF.txt"), None);
     assert_eq!(notes("100 ms", "websearch"), None);
-    // What is always alike has no tail, however few there are.
+    // Sizes that are always alike have no tail, however few there are.
     let alike = note(QUIET, &["traffic.answers.count=1", "traffic.answers.leaves=1"], "tail-not-met");
     assert_eq!(alike, None);
 }
@@ -420,7 +420,7 @@ fn a_network_outside_of_a_papers_regime_is_named_with_the_papers_setting() {
     assert!(told.contains("and sharing = \"per-port\" (a.toml:10:1)"), "{told}");
     let buffer = told.split("buffer = \"").nth(1).unwrap().split('"').next().unwrap().to_owned();
     assert_eq!(note(QUIET, &["transport.name=pfabric", &format!("network.buffer={buffer}")], name), None);
-    // DCTCP's K, and those of its kin.
+    // DCTCP's K, and K of the transports derived from it.
     for kin in ["dctcp", "d2tcp", "d2tcp_plus", "xdctcp"] {
         let transport = format!("transport.name={kin}");
         let told = note(QUIET, &[&transport, "network.mark=1 packets"], name).unwrap();
@@ -438,7 +438,7 @@ fn a_network_outside_of_a_papers_regime_is_named_with_the_papers_setting() {
     assert!(note(QUIET, &["transport.name=homa", "network.discipline=fifo"], name).unwrap().contains("\"priority\""));
 }
 
-/// The highest load that a link is expected to be offered, in percent.
+/// Returns the highest load that a link is expected to be offered, in percent.
 fn expected_percent(text: &str, changes: &[&str]) -> f64 {
     let source = Source { name: "a.toml", text, folder: Some(&folder()) };
     let set = changes.iter().map(|change| (*change).to_owned()).collect();

@@ -231,7 +231,7 @@ fn sets_of_classes_take_over_what_the_common_transport_says() {
     assert_eq!(named.resolved["traffic"][1]["transport"]["rto_min"], "5 ms", "a name stands for its defaults");
 }
 
-/// `[transport]` of a scenario that names this profile, or none, and what it writes there.
+/// Returns `[transport]` of a scenario that names this profile, or none, and writes these keys in it.
 fn under(profile: Option<&str>, transport: &str) -> serde_json::Value {
     let named = profile.map(|name| format!("profile = \"{name}\"\n")).unwrap_or_default();
     let text = named + &small().replace("name = \"dctcp\"", transport);

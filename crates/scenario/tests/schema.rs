@@ -1,6 +1,6 @@
 //! The JSON Schema: the examples fit it, mistakes that it can see do not.
 //!
-//! A validator of the few keywords that the schema uses stands below, so that no dependency is needed.
+//! A validator of the few keywords that the schema uses is below, so that no dependency is needed.
 
 mod common;
 
@@ -73,7 +73,7 @@ fn the_catalogue_says_what_everything_is() {
     }
 }
 
-/// TOML as JSON.
+/// Returns a TOML text as JSON.
 fn instance(text: &str) -> Json {
     fn convert(value: &toml::de::DeValue<'_>) -> Json {
         use toml::de::DeValue::*;

@@ -1,8 +1,8 @@
-//! What a family of transports keeps at the ports of a network.
+//! The agents that a family of transports keeps at the ports of a network.
 //!
-//! A port shows its agents each packet with a family's [`Header`] that it has accepted. An agent may write into
-//! the header of its own family and leaves those of others alone. What it decides it says as a [`Decision`], for
-//! whoever watches: that is for statistics only and travels nowhere.
+//! A port shows its agents each packet with a family's [`Header`] that it has accepted. An agent may write into the
+//! header of its own family and ignores all others. It reports its decision as a [`Decision`], which is for statistics
+//! only and is not sent.
 
 use units::{Bytes, ConnectionId, Instant, Rate, Span};
 
@@ -12,69 +12,69 @@ use crate::{Header, Packet};
 pub trait Agent: Send {
     /// Sees a packet with a header that the port has accepted.
     fn on_packet(&mut self, port: &PortState, packet: &Packet, header: &mut Header) -> Option<Decision>;
-    /// Whether such a packet is accepted by a full buffer.
+    /// Returns true if such a packet is accepted by a full buffer.
     fn passes_full_buffers(&self, _packet: &Packet, _header: &Header) -> bool {
         false
     }
-    /// Lets time pass: what has expired by now is forgotten.
+    /// Advances to the present: forgets expired state.
     fn settle(&mut self, _now: Instant) {}
-    /// What is given away now, when it gives rates away.
+    /// Returns the rates allocated now, if the agent allocates rates.
     fn allocation(&self) -> Option<Allocation> {
         None
     }
 }
 
-/// What an agent may know of its port.
+/// The state of a port that its agents may read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortState {
-    /// The present.
+    /// The present simulated time.
     pub now: Instant,
-    /// For how long the port has been sending in all.
+    /// Total time for which the port has been sending.
     pub sent_for: Span,
-    /// Wire bytes that wait.
+    /// Length of the queue, in wire bytes.
     pub waiting_bytes: Bytes,
 }
 
-/// Which flow a decision is about: a connection's number and generation, and which of its messages, from 0.
+/// The flow of a decision: the id and generation of a connection, and the index of one of its messages, from 0.
 pub type Flow = (ConnectionId, u16, u64);
 
-/// What an agent has decided about a flow.
+/// An agent's decision about a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// The flow.
+    /// The flow that it concerns.
     pub flow: Flow,
-    /// What was decided.
+    /// The verdict on the flow.
     pub verdict: Verdict,
 }
 
-/// What was decided about a flow; rates in bit/s.
+/// The verdict of an agent on a flow; rates in bit/s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// A request for a rate was answered.
     Granted {
         /// The sender's count of its requests.
         number: u64,
-        /// What was asked for.
+        /// The rate that was requested.
         asked: u64,
-        /// What was granted.
+        /// The rate that was granted.
         granted: u64,
-        /// What was left of the capacity for it.
+        /// The part of the capacity that was left for it.
         left: u64,
-        /// The flow is forgotten then, unless it asks again.
+        /// The time at which the flow is forgotten, unless it requests again.
         until: Instant,
     },
     /// The flow has ended.
     Ended,
 }
 
-/// What an agent that gives rates away counts now; rates in bit/s.
+/// The sums of an agent that allocates rates; rates in bit/s.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Allocation {
-    /// What is given away (D3's A).
+    /// Sum of the allocated rates (D3's A).
     pub allocated: u64,
-    /// What is asked for (D3's R).
+    /// Sum of the requested rates (D3's R).
     pub requested: u64,
-    /// How many ask (D3's N).
+    /// Number of requesting flows (D3's N).
     pub flows: u64,
 }
 
@@ -83,10 +83,10 @@ pub struct Allocation {
 pub enum NoAgents {}
 
 impl NoAgents {
-    /// There are none.
+    /// False, as there are no agents.
     pub const COUNTS_REQUESTS: bool = false;
 
-    /// Never called.
+    /// Never called: the type has no value.
     pub fn at(&self, _: Rate, _: Bytes) -> Box<dyn Agent> {
         match *self {}
     }

@@ -1,113 +1,114 @@
-//! How a transport describes itself: one constant in its own file.
+//! The description of a transport: one constant in its own file.
 
 use units::{Alias, Bytes, Key, Problem, Rate, Span, Values};
 
 use crate::{Signal, connection};
 
-/// A transport's name, what it is, its parameters, and how they become what runs it, a `T`.
+/// A transport's name, description and parameters, and the function that builds the running form, a `T`.
 #[derive(Clone, Copy)]
 pub struct Descriptor<T> {
-    /// As written in scenario files and on the command line.
+    /// The name in scenario files and on the command line.
     pub name: &'static str,
-    /// One sentence.
+    /// One sentence about the transport.
     pub help: &'static str,
-    /// Where it is defined.
+    /// The paper, RFC or code that defines it.
     pub source: &'static str,
-    /// Words that people write for its name or for one of its parameters.
+    /// Other words for its name or for one of its parameters.
     pub aliases: &'static [Alias],
-    /// Its parameters, in groups, beside those of every connection; one of the same name takes the place of theirs.
+    /// Its parameters, in groups, beside the common ones of every connection; one of the same name replaces a common
+    /// one.
     pub groups: &'static [&'static [Key]],
-    /// What it needs of switches and hosts.
+    /// The needs of the transport from switches and hosts.
     pub needs: Needs,
-    /// What can be observed of it, beside what every transport of its kind shows. Signals of one name are one signal.
+    /// Its signals, beside the common ones of its kind. Signals of one name are one signal.
     pub signals: &'static [Signal],
-    /// From checked values, and what they say of every connection. A value may be settled that follows from
-    /// others. Panics when a declared key is missing: our bug.
+    /// Builds the transport from checked values and the parameters of every connection. It may set values that follow
+    /// from others. Panics when a declared key is missing: our bug.
     pub build: Build<T>,
 }
 
-/// What a [`Descriptor`] builds with; fails where the values do not fit one another.
+/// The function by which a [`Descriptor`] builds; fails where the values contradict each other.
 pub type Build<T> = fn(&mut Values, &connection::Config) -> Result<T, Problem>;
 
-/// What a transport needs of the network and of the hosts that run it.
+/// The needs of a transport from the network and from the hosts that run it.
 #[derive(Clone, Copy)]
 pub struct Needs {
-    /// Of switches, in words.
+    /// The needs from switches, in words.
     pub switches: &'static str,
-    /// Of hosts, in words.
+    /// The needs from hosts, in words.
     pub hosts: &'static str,
-    /// The order in which ports are to send where a scenario leaves that open: the name of a discipline.
+    /// The discipline of ports where a scenario does not set one, by name.
     pub discipline: Option<&'static str>,
-    /// How ports are to mark where a scenario leaves that open: the name of a marker.
+    /// The marker of ports where a scenario does not set one, by name.
     pub marking: Option<&'static str>,
-    /// The networks that it was made for, where others change what is compared.
+    /// The networks for which it was designed, where others change the meaning of a comparison.
     pub regimes: &'static [Regime],
-    /// Settles the parameters that follow from the network, where nobody wrote them.
+    /// Sets the parameters that follow from the network, where the scenario does not set them.
     pub settle: fn(&mut Values, &Surroundings),
 }
 
 impl Needs {
-    /// Of switches and of hosts, in words.
+    /// Returns the needs from switches and from hosts, in words.
     pub const fn of(switches: &'static str, hosts: &'static str) -> Needs {
         Needs { switches, hosts, discipline: None, marking: None, regimes: &[], settle: |_, _| {} }
     }
-    /// Ports that send in the order of this discipline.
+    /// Adds the queueing discipline of ports.
     pub const fn discipline(self, name: &'static str) -> Needs {
         Needs { discipline: Some(name), ..self }
     }
-    /// Ports that mark as this marker does.
+    /// Adds the marker of ports.
     pub const fn marking(self, name: &'static str) -> Needs {
         Needs { marking: Some(name), ..self }
     }
-    /// With the networks that it was made for.
+    /// Adds the networks for which it was designed.
     pub const fn made_for(self, regimes: &'static [Regime]) -> Needs {
         Needs { regimes, ..self }
     }
-    /// Parameters that follow from the network.
+    /// Adds the parameters that follow from the network.
     pub const fn settling(self, settle: fn(&mut Values, &Surroundings)) -> Needs {
         Needs { settle, ..self }
     }
 }
 
-/// A property of the networks that a transport's paper has, without which its results are not the paper's.
+/// A property of the networks of a transport's paper, without which its results are not the paper's.
 #[derive(Clone, Copy)]
 pub struct Regime {
     /// The key of `[network]` that sets it.
     pub key: &'static str,
-    /// Where the paper says so.
+    /// The place in the paper.
     pub source: &'static str,
-    /// For a network outside the regime: what it has and what that does, and what to write instead.
+    /// Returns advice for a network outside the regime: its property and the effect, and the settings to write instead.
     pub outside: fn(&Conditions) -> Option<Advice>,
 }
 
-/// See [`Regime::outside`].
+/// Advice on a network; see [`Regime::outside`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advice {
-    /// What the network has, what the paper has, and what follows.
+    /// The properties of the network and of the paper's, and the consequence.
     pub reason: String,
-    /// Settings of `[network]` that the paper has.
+    /// The paper's settings of `[network]`.
     pub write: String,
 }
 
-/// What a [`Regime`] is judged by.
+/// The properties by which a [`Regime`] judges a network.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Conditions {
-    /// Rate and round trip.
+    /// Rate of a host's link and round-trip time.
     pub surroundings: Surroundings,
-    /// The bytes that a switch port towards a host holds at most; none: no limit.
+    /// Maximum bytes in a switch port towards a host; none: no limit.
     pub port_limit: Option<f64>,
     /// K at such a port, in bytes, where ports mark by it.
     pub mark: Option<f64>,
 }
 
 impl Conditions {
-    /// The bandwidth-delay product of a host's link and the longest round trip, in bytes.
+    /// Returns the product of the rate of a host's link and the longest round trip, in bytes.
     pub fn bandwidth_delay(&self) -> f64 {
         self.surroundings.bandwidth_delay(Bytes(1))
     }
 }
 
-/// What of a network a transport's parameters may follow from.
+/// The properties of a network from which a transport's parameters may follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Surroundings {
     /// The rate of a host's link.
@@ -117,22 +118,22 @@ pub struct Surroundings {
 }
 
 impl Surroundings {
-    /// A full packet of Ethernet and an acknowledgement: those of [`base_rtt`](Surroundings::base_rtt).
+    /// The packets of [`base_rtt`](Surroundings::base_rtt): a full packet of Ethernet and an acknowledgement.
     pub const ROUND_TRIP: (Bytes, Bytes) = (Bytes(1500), Bytes(40));
 
-    /// Returns a time that holds for links up to a rate: on faster ones in proportion less.
+    /// Returns a time that applies to links up to a rate, and is proportionally less on faster ones.
     pub fn at_rate(&self, time: Span, up_to: Rate) -> Span {
         Span::from_ps_f64(time.0 as f64 * (up_to.0 as f64 / self.line_rate.0.max(1) as f64).min(1.0))
     }
 
-    /// What the rate brings in a round trip, in packets of so many wire bytes; never less than one.
+    /// Returns the bandwidth-delay product in packets of a wire size, at least one.
     pub fn bandwidth_delay(&self, packet: Bytes) -> f64 {
         let bytes = self.line_rate.0 as f64 * self.base_rtt.as_secs_f64() / 8.0;
         (bytes / packet.as_f64()).max(1.0)
     }
 }
 
-/// Those of pFabric's simulations (5.1): links of 10 Gbit/s, 14.6 us between hosts of different racks.
+/// The network of pFabric's simulations (5.1): links of 10 Gbit/s, 14.6 us between hosts of different racks.
 impl Default for Surroundings {
     fn default() -> Surroundings {
         Surroundings { line_rate: Rate::from_gbps(10), base_rtt: Span::from_nanos(14_600) }

@@ -1,5 +1,5 @@
-//! The two ends of a connection, and what the connections of a host share, whatever their family: matched, not called
-//! through a pointer, so that they are inlined per packet.
+//! The two ends of a connection, and the shared state of a host's connections, for all families. They are matched, not
+//! called through a pointer, so that they are inlined per packet.
 
 use units::Instant;
 
@@ -11,12 +11,12 @@ use crate::{Extension, Message, Observation, Packet, connection};
 
 macro_rules! ends {
     ($($(#[$doc:meta])* $Family:ident($module:ident)),* $(,)?) => {
-        /// What the connections of one host share, family by family.
+        /// The shared state of the connections of one host, family by family.
         #[derive(Debug, Default)]
         pub struct Shared { $($(#[$doc])* pub(crate) $module: crate::$module::Host),* }
 
         impl Shared {
-            /// A time has come for which some family's state was to be woken.
+            /// Wakes the families' states at a time that one of them has armed.
             pub fn on_timer(&mut self, now: Instant, out: &mut impl HostOutput) {
                 $(HostState::on_timer(&mut self.$module, now, out);)*
             }
@@ -26,7 +26,7 @@ macro_rules! ends {
         #[derive(Clone, Debug)]
         #[allow(clippy::large_enum_variant, reason = "the large one is the common one")]
         pub enum Sender {
-            /// A window decides how much it sends.
+            /// A window limits the amount in flight.
             Window(connection::Sender),
             $($(#[$doc])* $Family(Box<crate::$module::Sender>)),*
         }
@@ -34,13 +34,13 @@ macro_rules! ends {
         /// The receiving end of a connection.
         #[derive(Clone, Debug)]
         pub enum Receiver {
-            /// It acknowledges.
+            /// A receiver that acknowledges the data of a window transport.
             Window(connection::Receiver),
             $($(#[$doc])* $Family(crate::$module::Receiver)),*
         }
 
         impl Sender {
-            /// Nothing to send yet.
+            /// Returns a sender without data.
             pub fn new(config: &Config) -> Sender {
                 match &config.control {
                     Control::Window(law) => Sender::Window(connection::Sender::new(&config.connection, law)),
@@ -49,20 +49,20 @@ macro_rules! ends {
                     })*
                 }
             }
-            /// Takes a number that no other connection has, for what it draws.
+            /// Sets a number that no other connection has, for the random numbers of the controller.
             pub fn identify(&mut self, identity: u64) {
                 if let Sender::Window(sender) = self {
                     sender.identify(identity);
                 }
             }
-            /// Takes a message; it follows those handed over before.
+            /// Enqueues a message after the earlier ones.
             pub fn hand_over(&mut self, config: &Config, now: Instant, message: Message, out: &mut impl AtHost) {
                 match self {
                     Sender::Window(sender) => sender.hand_over(&config.connection, now, message, out),
                     $(Sender::$Family(sender) => sender.hand_over(&config.connection, now, message, out)),*
                 }
             }
-            /// Whether everything handed over is acknowledged.
+            /// Returns true if all enqueued data is acknowledged.
             #[inline]
             pub fn is_idle(&self) -> bool {
                 match self {
@@ -70,16 +70,16 @@ macro_rules! ends {
                     $(Sender::$Family(sender) => sender.is_idle()),*
                 }
             }
-            /// Everything before this position is acknowledged.
+            /// Returns the position before which all data is acknowledged.
             pub fn acknowledged(&self) -> u64 {
                 match self {
                     Sender::Window(sender) => sender.acknowledged(),
                     $(Sender::$Family(sender) => sender.acknowledged()),*
                 }
             }
-            /// Takes an acknowledgement with what it carries beside its fields, which it may take out; gives whether
-            /// everything handed over is acknowledged now. A function of its own, into which the laws are inlined:
-            /// within what handles events they would not be.
+            /// Processes an acknowledgement and its extension, which it may take out. Returns true if all enqueued data
+            /// is acknowledged now. The congestion controllers are inlined into this function; within the event handler
+            /// they would not be.
             #[inline(never)]
             pub fn on_packet(
                 &mut self,
@@ -100,28 +100,28 @@ macro_rules! ends {
                     })*
                 }
             }
-            /// The time for which the timer was armed has come.
+            /// Handles the armed timer.
             pub fn on_timer(&mut self, config: &Config, now: Instant, out: &mut impl AtHost) {
                 match self {
                     Sender::Window(sender) => sender.on_timer(&config.connection, now, out),
                     $(Sender::$Family(sender) => sender.on_timer(&config.connection, now, out)),*
                 }
             }
-            /// The host's queue has room, for which this end has waited.
+            /// Continues sending when the host's queue has room again.
             pub fn on_room(&mut self, config: &Config, now: Instant, out: &mut impl AtHost) {
                 match self {
                     Sender::Window(sender) => sender.on_room(&config.connection, now, out),
                     $(Sender::$Family(sender) => sender.on_room(&config.connection, now, out)),*
                 }
             }
-            /// The connection is closed here, whatever became of it.
+            /// Handles the close of the connection at this host, for any reason.
             pub fn on_close(&mut self, config: &Config, now: Instant, out: &mut impl AtHost) {
                 match self {
                     Sender::Window(_) => {}
                     $(Sender::$Family(sender) => sender.on_close(&config.connection, now, out)),*
                 }
             }
-            /// Shows what can be observed now: the signals of its transport, but for those that have no value yet.
+            /// Reports the signals of the transport that have a value now.
             pub fn observe(&self, config: &Config, now: Instant, seen: &mut Observation) {
                 match self {
                     Sender::Window(sender) => sender.observe(&config.connection, now, seen),
@@ -131,14 +131,14 @@ macro_rules! ends {
         }
 
         impl Receiver {
-            /// Nothing received yet.
+            /// Returns the state in which nothing has been received.
             pub fn new(config: &Config) -> Receiver {
                 match &config.control {
                     Control::Window(law) => Receiver::Window(connection::Receiver::new(law.ecn())),
                     $(Control::$Family(own) => Receiver::$Family(crate::$module::Receiver::new(own))),*
                 }
             }
-            /// Everything before this position has arrived.
+            /// Returns the position before which all data has arrived.
             #[inline]
             pub fn next(&self) -> u64 {
                 match self {
@@ -146,14 +146,14 @@ macro_rules! ends {
                     $(Receiver::$Family(receiver) => receiver.next()),*
                 }
             }
-            /// Returns how many bytes before a position have arrived, in order or not, each counted once.
+            /// Returns the number of bytes before a position that have arrived, in order or not, each counted once.
             pub fn arrived_below(&self, position: u64) -> u64 {
                 match self {
                     Receiver::Window(receiver) => receiver.arrived_below(position),
                     $(Receiver::$Family(receiver) => receiver.arrived_below(position)),*
                 }
             }
-            /// Takes a packet from the sender with what it carries beside its fields, which it may take out; gives
+            /// Processes a packet from the sender and its extension, which it may take out; returns
             /// [`next`](Receiver::next) after it.
             #[inline]
             pub fn on_packet(
@@ -175,14 +175,14 @@ macro_rules! ends {
                     })*
                 }
             }
-            /// The time for which the timer was armed has come.
+            /// Handles the armed timer.
             pub fn on_timer(&mut self, config: &Config, now: Instant, out: &mut impl AtHost) {
                 match self {
                     Receiver::Window(receiver) => receiver.on_timer(&config.connection, now, out),
                     $(Receiver::$Family(receiver) => receiver.on_timer(&config.connection, now, out)),*
                 }
             }
-            /// The connection is closed here, whatever became of it.
+            /// Handles the close of the connection at this host, for any reason.
             pub fn on_close(&mut self, config: &Config, now: Instant, out: &mut impl AtHost) {
                 match self {
                     Receiver::Window(_) => {}

@@ -1,15 +1,15 @@
 //! The list of families.
 
-// THE list of families beside the window laws: those that talk to switches, or keep state at hosts. A family is a
+// THE list of families beside the window transports: families that use switches, or keep state at hosts. A family is a
 // folder with its `Config`, `Header`, `Agents`, `Host`, `Sender`, `Receiver` and the `DESCRIPTORS` of its transports.
 macro_rules! list {
     ($with:ident $($trial:tt)*) => {
         $with! {
             /// The network grants rates on request (D3).
             D3(d3),
-            /// Receiving hosts grant what is sent to them.
+            /// Receiving hosts grant the data that is sent to them.
             Grants(grants),
-            /// The network adds up what a path costs (MCP).
+            /// The network adds up the costs of a path (MCP).
             Mcp(mcp),
             /// Ports let the most urgent flows send and pause the others (PDQ).
             Pdq(pdq),
@@ -18,7 +18,7 @@ macro_rules! list {
     };
 }
 
-/// Gives the list to another macro, which says what becomes of it.
+/// Passes the list to another macro.
 #[cfg(not(feature = "trial"))]
 macro_rules! families {
     ($with:ident) => {

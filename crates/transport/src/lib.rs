@@ -1,11 +1,11 @@
-//! The transports, pure: told what happens and when, they say what to send.
+//! The transports, as pure state machines: from events and their times they decide which packets to send.
 //!
-//! They own no clock, queue, socket or thread. [`registry::TRANSPORTS`] is the list of them all; a
-//! window transport is one file under `laws/` and one line in [`laws`]. A family that talks to switches is a
-//! folder, such as [`d3`], and one line in `families.rs`: its header, its [`agent`] at each port, its ends.
+//! They own no clock, queue, socket or thread. [`registry::TRANSPORTS`] is the list of them all; a window transport is
+//! one file under `laws/` and one line in [`laws`]. A family that uses switches is a folder, such as [`d3`], and one
+//! line in `families.rs`: its header, its [`agent`] at each port, its ends.
 //!
-//! Whoever runs them hands each end of a connection its packets and timers together with the
-//! time, and an [`Output`] that takes what the end wants done.
+//! The simulator passes each end of a connection its packets and timers together with the time, and an [`Output`] for
+//! the end's requests.
 
 #![forbid(unsafe_code)]
 
@@ -40,34 +40,35 @@ pub use signal::{Catalog, Observation, Signal};
 
 use units::{Bytes, HostId, Instant, Rate};
 
-/// What an end of a connection may ask of whoever runs it.
+/// The services that an end of a connection needs from its simulator.
 pub trait Output {
-    /// Puts a packet into the host's NIC queue.
+    /// Enqueues a packet in the host's NIC queue.
     fn send(&mut self, packet: Packet);
-    /// Puts a packet with more than its header into the host's NIC queue.
+    /// Enqueues a packet with an extension in the host's NIC queue.
     fn send_extended(&mut self, packet: Packet, extension: Extension);
-    /// Asks to be woken at `at` or earlier; an earlier request stays in force.
+    /// Requests a wake-up at `at` or earlier; an earlier request stays in force.
     fn arm(&mut self, at: Instant);
-    /// When all that was sent from here will have left the host's port; in the past if that is not known.
+    /// Returns the time at which all packets sent by this end will have left the host's port; in the past if not known.
     fn leaves(&self) -> Instant {
         Instant::ZERO
     }
-    /// Returns whether the host's queue takes a data packet of this end now. If not, the end is told when it does
+    /// Returns true if the host's queue takes a data packet of this end now. If not, the end is notified when it does
     /// ([`Sender::on_room`]).
     #[inline(always)]
     fn has_room(&mut self) -> bool {
         true
     }
-    /// Says that what is at position `start` of the stream will be sent again, not from here but by the host as a whole.
+    /// Reports that the data at position `start` of the stream will be sent again, not from here but by the host as a
+    /// whole.
     fn sends_again(&mut self, _start: u64) {}
-    /// Says that a retransmission timer expired, and which, for the statistics.
+    /// Reports that a retransmission timer expired, and which, for the statistics.
     fn timed_out(&mut self, timer: Expired);
-    /// Says that a tail-loss probe was sent (RFC 8985 7), for the statistics.
+    /// Reports that a tail-loss probe was sent (RFC 8985 7), for the statistics.
     fn probed(&mut self) {}
-    /// Says that the message that ends at position `end` of the stream is given up and that its last
-    /// `unsent` bytes will never be sent, so that it and those after it end that much earlier.
+    /// Reports the abort of the message that ends at position `end` of the stream. Its last `unsent` bytes will never
+    /// be sent, so that it and the messages after it end that much earlier.
     fn abandon(&mut self, end: u64, unsent: Bytes);
-    /// What an end may know of where it is; window senders ask when a message is handed over, not per packet.
+    /// Returns the site of this end; window senders call it when a message is enqueued, not per packet.
     fn site(&self) -> Site;
 }
 
@@ -86,16 +87,16 @@ pub enum Expired {
     Own,
 }
 
-/// What an end may know of where it is.
+/// The properties of the host and the link of an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Site {
     /// The rate of its host's link.
     pub rate: Rate,
-    /// What each packet takes on that link beside its own bytes.
+    /// The bytes that each packet takes on that link beside its own.
     pub frame_overhead: Bytes,
-    /// The host.
+    /// The id of the host.
     pub host: HostId,
-    /// Bits of its own, for what is to differ from one flow to another.
+    /// Bits of its own, for values that must differ from one flow to another.
     pub own: u64,
 }
 
@@ -104,18 +105,18 @@ pub struct Site {
 pub struct Message {
     /// Its size; none for a flow without end.
     pub bytes: Option<Bytes>,
-    /// When its last byte should have arrived, if that matters.
+    /// The time at which its last byte should have arrived, if there is one.
     pub deadline: Option<Instant>,
-    /// What the application says of it: short, long, or nothing.
+    /// The flow class set by the application: short, long, or none.
     pub short: Option<bool>,
-    /// The rank of its packets where the queues of ports go by rank, or [`Packet::UNTAGGED`].
+    /// The rank of its packets where ports order their queues by rank, or [`Packet::UNTAGGED`].
     pub rank: u32,
-    /// Its place, from 1, among the answers that the receiving host has asked for at once; 0 if nobody has asked for it.
+    /// Its place, from 1, among the answers that the receiving host has requested at once; 0 if it was not requested.
     pub asked: u32,
 }
 
 impl Message {
-    /// A message of so many bytes, with nothing else said of it.
+    /// Returns a message of this size, without any other property.
     pub fn of(bytes: Bytes) -> Message {
         Message { bytes: Some(bytes), deadline: None, short: None, rank: Packet::UNTAGGED, asked: 0 }
     }

@@ -1,13 +1,13 @@
-//! Spaces packets, so that they leave at a rate.
+//! Pacing: spaces packets, so that they are sent at a rate.
 
 use units::{Instant, Span};
 
 use crate::laws::Cwnd;
 
-/// How a window becomes a rate.
+/// The conversion of a window to a rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pacing {
-    /// Windows of a segment and more are spaced too.
+    /// Windows of a segment and more are paced too.
     pub on: bool,
     /// Windows per round trip in congestion avoidance.
     pub gain: f64,
@@ -16,30 +16,31 @@ pub struct Pacing {
 }
 
 impl Pacing {
-    /// Windows per round trip, for a window of a segment or more; none: packets leave as the window opens.
+    /// Returns the windows per round trip, for a window of a segment or more; none: packets are sent as the window
+    /// opens.
     pub fn gain(&self, window: &Cwnd) -> Option<f64> {
         let slow_start = window.cwnd < window.ssthresh / 2.0;
         self.on.then_some(if slow_start { self.gain_slow_start } else { self.gain })
     }
 }
 
-/// When a sending end's next packet may leave.
+/// The time at which a sending end's next packet may be sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pacer {
-    /// When the last packet was sent.
+    /// The time at which the last packet was sent.
     at: Instant,
-    /// Its size on the wire, in bytes.
+    /// Size of that packet on the wire, in bytes.
     size: u64,
 }
 
 impl Pacer {
-    /// A packet of `size` wire bytes is sent now.
+    /// Records that a packet of `size` wire bytes is sent now.
     #[inline]
     pub fn sent(&mut self, now: Instant, size: u64) {
         *self = Pacer { at: now, size };
     }
 
-    /// When the next packet may leave, if packets leave at `rate` bit/s with headers: never at rate 0.
+    /// Returns the time of the next packet, if packets are sent at `rate` bit/s with headers: never at rate 0.
     pub fn due(&self, rate: u64) -> Instant {
         if rate == 0 {
             return Instant::MAX;

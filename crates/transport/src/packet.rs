@@ -1,4 +1,4 @@
-//! What travels.
+//! The packet, its flags and its extension.
 
 use units::{ConnectionId, Instant, halves, pair};
 
@@ -7,36 +7,35 @@ use crate::Header;
 /// A packet's header, as small as it can be: it is copied at every hop.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Packet {
-    /// Data: its first byte's position in the stream. ACK: the next byte that is expected.
+    /// Data: its first byte's position in the stream. ACK: the next expected byte.
     pub seq: u64,
-    /// Data: when it was sent, or [`Instant::MAX`] for a retransmission (Karn's rule).
-    /// ACK: the stamp of the data that it answers.
+    /// Data: the time of sending, or [`Instant::MAX`] for a retransmission (Karn's rule). ACK: the stamp of the data
+    /// that it answers.
     pub stamp: Instant,
-    /// Which connection it belongs to; set by whoever runs the transports.
+    /// Id of its connection; set by the simulator.
     pub connection: ConnectionId,
-    /// Where it goes; set and advanced by whoever runs the transports.
+    /// Its route; set and advanced by the simulator.
     pub route: u32,
-    /// Where it stands among those that wait in front of a port whose queue goes by rank, lower numbers first, or
-    /// [`Packet::UNTAGGED`].
+    /// Its rank in front of a port that orders its queue by rank, lower numbers first, or [`Packet::UNTAGGED`].
     pub rank: u32,
-    /// How long it waited at the last port, in units of 1024 ps; set by the port. When [`Flags::EXTENDED`], where
-    /// its [`Extension`] is kept, which has the wait instead; set by whoever runs the transports.
+    /// Queueing time at the last port, in units of 1024 ps; set by the port. With [`Flags::EXTENDED`] it is the place
+    /// of its [`Extension`], which has the queueing time instead; set by the simulator.
     pub wait_or_extension: u32,
-    /// Which of the connections that used this number it belongs to.
+    /// Generation of its connection among the ones that used this id.
     pub generation: u16,
-    /// Bytes on the wire.
+    /// Bytes of the packet on the wire.
     pub size: u16,
-    /// Bytes of data.
+    /// Bytes of its data.
     pub payload: u16,
-    /// What it is and what happened to it.
+    /// Its kind, and marks by switches.
     pub flags: Flags,
 }
 
 impl Packet {
-    /// The rank of packets whose sender says nothing of it.
+    /// The rank of packets whose sender sets none.
     pub const UNTAGGED: u32 = u32::MAX;
 
-    /// What unused memory holds.
+    /// The content of unused memory.
     pub const BLANK: Packet = Packet {
         seq: 0,
         stamp: Instant::MAX,
@@ -50,17 +49,17 @@ impl Packet {
         flags: Flags::NONE,
     };
 
-    /// Data.
+    /// Returns a data packet.
     #[inline]
     pub fn data(seq: u64, payload: u32, header: u32, stamp: Instant, flags: Flags) -> Packet {
         Packet { seq, stamp, size: (payload + header) as u16, payload: payload as u16, flags, ..Packet::BLANK }
     }
-    /// An acknowledgement of everything before `next`.
+    /// Returns an acknowledgement of everything before `next`.
     #[inline]
     pub fn ack(next: u64, header: u32, stamp: Instant, flags: Flags) -> Packet {
         Packet::data(next, 0, header, stamp, flags.with(Flags::ACK))
     }
-    /// It as five words, as threads can leave for each other.
+    /// Returns the packet as five words, the form in which threads exchange it.
     #[inline]
     pub fn to_words(&self) -> [u64; 5] {
         let sizes = u64::from(self.generation) << 48 | u64::from(self.size) << 32 | u64::from(self.payload) << 16;
@@ -68,7 +67,7 @@ impl Packet {
         let waits = pair(self.rank, self.wait_or_extension);
         [self.seq, self.stamp.0, pair(self.connection.0, self.route), waits, sizes]
     }
-    /// What [`to_words`](Packet::to_words) has made words of.
+    /// Returns the packet of the words of [`to_words`](Packet::to_words).
     #[inline]
     pub fn from_words([seq, stamp, path, waits, sizes]: [u64; 5]) -> Packet {
         let ((connection, route), (rank, wait_or_extension)) = (halves(path), halves(waits));
@@ -85,20 +84,20 @@ impl Packet {
             flags: Flags(sizes as u8),
         }
     }
-    /// The position after its last byte.
+    /// Returns the position after its last byte.
     pub fn end(&self) -> u64 {
         self.seq + u64::from(self.payload)
     }
 }
 
-/// A set of bits that a packet carries.
+/// A set of bits of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags(u8);
 
 impl Flags {
-    /// Nothing special: data that is not ECN-capable.
+    /// No flag: data that is not ECN-capable.
     pub const NONE: Flags = Flags(0);
-    /// It travels from receiver to sender.
+    /// The packet is sent from receiver to sender.
     pub const ACK: Flags = Flags(1);
     /// ECN-capable transport: switches may mark it (RFC 3168).
     pub const ECT: Flags = Flags(2);
@@ -108,49 +107,49 @@ impl Flags {
     pub const ECE: Flags = Flags(8);
     /// Congestion window reduced: the sender has reacted to the echo.
     pub const CWR: Flags = Flags(16);
-    /// Opens the connection.
+    /// Opens the connection, as TCP's SYN.
     pub const SYN: Flags = Flags(32);
-    /// Completes the opening, and asks for no answer. (No SYN says CWR otherwise.)
+    /// Completes the opening, and requests no answer. (No SYN has CWR otherwise.)
     pub const OPENED: Flags = Flags::SYN.with(Flags::CWR);
-    /// Sent before.
+    /// The data was sent before: a retransmission.
     pub const AGAIN: Flags = Flags(64);
     /// It has an [`Extension`].
     pub const EXTENDED: Flags = Flags(128);
 
-    /// Whether all bits of `other` are set.
+    /// Returns true if all bits of `other` are set.
     #[inline]
     pub fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
     }
-    /// These bits and those of `other`.
+    /// Returns the union of these bits and `other`.
     #[inline]
     pub const fn with(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
     }
-    /// These bits and those of `other` if `condition`.
+    /// Returns the union of these bits and `other` if `condition`, else these bits.
     #[inline]
     pub fn with_if(self, condition: bool, other: Flags) -> Flags {
         Flags(self.0 | if condition { other.0 } else { 0 })
     }
 }
 
-/// What few packets carry beside their fields; kept aside so that the others stay small.
+/// Rare fields of a packet; kept apart so that other packets stay small.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Extension {
     /// Selective acknowledgement (RFC 2018).
     pub sack: Blocks,
-    /// What a family says to the agents at ports, or they to it.
+    /// The header of a family, from an end to the agents at ports, or from them to the other end.
     pub header: Option<Header>,
-    /// How long the packet waited at the last port, in units of 1024 ps; set by the port.
+    /// Queueing time at the last port, in units of 1024 ps; set by the port.
     pub wait: u32,
 }
 
 impl Extension {
-    /// With these blocks alone.
+    /// Returns an extension with these blocks alone.
     pub fn of_blocks(sack: Blocks) -> Extension {
         Extension { sack, ..Extension::default() }
     }
-    /// With this header alone.
+    /// Returns an extension with this header alone.
     pub fn of_header(header: Header) -> Extension {
         Extension { header: Some(header), ..Extension::default() }
     }
@@ -171,7 +170,7 @@ impl Blocks {
             self.len += 1;
         }
     }
-    /// The ranges.
+    /// Returns the ranges, the latest first.
     pub fn as_slice(&self) -> &[(u64, u64)] {
         &self.blocks[..usize::from(self.len)]
     }

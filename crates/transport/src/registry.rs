@@ -9,15 +9,15 @@ use crate::families::families;
 use crate::laws::{self, Law};
 use crate::{Catalog, Signal, connection};
 
-/// Every transport, family by family.
+/// All transports, family by family.
 pub const TRANSPORTS: &[Entry] = &entries();
 
-/// The transport of that name.
+/// Returns the transport of that name.
 pub fn find(name: &str) -> Option<&'static Entry> {
     TRANSPORTS.iter().find(|transport| transport.name == name)
 }
 
-/// What can be observed of the sending ends of all transports.
+/// The signals of the sending ends of all transports.
 pub const SIGNALS: &Catalog = &{
     let mut all = Catalog::of(connection::SIGNALS);
     let mut i = 0;
@@ -28,29 +28,29 @@ pub const SIGNALS: &Catalog = &{
     all
 };
 
-/// One transport: its name, what it is, its parameters and how they become a configuration.
+/// One transport: its name, description and parameters, and the function that makes them a configuration.
 #[derive(Clone, Copy)]
 pub struct Entry {
-    /// As written in scenario files and on the command line.
+    /// The name in scenario files and on the command line.
     pub name: &'static str,
-    /// One sentence.
+    /// One sentence about the transport.
     pub help: &'static str,
-    /// Where it is defined.
+    /// The paper, RFC or code that defines it.
     pub source: &'static str,
-    /// Words that people write for its name or for one of its own parameters.
+    /// Other words for its name or for one of its own parameters.
     pub aliases: &'static [Alias],
-    /// What it needs of switches and hosts.
+    /// The needs of the transport from switches and hosts.
     pub needs: Needs,
     groups: &'static [&'static [Key]],
     shared_signals: &'static [Signal],
     signals: &'static [Signal],
-    /// Of the shared parameters those that it reads; none: all.
+    /// The shared parameters that it reads; none: all.
     reads: Option<&'static [&'static str]>,
     builder: Builder,
 }
 
 impl Entry {
-    /// Every parameter, shared ones first, but for those that it declares anew.
+    /// Returns every parameter, shared ones first, but for the ones that it declares anew.
     pub fn keys(&self) -> impl Iterator<Item = &'static Key> + use<> {
         let groups = self.groups;
         let own = move || groups.iter().flat_map(|group| group.iter());
@@ -58,29 +58,29 @@ impl Entry {
         shared.chain(own())
     }
 
-    /// Whether a parameter of [`Entry::keys`] means anything to it: a family whose ends have no window takes the shared
-    /// parameters of windows, so that one file can be run under all transports, and does not read them.
+    /// Returns true if it uses a parameter of [`Entry::keys`]. A family whose ends have no window takes the shared
+    /// parameters of windows, so that one file can be run under all transports, and ignores them.
     pub fn reads(&self, key: &str) -> bool {
         let own = || self.groups.iter().flat_map(|group| group.iter()).any(|own| own.name == key);
         self.reads.is_none_or(|read| read.contains(&key) || own())
     }
 
-    /// Whether it declares a shared parameter anew, with another default or another rule.
+    /// Returns true if it declares a shared parameter anew, with another default or another rule.
     pub fn redeclares(&self, key: &str) -> bool {
         let own = || self.groups.iter().flat_map(|group| group.iter()).any(|own| own.name == key);
         connection::KEYS.iter().any(|shared| shared.name == key) && own()
     }
 
-    /// What can be observed of its sending ends.
+    /// Returns the signals of its sending ends.
     pub fn signals(&self) -> impl Iterator<Item = &'static Signal> + use<> {
         self.shared_signals.iter().chain(self.signals)
     }
 
-    /// From checked values of [`Entry::keys`] to a configuration for a network. Values that follow from it or from
-    /// others are settled.
+    /// Builds a configuration for a network from checked values of [`Entry::keys`]. Sets the values that follow from
+    /// the network or from other values.
     ///
     /// # Errors
-    /// Values that do not fit one another. Panics when a declared key is missing: our bug.
+    /// If values contradict each other. Panics when a declared key is missing: our bug.
     pub fn build(&self, values: &mut Values, surroundings: &Surroundings) -> Result<Config, Problem> {
         (self.needs.settle)(values, surroundings);
         connection::settle(values);
@@ -89,12 +89,11 @@ impl Entry {
         Ok(Config { connection, control })
     }
 
-    /// A configuration with these settings, each written as in a scenario file without quotes, and the defaults
-    /// of the other parameters, for the network of [`Surroundings::default`].
+    /// Returns a configuration for the network of [`Surroundings::default`]. The settings are written as in a scenario
+    /// file without quotes; other parameters have their defaults.
     ///
     /// # Errors
-    /// A parameter that this transport does not have, a value that it does not take, and what
-    /// [`Entry::build`] finds.
+    /// If this transport does not have a parameter or does not take a value, and the errors of [`Entry::build`].
     pub fn with(&self, settings: &[(&str, &str)]) -> Result<Config, Problem> {
         self.build(&mut Values::read(self.keys(), settings)?, &Surroundings::default())
     }
@@ -112,10 +111,10 @@ impl Entry {
 
 macro_rules! entries {
     ($($(#[$doc:meta])* $Family:ident($module:ident)),* $(,)?) => {
-        /// How many transports there are.
+        /// The number of transports.
         const COUNT: usize = laws::DESCRIPTORS.len() $(+ crate::$module::DESCRIPTORS.len())*;
 
-        /// The transports of all families.
+        /// Returns the transports of all families.
         const fn entries() -> [Entry; COUNT] {
             const fn window(i: usize) -> Entry {
                 let own = &laws::DESCRIPTORS[i];
@@ -141,7 +140,7 @@ macro_rules! entries {
             all
         }
 
-        /// What builds a transport, by its family.
+        /// The function that builds a transport, by its family.
         #[derive(Clone, Copy)]
         enum Builder {
             Window(Build<Law>),

@@ -1,4 +1,4 @@
-//! How receiving ends return what the ports have written.
+//! Header echo: receiving ends return the headers that ports have written.
 
 use std::marker::PhantomData;
 
@@ -8,22 +8,23 @@ use crate::connection::{self, Config};
 use crate::laws::Ecn;
 use crate::{Expired, Extension, Flags, Header, Output, Packet, Site};
 
-/// What a family's receiving end does with the headers of its packets.
+/// The rules of a family's receiving end for the headers of its packets.
 pub trait Returns {
-    /// How marks are echoed.
+    /// The echo of marks.
     const ECN: Ecn;
 
-    /// How a header returns.
+    /// Returns the way in which a header returns.
     fn how(header: &Header) -> How;
 }
 
-/// How a header returns.
+/// The way in which a header returns.
 pub enum How {
-    /// At once, whatever else is held back; that of a packet without data by itself, as the answer to a SYN.
+    /// At once, whatever ACK is delayed; the header of a packet without data in a packet of its own, as the answer to a
+    /// SYN.
     AtOnce,
-    /// With the acknowledgement of its packet; of those that are answered together the last one returns.
+    /// With the acknowledgement of its packet; of several packets that are answered together, the last header returns.
     Acknowledged,
-    /// Not at all.
+    /// The header is not returned.
     Never,
 }
 
@@ -35,22 +36,22 @@ pub struct Receiver<Own> {
 }
 
 impl<Own: Returns> Receiver<Own> {
-    /// Nothing received yet.
+    /// Returns the state in which nothing has been received.
     pub fn new(_: &Own) -> Receiver<Own> {
         Receiver { data: connection::Receiver::new(Own::ECN), of: PhantomData }
     }
 
-    /// Everything before this position has arrived.
+    /// Returns the position before which all data has arrived.
     pub fn next(&self) -> u64 {
         self.data.next()
     }
 
-    /// Returns how many bytes before a position have arrived, in order or not, each counted once.
+    /// Returns the number of bytes before a position that have arrived, in order or not, each counted once.
     pub fn arrived_below(&self, position: u64) -> u64 {
         self.data.arrived_below(position)
     }
 
-    /// Takes a packet from the sender.
+    /// Processes a packet from the sender.
     pub fn on_packet(
         &mut self,
         config: &Config,
@@ -76,20 +77,20 @@ impl<Own: Returns> Receiver<Own> {
         }
     }
 
-    /// The time for which the timer was armed has come.
+    /// Handles the armed timer.
     pub fn on_timer(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         self.data.on_timer(config, now, out);
     }
 
-    /// The connection is closed here.
+    /// Handles the close of the connection at this host.
     pub fn on_close(&mut self, _: &Config, _: Instant, _: &mut impl Output) {}
 }
 
-/// Adds a header to the next acknowledgement.
+/// An output that adds a header to the next acknowledgement.
 struct Returning<'a, O> {
-    /// Where it goes.
+    /// The output of the receiving end.
     out: &'a mut O,
-    /// What returns.
+    /// The header to return.
     header: Option<Header>,
 }
 

@@ -1,43 +1,43 @@
-//! What can be observed of a sending end over time. A signal is declared beside the law or family that shows it, and
-//! listed in its [`Descriptor`](crate::Descriptor).
+//! Signals: the values of a sending end over time. A signal is declared beside the controller or family that reports
+//! it, and listed in its [`Descriptor`](crate::Descriptor).
 
-/// Something that a sending end shows.
+/// A value that a sending end reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signal {
     /// Its word in `run.trace.what` and in traces.
     pub name: &'static str,
-    /// What it is.
+    /// A description of the signal.
     pub help: &'static str,
-    /// What it is counted in; empty for a mere number.
+    /// The unit of its values; empty for a mere number.
     pub unit: &'static str,
 }
 
-/// What a sending end shows at one moment: signals with their values, in the order in which they were added.
+/// The values of a sending end at one moment: signals with their values, in the order in which they were added.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observation {
     seen: Vec<(&'static Signal, f64)>,
 }
 
 impl Observation {
-    /// Shows a signal.
+    /// Adds a signal and its value.
     pub fn add(&mut self, signal: &'static Signal, value: f64) {
         self.seen.push((signal, value));
     }
-    /// Shows a signal if it has a value.
+    /// Adds a signal if it has a value.
     pub fn add_if(&mut self, signal: &'static Signal, value: Option<f64>) {
         if let Some(value) = value {
             self.add(signal, value);
         }
     }
-    /// The value of the signal of that name, if it is shown.
+    /// Returns the value of the signal of that name, if there is one.
     pub fn get(&self, name: &str) -> Option<f64> {
         self.seen.iter().find(|(signal, _)| signal.name == name).map(|&(_, value)| value)
     }
-    /// All signals that are shown.
+    /// Returns all signals with their values.
     pub fn iter(&self) -> impl Iterator<Item = (&'static Signal, f64)> + '_ {
         self.seen.iter().copied()
     }
-    /// Shows nothing any more.
+    /// Removes all signals and values.
     pub fn clear(&mut self) {
         self.seen.clear();
     }
@@ -51,14 +51,14 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// More than there are; an array of constants has a fixed size.
+    /// More than the number of signals; an array of constants has a fixed size.
     const MOST: usize = 64;
 
-    /// The signals of a list.
+    /// Returns the catalog of a list.
     pub const fn of(list: &'static [Signal]) -> Catalog {
         Catalog { signals: [&list[0]; Catalog::MOST], names: [""; Catalog::MOST], count: 0 }.with(list)
     }
-    /// And those of another list whose names are new.
+    /// Adds the signals of another list whose names are new.
     pub const fn with(mut self, list: &'static [Signal]) -> Catalog {
         let mut i = 0;
         while i < list.len() {
@@ -67,7 +67,7 @@ impl Catalog {
         }
         self
     }
-    /// And those of another catalog.
+    /// Adds the signals of another catalog whose names are new.
     pub const fn with_all(mut self, other: &Catalog) -> Catalog {
         let mut i = 0;
         while i < other.count {
@@ -76,15 +76,15 @@ impl Catalog {
         }
         self
     }
-    /// The signals, in the order in which they came in.
+    /// Returns the signals, in the order in which they were added.
     pub const fn signals(&self) -> &[&'static Signal] {
         self.signals.split_at(self.count).0
     }
-    /// Their names.
+    /// Returns the names of the signals.
     pub const fn names(&self) -> &[&'static str] {
         self.names.split_at(self.count).0
     }
-    /// The signal of that name.
+    /// Returns the signal of that name.
     pub fn find(&self, name: &str) -> Option<&'static Signal> {
         self.signals().iter().copied().find(|signal| signal.name == name)
     }
@@ -104,7 +104,7 @@ impl Catalog {
     }
 }
 
-/// Whether two words are the same; `==` is not to be had in constants.
+/// Returns true if two words are the same; `==` is not available in constants.
 const fn same(a: &str, b: &str) -> bool {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     let mut i = 0;

@@ -1,5 +1,5 @@
-//! What sending ends have in common that go by rates: the stream of messages, what is acknowledged of it, and what is
-//! to be sent again.
+//! The common part of sending ends with rates: the stream of messages, its acknowledged part, and the data to
+//! retransmit.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ use crate::laws::Current;
 use crate::recovery::{Duplicate, Phase, Recovery};
 use crate::{Flags, Message, Output, Packet};
 
-/// Of the parameters of every connection those that are read here, by [`Recovery`] without a clock, and by the receiving end.
+/// The shared parameters that are read here, by [`Recovery`] without a clock, and by the receiving end.
 pub const READS: &[&str] = &[
     "mss",
     "header",
@@ -28,44 +28,44 @@ pub const READS: &[&str] = &[
     "ack_delay",
 ];
 
-/// Messages one behind the other, each with a number, and how far they have come. When a segment may leave is the
-/// family's business.
+/// Messages one behind the other, each with a number, and their progress. The family decides when a segment may be
+/// sent.
 #[derive(Clone, Debug)]
 pub struct MessageStream {
     pub recovery: Recovery,
-    /// The end of what the application has handed over.
+    /// The end of the data that the application has enqueued.
     end: u64,
     /// Messages that are not acknowledged completely.
     messages: VecDeque<Current>,
     /// The number of the first of these.
     first: u32,
-    /// Lost, and next to be sent again.
+    /// A lost range, which is retransmitted next.
     hole: Option<(u64, u64)>,
 }
 
 impl MessageStream {
-    /// Nothing to send yet.
+    /// Returns a stream without messages.
     pub fn new(config: &Config) -> MessageStream {
         MessageStream { recovery: Recovery::new(config), end: 0, messages: VecDeque::new(), first: 0, hole: None }
     }
 
-    /// Takes a message; it follows those handed over before.
+    /// Enqueues a message after the earlier ones.
     pub fn hand_over(&mut self, message: Message) {
         self.end = self.end.saturating_add(message.bytes.map_or(ENDLESS, |bytes| bytes.0)).min(ENDLESS);
         self.messages.push_back(Current { end: self.end, message });
     }
 
-    /// Whether everything handed over is acknowledged.
+    /// Returns true if all enqueued data is acknowledged.
     pub fn is_idle(&self) -> bool {
         self.recovery.una == self.end
     }
 
-    /// The oldest message that is not acknowledged completely, and its number.
+    /// Returns the oldest message that is not acknowledged completely, and its number.
     pub fn oldest(&self) -> Option<(u32, Current)> {
         Some((self.first, *self.messages.front()?))
     }
 
-    /// The message of a number, unless it is acknowledged, and where it starts or is acknowledged up to.
+    /// Returns the message of a number, unless it is acknowledged, and the start of its unacknowledged part.
     pub fn message(&self, number: u32) -> Option<(u64, &Current)> {
         let index = number.checked_sub(self.first)? as usize;
         let message = self.messages.get(index)?;
@@ -73,7 +73,7 @@ impl MessageStream {
         Some((before.max(self.recovery.una), message))
     }
 
-    /// The number of the message that a position belongs to; of the last one at its end.
+    /// Returns the number of the message that contains a position; of the last one at its end.
     pub fn number_at(&self, position: u64) -> u32 {
         self.first + self.index_at(position) as u32
     }
@@ -82,19 +82,20 @@ impl MessageStream {
         self.messages.partition_point(|message| message.end <= position).min(self.messages.len().saturating_sub(1))
     }
 
-    /// Whether nothing is left to send of a message: it was sent, and no part of it is next to be sent again.
+    /// Returns true if nothing is left to send of a message: it was sent, and no part of it is to be retransmitted
+    /// next.
     pub fn is_sent(&self, number: u32) -> bool {
         let whole = |end| self.recovery.next >= end && self.hole.is_none_or(|hole| hole.0 >= end);
         self.message(number).is_none_or(|(_, message)| whole(message.end))
     }
 
-    /// Without SACK: what is next to be sent again, where it starts in this range.
+    /// Without SACK: returns the range to retransmit next, if it starts in this range.
     fn hole_in(&self, from: u64, to: u64) -> Option<(u64, u64)> {
         self.hole.filter(|hole| (from..to).contains(&hole.0))
     }
 
-    /// Payload that is left to send of the stream between these positions: what was never sent, and what is to be sent
-    /// again. What is on its way is not left, nor is what was SACKed.
+    /// Returns the payload that is left to send of the stream between these positions: unsent data, and data to
+    /// retransmit. Data in flight is not left, nor is SACKed data.
     pub fn left(&self, config: &Config, from: u64, to: u64) -> u64 {
         let recovery = &self.recovery;
         let next = recovery.next.max(from);
@@ -107,8 +108,8 @@ impl MessageStream {
         }
     }
 
-    /// Takes an acknowledgement that says so many bytes have newly arrived beyond a gap; gives whether it
-    /// acknowledges something new. RTT samples are the family's business.
+    /// Processes an acknowledgement that reports `news` newly arrived bytes beyond a gap; returns true if it
+    /// acknowledges something new. RTT samples are taken by the family.
     pub fn on_ack(&mut self, config: &Config, now: Instant, packet: &Packet, news: u64) -> bool {
         let recovery = &mut self.recovery;
         if packet.seq > recovery.una {
@@ -139,13 +140,13 @@ impl MessageStream {
         }
     }
 
-    /// After a timeout: all that is not acknowledged follows again.
+    /// Sends all unacknowledged data again after a timeout.
     pub fn go_back(&mut self, config: &Config, now: Instant) {
         self.recovery.go_back(config, now);
         self.hole = None;
     }
 
-    /// The next lost segment.
+    /// Returns the next lost segment.
     pub fn lost_segment(&mut self, config: &Config) -> Option<(u64, u64)> {
         loop {
             if self.hole.is_none() && self.recovery.phase == Phase::Recovery && config.sack {
@@ -162,7 +163,7 @@ impl MessageStream {
         }
     }
 
-    /// The segment that follows what was sent, unless there is none or the receiver's buffer does not take it.
+    /// Returns the next segment after the sent data, if there is one and the receiver's buffer takes it.
     pub fn next_segment(&mut self, config: &Config) -> Option<(u64, u64)> {
         let (start, limit) = self.recovery.upcoming(self.end)?;
         let end = self.segment_end(config, start, limit);
@@ -170,18 +171,18 @@ impl MessageStream {
         (end <= buffer_end || start == self.recovery.una).then_some((start, end))
     }
 
-    /// A segment does not pass the end of its message: the next one has a rate of its own.
+    /// Returns the end of a segment, which does not pass the end of its message: the next one has a rate of its own.
     fn segment_end(&self, config: &Config, start: u64, limit: u64) -> u64 {
         (start + u64::from(config.mss)).min(limit).min(self.messages[self.index_at(start)].end)
     }
 
-    /// The packet with a segment, which is sent now; says too whether the timer is to be restarted for it.
+    /// Returns the packet of a segment, which is sent now, and true if the timer is to be restarted for it.
     pub fn send(&mut self, config: &Config, now: Instant, (start, end): (u64, u64)) -> (Packet, bool) {
         let again = start < self.recovery.highest;
         let stamp = if again { Instant::MAX } else { now };
         let flags = Flags::NONE.with_if(again, Flags::AGAIN);
         let packet = Packet::data(start, (end - start) as u32, config.header, stamp, flags);
-        // With SACK the next one is looked for anew; NewReno repairs one for each partial acknowledgement.
+        // With SACK the next one is searched anew; NewReno repairs one for each partial acknowledgement.
         let lost = self.hole.take_if(|hole| hole.0 == start).is_some();
         if lost {
             self.recovery.sent_again(config, start, end);
@@ -191,12 +192,12 @@ impl MessageStream {
         (packet, lost && config.restart_on_retransmission)
     }
 
-    /// What so many bytes are on the wire.
+    /// Returns the size of this payload on the wire, in bytes.
     pub fn with_headers(config: &Config, bytes: u64) -> u64 {
         bytes.saturating_add(bytes.div_ceil(u64::from(config.mss)).saturating_mul(u64::from(config.header)))
     }
 
-    /// Gives up what was never sent of the oldest message; what was sent of it has no deadline any more.
+    /// Aborts the oldest message: its unsent data is dropped, and its sent data has no deadline any more.
     pub fn give_up(&mut self, out: &mut impl Output) {
         let Some(oldest) = self.messages.front_mut() else { return };
         let end = oldest.end;
@@ -208,24 +209,24 @@ impl MessageStream {
         out.abandon(end, Bytes(unsent));
     }
 
-    /// The smoothed round-trip time, or this one before the first sample.
+    /// Returns the smoothed round-trip time, or this one before the first sample.
     pub fn rtt(&self, before: Span) -> Span {
         self.recovery.rto.srtt().unwrap_or(before)
     }
 
-    /// RFC 6298 5.1.
+    /// Starts the retransmission timer unless it runs (RFC 6298 5.1).
     pub fn start_timer(&mut self, config: &Config, now: Instant) {
         if self.recovery.rto_at == Instant::MAX {
             self.recovery.rto_at = now + self.recovery.rto.timeout(config);
         }
     }
 
-    /// Whether data is not acknowledged.
+    /// Returns true if sent data is not acknowledged.
     pub fn is_waiting(&self) -> bool {
         self.recovery.highest > self.recovery.una
     }
 
-    /// RFC 6298 5.2 and 5.3: something is still waited for, or nothing.
+    /// Restarts the retransmission timer while something is outstanding, else stops it (RFC 6298 5.2 and 5.3).
     pub fn restart_timer(&mut self, config: &Config, now: Instant, waiting: bool) {
         self.recovery.rto_at = if waiting { now + self.recovery.rto.timeout(config) } else { Instant::MAX };
     }

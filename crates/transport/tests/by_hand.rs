@@ -1,4 +1,4 @@
-//! One end of a connection at a time, fed by hand: what it must answer to each packet and timer.
+//! One end of a connection at a time, fed by hand: its answers to each packet and timer.
 
 mod common;
 
@@ -37,7 +37,7 @@ fn with_everything_lost_timeouts_double_up_to_the_limit() {
 
 #[test]
 fn the_ack_that_fills_a_gap_after_a_timeout_opens_the_window_by_one() {
-    // RFC 5681 eq. 2 and RFC 3465 2.3: what it covers had left the network long before.
+    // RFC 5681 eq. 2 and RFC 3465 2.3: the data that it covers had left the network long before.
     for recovery in ["sack", "newreno"] {
         let mut bench = Bench::new("tcp", &format!("recovery = '{recovery}'\ninitial_window = 40"));
         bench.message(200_000, None);
@@ -182,7 +182,7 @@ fn what_is_given_up_is_named() {
     let mut bench = Bench::new("d2tcp", "expired = 'abort'\ninitial_window = 4");
     bench.message(2000, Some(Instant::from_millis(1)));
     bench.message(10_000, None);
-    // Both segments of the first message were sent: none of it is unsent when it is given up.
+    // Both segments of the first message were sent: none of it is unsent when it is aborted.
     bench.timer();
     assert_eq!(bench.notes.given_up, [(2000, 0)]);
 }
@@ -193,7 +193,7 @@ fn the_answer_to_a_repeated_syn_is_no_duplicate_ack() {
     bench.message(20_000, None);
     bench.sent();
     (0..5).for_each(|_| bench.ack(0, None, Flags::SYN, &[]));
-    // What completes the handshake has no payload, and is sent once.
+    // The packet that completes the handshake has no payload, and is sent once.
     assert!(bench.notes.sent[0].0.flags.has(Flags::OPENED));
     assert_eq!(bench.sent()[1..], (0..10).collect::<Vec<_>>());
 }
@@ -255,7 +255,7 @@ fn cubic_does_not_grow_for_the_time_that_it_had_nothing_to_send() {
     assert!(bench.cwnd() < before + 0.1, "{} after {before}", bench.cwnd());
 }
 
-/// What a receiver answers to one segment after the other: (next expected segment, echo).
+/// Returns a receiver's answers to one segment after the other: (next expected segment, echo).
 fn answers(config: &Config, marks: &[bool]) -> Vec<(u64, bool)> {
     let mut receiver = Receiver::new(config);
     let mut notes = Notes::default();
@@ -272,7 +272,7 @@ fn answers(config: &Config, marks: &[bool]) -> Vec<(u64, bool)> {
 
 #[test]
 fn the_receiver_of_dctcp_tells_every_mark_with_delayed_acks() {
-    // RFC 8257 3.2: what is pending when the mark changes is answered first, with the old echo.
+    // RFC 8257 3.2: the packets pending when the mark changes are answered first, with the old echo.
     let marks = [false, false, false, true, true, true, false, true];
     let expected = [(2, false), (3, false), (5, true), (6, true), (7, false), (8, true)];
     assert_eq!(answers(&config("dctcp", "ack_every = 2"), &marks), expected);
@@ -384,7 +384,7 @@ fn with_nothing_in_flight_a_segment_leaves_whatever_the_window() {
 #[test]
 fn the_receivers_buffer_is_filled_and_not_overrun() {
     timeline("tcp", "window_limit = '4 packets'", "0us | message 20 | 0-3");
-    // After a timeout what is SACKed is not in flight, and takes room all the same.
+    // After a timeout SACKed data is not in flight, and takes room all the same.
     timeline(
         "tcp",
         "window_limit = '10 packets'\ninitial_window = 20\ncwnd_floor = 8\nfloor_holds = 'always'",
@@ -436,7 +436,7 @@ fn the_first_syn_gives_a_sample_and_a_repeated_one_does_not() {
 
 #[test]
 fn what_follows_a_message_that_is_given_up_moves_up() {
-    // Of ten segments four were sent; those of the second and third message take the place of the other six.
+    // Of ten segments four were sent; the second and third message move to the place of the other six.
     let mut bench = Bench::new("d2tcp", "expired = 'abort'\ninitial_window = 4");
     let late = Message { deadline: Some(Instant::from_millis(1)), rank: 2, ..Message::of(Bytes(10_000)) };
     bench.hand_over(late);

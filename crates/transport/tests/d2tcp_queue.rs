@@ -1,5 +1,5 @@
-//! Messages in turn on one D2TCP connection: the nearest deadline of all that wait decides d, in its sender as on Linux
-//! (`linux/bpf/queue.h`; the law itself is held to shared vectors in `kernel_vectors.rs`).
+//! Messages in turn on one D2TCP connection: the nearest deadline of all queued messages decides d. It does so in its
+//! sender as on Linux (`linux/bpf/queue.h`; the law itself is held to shared vectors in `kernel_vectors.rs`).
 
 mod common;
 
@@ -7,7 +7,7 @@ use common::Bench;
 use transport::Flags;
 use units::{Instant, Span};
 
-/// A sender with one message under way: 20 of 200 segments acknowledged, one RTT sample of 100 us.
+/// A sender with one message in progress: 20 of 200 segments acknowledged, one RTT sample of 100 us.
 fn under_way(first: Option<u64>) -> Bench {
     let mut bench = Bench::new("d2tcp", "initial_alpha = 0.5\nd_cap = 16");
     bench.message(200_000, first.map(Instant::from_millis));

@@ -1,5 +1,5 @@
-//! What must hold for every transport of the list, with every way to repair losses: a pair of ends
-//! over a model of a network that marks, loses and delays.
+//! Requirements on every transport of the list, with every kind of loss recovery: a pair of ends over a model of a
+//! network that marks, loses and delays.
 
 mod common;
 
@@ -16,12 +16,12 @@ use transport::{
 };
 use units::{Bytes, HostId, Instant, Rate, Span};
 
-/// What the model network does to packets.
+/// The losses, marks and random numbers of the model network.
 #[derive(Clone, Copy)]
 struct Weather {
-    /// One data packet in so many is lost; 0: none.
+    /// One of this number of data packets is lost; 0: none.
     loses: u64,
-    /// One ACK in so many is lost; 0: none.
+    /// One of this number of ACKs is lost; 0: none.
     loses_acks: u64,
     /// The data packet of this number is lost, counted from 0.
     loses_number: Option<u64>,
@@ -30,7 +30,7 @@ struct Weather {
     seed: u64,
 }
 
-/// That of the bottleneck.
+/// The rate of the bottleneck.
 const LINK: Rate = Rate(1_000_000_000);
 
 /// 12 us per data packet at a bottleneck, 40 us each way.
@@ -46,11 +46,11 @@ struct Model {
     timeouts: u64,
     abandoned: bool,
     longest_queue: u64,
-    /// The earliest that is pending of the sender, of the receiver, and of their hosts.
+    /// The earliest pending timer of the sender, of the receiver, and of their hosts.
     timers: [Instant; 4],
-    /// What is kept at the host of the sender, and at that of the receiver.
+    /// The shared state at the host of the sender, and at the host of the receiver.
     shared: [Shared; 2],
-    /// At the bottleneck, for families that talk to it.
+    /// The agent at the bottleneck, for families that use one.
     agent: Option<Box<dyn Agent>>,
 }
 
@@ -93,7 +93,7 @@ impl Model {
             self.push(at, timer);
         }
     }
-    /// Whether a timer is the one that was armed last, not one that an earlier one has overtaken.
+    /// Returns true if a timer is the one that was armed last, not one that an earlier one has overtaken.
     fn rings(&mut self, of: usize) -> bool {
         let rings = self.timers[of] == self.now;
         if rings {
@@ -218,8 +218,8 @@ impl Output for FromReceiver<'_> {
     }
 }
 
-/// Sends messages one after the other; gives the model, when the last was acknowledged, and what
-/// went over the wire as (time, position, flags).
+/// Sends messages one after the other. Returns the model, the time of the last acknowledgement, and the packets on the
+/// wire as (time, position, flags).
 fn transfer(config: &Config, weather: Weather, messages: &[Message]) -> (Model, Instant, Vec<(Instant, u64, Flags)>) {
     let mut model = Model::new(config, weather);
     let mut sender = Sender::new(config);
@@ -277,7 +277,7 @@ fn message(bytes: u64) -> Message {
 
 const FAIR: Weather = Weather { loses: 0, loses_acks: 0, loses_number: None, marks_above: 20, seed: 1 };
 
-/// How long the bottleneck takes for a segment, and a round trip without a queue.
+/// The time that the bottleneck takes for a segment, and a round trip without a queue.
 const SEGMENT: Span = Span::from_micros(12);
 const RTT: Span = Span::from_micros(12 + 2 * 40);
 const NETWORK: Surroundings = Surroundings { line_rate: LINK, base_rtt: RTT };
@@ -320,10 +320,10 @@ fn without_loss_nothing_is_sent_again_and_the_link_is_used() {
         let bytes = 3_000_000;
         let (model, done, _) = transfer(&config, FAIR, &[message(bytes)]);
         assert_eq!((model.retransmits, model.timeouts), (0, 0), "{name}");
-        // The segments one behind the other, and the last one's way and its ACK's. The link idles for parts of two round
-        // trips, while 3 and 6 segments do not fill the 7.7 of the path, for one where a SYN or a request goes first,
-        // and for the time that an ACK is held back at the start and at the end. No cut empties the queue: half of
-        // 20 + 7.7 is more than 7.7.
+        // The segments one behind the other, and the propagation of the last one and its ACK. The link idles for parts
+        // of two round trips, while 3 and 6 segments do not fill the 7.7 of the path. It idles for one where a SYN or a
+        // request is sent first, and for the delay of an ACK at the start and at the end. No cut empties the queue:
+        // half of 20 + 7.7 is more than 7.7.
         let alone = (Span(bytes.div_ceil(1460) * SEGMENT.0) + RTT - SEGMENT).after_start();
         let held_back = if config.connection.ack_every > 1 { config.connection.ack_delay * 2 } else { Span::ZERO };
         assert!(done + SEGMENT >= alone && done <= alone + RTT * 3 + held_back, "{name}: {done} for {alone}");
@@ -344,7 +344,7 @@ fn every_byte_arrives_whatever_is_lost() {
     }
 }
 
-/// Whether only time tells it of losses.
+/// Returns true if it detects losses by time only.
 fn by_timer_alone(config: &Config) -> bool {
     match &config.control {
         Control::Window(law) => law.repairs_by_timer_alone(),
@@ -375,8 +375,8 @@ fn one_loss_in_a_long_window_is_repaired_without_a_timeout_by_one_segment() {
 #[test]
 fn marks_keep_the_queue_short_where_they_are_heeded() {
     for name in ["dctcp", "d2tcp", "xdctcp"] {
-        // The first mark is made with 21 at the bottleneck and 7.7 on the path. When its echo comes back, slow start has
-        // doubled that: 57.3, of which 7.7 are on the path.
+        // The first mark is made with 21 at the bottleneck and 7.7 on the path. When its echo is received, slow start
+        // has doubled that: 57.3, of which 7.7 are on the path.
         let (model, ..) = transfer(&config(name, "initial_alpha = 1.0"), FAIR, &[message(20_000_000)]);
         assert!((21..=49).contains(&model.longest_queue), "{name}: {} packets", model.longest_queue);
     }

@@ -1,4 +1,4 @@
-//! Receiver-driven transports by hand: who is granted what, and when.
+//! Receiver-driven transports by hand: the order and the times of their grants.
 
 use std::collections::BTreeSet;
 
@@ -22,18 +22,18 @@ fn end(number: u32) -> End {
     End { connection: ConnectionId(number), generation: 0, route: 0 }
 }
 
-/// One host, with what it sends.
+/// One host, with its sent packets.
 struct Desk {
     shared: Shared,
     acting: End,
     sent: Vec<(u32, Packet, Option<Extension>)>,
-    /// Which way the last packet went that was sent for an end.
+    /// The route of the last packet that was sent for an end.
     route: u32,
     timer: Instant,
     host_timer: Instant,
-    /// When its link is free.
+    /// The time at which its link is free.
     free: Instant,
-    /// What each packet takes there beside its own bytes.
+    /// The bytes that each packet takes there beside its own.
     frame_overhead: Bytes,
     /// It is free now, for one packet.
     once: bool,
@@ -122,7 +122,7 @@ fn header(extension: &Option<Extension>) -> Option<Header> {
     }
 }
 
-/// What is said of segments of which those before a number are sent without a grant; without a deadline.
+/// Returns the request for segments of which the ones before a number are unscheduled; without a deadline.
 fn unasked(segments: (u64, u64), unscheduled: u64) -> Ask {
     let (start, end) = (segments.0 * MSS, segments.1 * MSS);
     Ask { start, end, unscheduled: unscheduled * MSS, deadline: Instant::MAX, from: HostId(0) }
@@ -137,7 +137,7 @@ struct Receiving {
 }
 
 impl Receiving {
-    /// Where no key says how much is granted at once, that holds nothing up.
+    /// Returns a host without a limit on data granted at once, unless a key sets one.
     fn new(name: &str, keys: &str, ends: usize) -> Receiving {
         let at_once = if name == "edf-grants" && !keys.contains("at_once") { "at_once = '100 packets'\n" } else { "" };
         let config = config(name, &format!("{at_once}{keys}"));
@@ -161,7 +161,7 @@ impl Receiving {
         self.take(of, Packet::data(ask.start, 0, 64, Instant::MAX, Flags::SYN), Some(ask));
     }
 
-    /// Data that was sent without a grant, and says what it is of.
+    /// Receives unscheduled data, with the request for its message.
     fn unasked(&mut self, of: u32, segment: u64, ask: Ask) {
         self.take(of, Packet::data(segment * MSS, MSS as u32, 0, self.now, Flags::NONE), Some(ask));
     }
@@ -178,7 +178,7 @@ impl Receiving {
         self.take(of, Packet::data(segment * MSS, MSS as u32, 0, self.now, flags), None);
     }
 
-    /// What was granted since this was last called: connections and segments; and what was only answered.
+    /// Returns the grants since the last call, as connections and segments, and drops mere answers.
     fn granted(&mut self) -> Vec<(u32, u64)> {
         let grants = self.desk.sent.iter().filter_map(|(to, _, extension)| match header(extension)? {
             Header::Answer(Answer { grant: Some(Grant { start, .. }), .. }) => Some((*to, start / MSS)),
@@ -222,8 +222,8 @@ fn a_request_that_must_wait_is_answered_and_one_that_is_granted_is_not_answered_
 
 #[test]
 fn what_cannot_be_in_time_comes_last() {
-    // 100 segments take 800 us: of two such messages until 900 us one is late, and the short one until 1 ms is in time
-    // if it does not wait for both. Of the long ones the second one has more to go when it is asked for.
+    // 100 segments take 800 us: of two such messages until 900 us one is late. The short one until 1 ms is in time if
+    // it is not behind both. Of the long ones the second one has more left when it is requested.
     let mut host = Receiving::new("edf-grants", TWO, 3);
     host.ask(0, (0, 100), Instant::from_micros(900));
     host.ask(1, (0, 101), Instant::from_micros(901));
@@ -251,9 +251,10 @@ fn what_cannot_be_in_time_comes_last() {
 
 #[test]
 fn to_shed_what_is_on_its_way_frees_nothing() {
-    // All 10 segments of the first are on their way until 80 us, which is 1 us late, and so nothing can be done for it. The
-    // second is over at 160 us and the third, of 11, would be at 248: it makes room for the last, which is over at 240. Who takes
-    // what is on its way for nothing, or for room, has the third over at 176 and the last at 256: all of them in time.
+    // All 10 segments of the first are in flight until 80 us, which is 1 us late, and so nothing can be done for it.
+    // The second is over at 160 us and the third, of 11, would be at 248: it makes room for the last, which is over at
+    // 240. If data in flight were taken to cost nothing, or to free room, the third would be over at 176 and the last
+    // at 256: all in time.
     let mut host = Receiving::new("edf-grants", "outstanding = '10 packets'\n", 4);
     for (of, segments, deadline) in [(0, 10, 79), (1, 10, 161), (2, 11, 200), (3, 10, 260)] {
         host.ask(of, (0, segments), Instant::from_micros(deadline));
@@ -272,9 +273,9 @@ fn to_shed_what_is_on_its_way_frees_nothing() {
     assert_eq!(order, [1, 3, 2]);
 }
 
-/// With 250 B on the wire beside each of them, and as many of headers, ten segments take 120 us, not 80 or 100. Of messages
-/// of ten and five by 110 and 180 us the first is late whatever is done, and goes last; and at 12 us apart grants come as
-/// fast as the link carries what they are for.
+/// With 250 B on the wire beside each of them, and as many of headers, ten segments take 120 us, not 80 or 100. Of
+/// messages of ten and five by 110 and 180 us the first is late in any case, and is last. At 12 us apart, grants are as
+/// fast as the link carries their segments.
 #[test]
 fn what_frames_take_on_the_link_counts() {
     let framed = |keys: &str| {
@@ -308,8 +309,9 @@ fn a_message_that_was_granted_too_late_does_not_hold_up_the_next_of_its_connecti
     assert_eq!(host.granted(), [(0, 2)]);
 }
 
-/// Of a connection's second message the two segments that are sent unasked come before it is known of the first, so that what they say of it
-/// does not count. When it is asked for again they are there: nothing of it is on its way, and all that may be is granted.
+/// Two unscheduled segments of a connection's second message arrive before the first is known, so that their request
+/// does not count. When it is requested again they have arrived: nothing of it is in flight, and all that may be is
+/// granted.
 #[test]
 fn what_came_unasked_before_its_message_was_known_of_is_not_waited_for() {
     for (name, keys) in
@@ -333,7 +335,8 @@ fn what_came_unasked_before_its_message_was_known_of_is_not_waited_for() {
 
 #[test]
 fn what_is_lost_is_shed_or_not_with_what_is_left_of_its_message() {
-    // The first is granted whole and one of its segments is lost; 1 ms later only that one is to come, 8 us before its end.
+    // The first is granted whole and one of its segments is lost; 1 ms later only that one is missing, 8 us before its
+    // end.
     let mut host = Receiving::new("edf-grants", "outstanding = '4 packets'\n", 2);
     host.ask(0, (0, 4), Instant::from_micros(1020));
     host.ask(1, (0, 50), Instant::from_micros(1500));
@@ -382,7 +385,7 @@ fn what_does_not_arrive_is_granted_again_each_time_after_twice_as_long() {
     // 1 ms, and then 2, 4, 8 after that.
     for at in [1, 3, 7, 15] {
         if at == 7 {
-            // A request that is repeated is answered, and is no sign of what is late.
+            // A repeated request is answered, and is no sign of late data.
             host.now = Instant::from_millis(3);
             host.ask(0, (0, 1), Instant::from_millis(100));
             assert_eq!(host.answers(), [0]);
@@ -409,7 +412,7 @@ fn what_three_later_ones_have_overtaken_is_granted_at_once() {
     assert_eq!(host.granted(), []);
     host.data(0, 3, Flags::NONE);
     assert_eq!(host.granted(), [(0, 0)]);
-    // Six may be on their way as before: 4 to 7, the lost one and another.
+    // Six may be in flight as before: 4 to 7, the lost one and another.
     let mut host = Receiving::new("edf-grants", keys, 1);
     host.ask(0, (0, 20), Instant::from_millis(100));
     host.granted();
@@ -446,8 +449,9 @@ fn what_waits_behind_higher_priorities_is_granted_again_in_the_end() {
     assert_eq!(again, [(65, 0), (65, 1)]);
 }
 
-/// Segment 1 of a message does not come while the others do, one after another for 18 ms. If they have its priority it is lost, and
-/// counts as late after 16 ms. If they have a higher one, as another message has come that is longer, it may wait behind them.
+/// Segment 1 of a message is missing while the others arrive, one after another for 18 ms. If they have its priority it
+/// is lost, and counts as late after 16 ms. If they have a higher one, as another message was announced that is longer,
+/// it may be queued behind them.
 #[test]
 fn only_what_has_no_higher_priority_overtakes() {
     for (beside, expected) in [(false, vec![(16, 1)]), (true, vec![])] {
@@ -489,8 +493,8 @@ fn what_waits_behind_higher_priorities_is_not_late() {
         host.data(0, segment, Flags::NONE);
         assert!(host.granted().iter().all(|(of, _)| *of == 0));
     }
-    // Then the later one of its segments comes, at 1.6 ms: the earlier would have come before it, and is lost when nothing more
-    // comes for a millisecond.
+    // Then the later one of its segments arrives, at 1.6 ms: the earlier would have arrived before it. It is lost when
+    // nothing more arrives for a millisecond.
     host.data(1, 1, Flags::NONE);
     assert_eq!(host.granted(), [(1, 2)]);
     let mut again = Vec::new();
@@ -503,8 +507,8 @@ fn what_waits_behind_higher_priorities_is_not_late() {
     assert_eq!(again, [(Instant::from_micros(2600), 0)]);
 }
 
-/// Six packets of each of 40 messages are on their way, and come in turn: 320 us lie between two packets of one message, and
-/// the last ones come after 1.92 ms.
+/// Six packets of each of 40 messages are in flight, and arrive in turn. Between two packets of one message there are
+/// 320 us, and the last ones arrive after 1.92 ms.
 #[test]
 fn what_waits_among_others_is_not_late_whatever_has_come_of_those() {
     let mut host = Receiving::new("homa", "rtt_bytes = '6 packets'\nresend_after = '1 ms'\n", 40);
@@ -533,7 +537,7 @@ fn each_packet_of_a_message_starts_its_time_anew() {
         host.data(0, segment, Flags::NONE);
         assert_eq!(host.granted(), []);
     }
-    // The last one came at 2.7 ms; 3.7 is a millisecond later.
+    // The last one arrived at 2.7 ms; 3.7 is a millisecond later.
     while host.desk.host_timer < Instant::from_micros(3700) {
         host.now = host.desk.ring_host();
         assert_eq!(host.granted(), []);
@@ -572,7 +576,7 @@ fn nothing_is_granted_while_as_much_comes_in_as_may() {
     assert_eq!(host.granted(), [(1, 1)]);
 }
 
-/// A round trip holds two messages of two segments: what was granted and has not come takes its place.
+/// A round trip holds two messages of two segments: granted data that has not arrived takes its place.
 #[test]
 fn a_message_that_is_granted_and_has_not_come_is_one_of_those_that_are_granted_at_a_time() {
     let mut host = Receiving::new("homa", "rtt_bytes = '4 packets'\novercommitment = 2\n", 4);
@@ -598,10 +602,10 @@ fn what_arrives_after_it_counted_as_lost_is_not_granted_again() {
     let mut host = Receiving::new("edf-grants", TWO, 1);
     host.ask(0, (0, 3), Instant::from_millis(100));
     host.granted();
-    // Both are late, which counts once: of two one may be on its way.
+    // Both are late, which counts once: of two one may be in flight.
     host.now = host.desk.ring_host();
     assert_eq!(host.granted(), [(0, 0)]);
-    // It comes, which is a window without a mark: two may be on their way again, and the second is not what is missing.
+    // It arrives, which is a window without a mark: two may be in flight again, and the second is not the missing one.
     host.data(0, 1, Flags::NONE);
     assert_eq!(host.granted(), [(0, 2)]);
 }
@@ -611,7 +615,7 @@ fn what_arrived_before_its_request_is_known_by_the_next_one() {
     let mut host = Receiving::new("edf-grants", TWO, 1);
     host.ask(0, (0, 1), Instant::MAX);
     host.granted();
-    // The requests for the second and the third message are lost, and data of the second comes all the same.
+    // The requests for the second and the third message are lost, but data of the second arrives.
     host.data(0, 1, Flags::NONE);
     host.data(0, 0, Flags::NONE);
     host.desk.sent.clear();
@@ -678,8 +682,8 @@ fn as_much_of_a_connection_is_on_its_way_as_its_window_holds() {
 
 #[test]
 fn what_came_before_a_message_was_known_counts_when_it_is() {
-    // Two messages of two and three segments, the first two of each unasked. The first packet is lost, and those that speak
-    // of the second message come before what speaks of the first.
+    // Two messages of two and three segments, the first two of each unscheduled. The first packet is lost, and requests
+    // for the second message arrive before the request for the first.
     let mut host = Receiving::new("homa", "rtt_bytes = '9 packets'\nresend_after = '1 ms'\n", 1);
     let (first, second) = (unasked((0, 2), 2), unasked((2, 5), 4));
     host.unasked(0, 3, second);
@@ -755,7 +759,7 @@ fn what_is_granted_goes_by_the_way_that_its_connection_takes_now() {
 
 #[test]
 fn marks_do_not_count_while_the_link_of_the_receiver_is_full() {
-    // One that is marked: nine may be on their way, which is what is left of ten.
+    // One that is marked: nine may be in flight, the rest of ten.
     let granted = |gap| {
         let mut host = Receiving::new("edf-grants", "outstanding = '10 packets'\nlimit_cut = 0.5\n", 1);
         host.ask(0, (0, 100), Instant::from_millis(50));
@@ -784,7 +788,7 @@ fn a_second_message_of_a_connection_waits_for_the_first_and_makes_it_urgent() {
         order.extend(host.granted());
     }
     assert_eq!(order, [(0, 2), (0, 3), (1, 0), (1, 1)]);
-    // What comes before what it does not know it cannot take.
+    // A request that does not follow the known messages is not accepted.
     host.ask(0, (6, 8), Instant::from_millis(10));
     assert_eq!(host.ends[0].next(), 4 * MSS);
     assert_eq!(header(&host.desk.sent[0].2), Some(Header::Answer(Answer { known: 4 * MSS, grant: None })));
@@ -841,7 +845,7 @@ fn so_much_is_granted_at_once_and_the_rest_as_fast_as_the_link_carries_it() {
     host.now = host.desk.ring_host();
     assert_eq!((host.now, host.granted()), (Instant::from_micros(8), vec![(0, 3)]));
     assert_eq!(host.desk.host_timer, Instant::from_micros(16));
-    // Data that comes changes nothing.
+    // Data that arrives changes nothing.
     host.now = Instant::from_micros(12);
     host.data(0, 0, Flags::NONE);
     assert_eq!(host.granted(), []);
@@ -849,7 +853,7 @@ fn so_much_is_granted_at_once_and_the_rest_as_fast_as_the_link_carries_it() {
     host.desk.host_timer = Instant::from_micros(56);
     host.desk.ring_host();
     assert_eq!(host.granted(), [(0, 4), (0, 5), (0, 6)]);
-    // When as much is on its way as may be, there is nothing to wait for but what is late.
+    // With as much in flight as allowed, only late data needs a timer.
     let mut host = Receiving::new("edf-grants", "outstanding = '2 packets'\nat_once = '2 packets'\n", 1);
     host.ask(0, (0, 20), Instant::MAX);
     assert_eq!((host.granted().len(), host.desk.host_timer), (2, Instant::from_millis(1)));
@@ -865,7 +869,7 @@ fn a_connection_that_is_closed_gives_others_its_place() {
     let (config, now) = (host.config.clone(), host.now);
     host.ends[0].on_close(&config, now, &mut host.desk);
     assert_eq!(host.granted(), [(1, 0), (1, 1)]);
-    // What it had is not on its way from its host any more, which had two, and may have two.
+    // Its data is not in flight from its host any more, which had two segments, and may have two.
     let mut host = Receiving::new("edf-grants", TWO, 2);
     host.ask_from(0, 7, (0, 2), Instant::from_millis(5));
     host.ask_from(1, 7, (0, 2), Instant::from_millis(10));
@@ -898,7 +902,7 @@ fn a_host_whose_queue_is_long_is_granted_less() {
     host.ask(0, (0, 100), Instant::from_millis(5));
     host.ask(1, (0, 100), Instant::from_millis(9));
     assert_eq!(host.granted().len(), 10);
-    // Half of ten: of the nine that are on their way five may be, so the other host is granted.
+    // Half of ten: of the nine in flight five may be, so the other host is granted.
     host.data(0, 0, Flags::ECE);
     assert_eq!(host.granted(), [(1, 0)]);
     // A mark of a switch does the same.
@@ -906,8 +910,8 @@ fn a_host_whose_queue_is_long_is_granted_less() {
     assert_eq!(host.granted(), [(1, 1)]);
 }
 
-/// What is late together halves the limit once, from ten segments to five, two (2.5) and one; each time it is waited for twice
-/// as long.
+/// Data that is late together halves the limit once, from ten segments to five, two (2.5) and one; each time its timer
+/// is doubled.
 #[test]
 fn what_is_late_together_cuts_the_limit_once() {
     let mut host = Receiving::new("edf-grants", "outstanding = '10 packets'\nlimit_cut = 0.5\n", 1);
@@ -971,7 +975,7 @@ impl Sending {
         self.answer_bytes(next * MSS, known * MSS, grant);
     }
 
-    /// In bytes: where what is granted starts and ends, and whether it was before.
+    /// Answers in bytes: the start and end of the granted range, and whether it was granted before.
     fn answer_bytes(&mut self, next: u64, known: u64, grant: Option<(u64, u64, bool)>) {
         let grant = grant.map(|(start, end, again)| Grant { start, end, rank: 5, again, late: false });
         let answer = Header::Answer(Answer { known, grant });
@@ -1029,7 +1033,7 @@ fn what_is_granted_is_sent_when_the_link_is_free_and_says_how_much_waits() {
     host.desk.free = Instant::ZERO;
     host.desk.ring_host();
     let told: Vec<bool> = host.desk.sent.iter().map(|(_, packet, _)| packet.flags.has(Flags::ECE)).collect();
-    // With 3 and 2 behind them, then with 1 and none; what is there already is not taken twice.
+    // With 3 and 2 behind them, then with 1 and none; queued data is not enqueued twice.
     assert_eq!(told, [true, true, false, false]);
     assert_eq!(host.sent(), [0, 1, 2, 3].map(Some));
     host.answer(1, 9, Some(1));
@@ -1040,7 +1044,7 @@ fn what_is_granted_is_sent_when_the_link_is_free_and_says_how_much_waits() {
     assert!(host.end.is_idle());
 }
 
-/// A receiver grants a stream from its start, so what is granted stands for what was before it.
+/// A receiver grants a stream from its start, so a grant includes all data before it.
 #[test]
 fn a_grant_makes_up_for_those_before_it_that_were_lost() {
     let granted = |keys: &str| {
@@ -1052,7 +1056,7 @@ fn a_grant_makes_up_for_those_before_it_that_were_lost() {
     };
     assert_eq!(granted(""), [None, Some(0), Some(1), Some(2), Some(3)]);
     assert_eq!(granted("grant_covers = 'itself'\n"), [None, Some(0), Some(3)]);
-    // One that was not lost but held back finds that done; what is granted again is sent again.
+    // A grant that was delayed, not lost, changes nothing; data that is granted again is sent again.
     let mut host = Sending::new("edf-grants", "");
     host.message(5, None);
     host.answer(0, 5, Some(3));
@@ -1110,7 +1114,7 @@ fn the_link_of_the_sending_host_goes_to_the_shortest_message_or_the_earliest_dea
     assert_eq!(order("homa", "rtt_bytes = '9 packets'\n", [(2, None), (3, None)], 0), [0, 1, 2, 3, 4]);
     assert_eq!(order("edf-grants", "", [(3, later), (2, soon)], 5), [3, 4, 0, 1, 2]);
     assert_eq!(order("edf-grants", "", [(3, soon), (2, later)], 5), [0, 1, 2, 3, 4]);
-    // Where it has no such queue, what was granted first goes first, whatever it is due.
+    // Without such a queue, the first granted data is sent first, whatever its deadline.
     let first_come = "sender_queue = 'first-come'\n";
     assert_eq!(order("edf-grants", first_come, [(3, later), (2, soon)], 5), [0, 1, 2, 3, 4]);
     assert_eq!(order("edf-grants", first_come, [(2, None), (2, soon)], 4), [0, 1, 2, 3]);
@@ -1123,7 +1127,8 @@ fn the_link_of_the_sending_host_goes_to_the_shortest_message_or_the_earliest_dea
     assert_eq!(turns(0), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
 }
 
-/// Nine segments of a message were granted and seven have left when one of four comes, and one of two: three ends of one host.
+/// Nine segments of a message were granted and seven have left when messages of four and of two are granted: three ends
+/// of one host.
 #[test]
 fn the_link_of_the_sending_host_goes_to_the_message_of_which_the_least_is_left() {
     let mut host = Sending::new("homa", "rtt_bytes = '9 packets'\n");
@@ -1161,8 +1166,8 @@ fn of_many_answers_at_once_little_is_sent_unasked() {
     assert_eq!(sent("incast_unscheduled = '9 packets'\n", 5), 2000);
 }
 
-/// Asking would take too long for what is due soon; what has more time asks, whatever its size, and so do many answers at once, each of
-/// which is short.
+/// A request would take too long for messages that are due soon. Messages with more time are requested, whatever their
+/// size, and so are many short answers at once.
 #[test]
 fn what_is_due_soon_and_short_is_sent_without_asking() {
     const FOUR: &str = "unasked = '4 packets'\n";
@@ -1177,7 +1182,7 @@ fn what_is_due_soon_and_short_is_sent_without_asking() {
         };
         let said = of(&host);
         assert_eq!(host.sent().iter().flatten().count() as u64, said);
-        // It says so again, however near the deadline is by then.
+        // The request is repeated alike, however near the deadline is by then.
         host.timer();
         assert_eq!(of(&host), said);
         said
@@ -1224,7 +1229,8 @@ fn each_message_of_a_connection_has_a_first_round_trip_of_its_own() {
     host.message(4, None);
     host.message(4, None);
     assert_eq!(host.sent(), [0, 1, 4, 5].map(Some));
-    // By its size, 1 KB or a byte more, it goes in the first level of Homa or in the second; the last packet has what is left.
+    // By its size, 1 KB or a byte more, it is in the first level of Homa or in the second; the last packet has the
+    // rest.
     for (bytes, sent) in [(MSS, vec![(1000, 0)]), (MSS + 1, vec![(1000, 1), (1, 1)])] {
         let mut host = Sending::new("homa", "rtt_bytes = '9 packets'\n");
         host.message(5, None);

@@ -1,8 +1,8 @@
-//! Vectors for laws that live elsewhere: what this crate's d2tcp and d2tcp_plus answer to sequences of ACKs and losses, in
-//! files that the kernel side's tests read (`linux/law/vectors.csv`, `plus.csv`). Here the files are held against the laws
-//! that are.
+//! Vectors for laws in other programs: the answers of this crate's d2tcp and d2tcp_plus to sequences of ACKs and
+//! losses. The tests of the kernel side read these files (`linux/law/vectors.csv`, `plus.csv`). Here the files are
+//! compared with the present laws.
 //!
-//! `BLESS=1 cargo test -p duetime-transport --test kernel_vectors` writes it anew.
+//! `BLESS=1 cargo test -p duetime-transport --test kernel_vectors` writes them anew.
 
 mod common;
 
@@ -21,17 +21,17 @@ const MSS: u64 = 1000;
 struct Case {
     name: &'static str,
     keys: &'static str,
-    /// Segments.
+    /// The initial window, in segments.
     window: f64,
     ssthresh: f64,
     rtt_us: u64,
     /// Share of ACKs with an echo in a window that meets marks, and share of such windows.
     marks: (u64, u64),
-    /// In turn: the position where each ends, and its deadline in us.
+    /// The messages in order: the position where each ends, and its deadline in us.
     messages: &'static [(u64, u64)],
 }
 
-/// Bytes and microseconds of deadlines are chosen so that d lies between its limits for a part of the time.
+/// Bytes and microseconds of deadlines are chosen so that d is between its limits for a part of the time.
 const CASES: &[Case] = &[
     Case { name: "dctcp", keys: "", window: 20.0, ssthresh: 1.0, rtt_us: 100, marks: (40, 60), messages: &[] },
     Case {
@@ -135,7 +135,7 @@ const CASES: &[Case] = &[
     },
 ];
 
-/// For d2tcp_plus as Linux has it, never held back: what it draws is its own affair.
+/// For d2tcp_plus as on Linux, without deferral: its random numbers are not compared.
 const PLUS: &[Case] = &[
     Case {
         name: "without-deadline",
@@ -184,7 +184,7 @@ const PLUS: &[Case] = &[
     },
 ];
 
-/// The constants of `linux/bpf/plus.h`: what the kernel does stays as it is when a default here changes.
+/// The constants of `linux/bpf/plus.h`: the kernel's values stay when a default here changes.
 const OF_PLUS_H: &str = "waits = 'blindly'
 start = 2
 growth = 1
@@ -221,7 +221,7 @@ fn law(name: &str, keys: &str) -> Law {
     }
 }
 
-/// What a connection is in, and until where: from this follows whether a mark may cut, in the simulator's sender and
+/// The recovery phase of a connection, and its end: they decide whether a mark may cut, in the simulator's sender and
 /// in the kernel's.
 #[derive(Clone, Copy, PartialEq)]
 enum Phase {
@@ -234,7 +234,7 @@ fn ns(time: Instant) -> u64 {
     time.0 / 1000
 }
 
-/// One row per ACK or loss: what the law was told, and where it then stood.
+/// Writes one row per ACK or loss: the input of the law, and its state after it.
 fn play(vectors: &Vectors, case: &Case, rows: &mut String) {
     let mut law = law(vectors.law, &format!("{}\n{}", vectors.keys, case.keys));
     let mut window = Cwnd { cwnd: case.window, ssthresh: case.ssthresh, floor: 2.0, limit: f64::INFINITY };
@@ -394,7 +394,7 @@ fn the_vectors_meet_what_matters() {
             assert_eq!(varies, !case.messages.is_empty(), "{}: its first signal does not vary", case.name);
         }
     }
-    // Of d2tcp_plus: windows that are lifted, floors, what becomes hopeless and what is late.
+    // Of d2tcp_plus: raised windows, floors, infeasible and late messages.
     let text = written(&VECTORS[1]);
     let needs = |case: &str| -> Vec<f64> {
         let rows = text.lines().filter(|line| line.starts_with(&format!("{case},")));

@@ -1,5 +1,5 @@
-//! When the echo of a mark cuts the window: every window transport by the table that the kernel's law is held to as
-//! well (`linux/law/marks.csv`).
+//! The times at which the echo of a mark cuts the window: every window transport by the table of the kernel's law
+//! (`linux/law/marks.csv`).
 
 mod common;
 

@@ -14,7 +14,7 @@ fn bench(name: &str, keys: &str) -> Bench {
     Bench::new(name, &format!("header = '0 B'\nbase_rtt = '1 ms'\nrto_min = '50 ms'\nrto_initial = '50 ms'\n{keys}"))
 }
 
-/// A message of so many bytes with a deadline in ms.
+/// Enqueues a message of `bytes` with a deadline in ms.
 fn message(bench: &mut Bench, bytes: u64, deadline_ms: u64) {
     bench.message(bytes, Some(Instant::from_millis(deadline_ms)));
 }
@@ -32,7 +32,7 @@ fn ack(bench: &mut Bench, us: u64, segment: u64, marked: bool) {
     bench.ack(segment, None, Flags::NONE.with_if(marked, Flags::ECE), &[]);
 }
 
-/// The same with what the hops have added.
+/// The same with the sum of the hops.
 fn hear(bench: &mut Bench, us: u64, segment: u64, network: f64, largest: u64) {
     until(bench, us);
     let header = Header::Mcp(Box::new(mcp::Header { network, largest }));
@@ -66,7 +66,7 @@ fn the_first_rate_is_what_is_left_over_the_time_that_is_left() {
         let mut bench = bench("jit", keys);
         message(&mut bench, 100_000, 10);
         near(&bench, "rate", mbps);
-        // A window of twice what it sends in a round trip, and ten segments.
+        // A window of twice the data of a round trip, and ten segments.
         near(&bench, "cwnd", 2.0 * mbps / 8.0 + 10.0);
     }
     let mut limited = bench("jit", &format!("{PLAIN}\nwindow_limit = '12 KB'"));
@@ -159,7 +159,7 @@ fn a_message_without_a_deadline_is_sent_as_by_dctcp() {
         see(&bench);
         ack(&mut bench, 600, 10, true);
         see(&bench);
-        // A quarter of 14 and what has grown since goes.
+        // A quarter of 14 and of its growth since is cut.
         assert!((0.7..0.8).contains(&(bench.cwnd() / 14.0)), "{name}: {}", bench.cwnd());
         until(&mut bench, 60_000);
         see(&bench);
@@ -206,8 +206,8 @@ fn past_its_deadline_a_message_goes_on_without_one_or_at_full_rate_or_not_at_all
 
 #[test]
 fn marks_of_a_round_trip_make_a_queue_and_a_price_that_the_rate_follows() {
-    // Two segments arrive in a round trip, one of them marked: the queue is K and half of what was sent, 10 segments. It
-    // has grown by 69 of 125, so that the load is at its cap: V (1 - 0.9)^-2 = 0.1.
+    // Two segments arrive in a round trip, one of them marked: the queue is K and half of the 10 segments sent. It has
+    // grown by 69 of 125, so that the load is at its cap: V (1 - 0.9)^-2 = 0.1.
     let mut bench = bench("mcp", PLAIN);
     message(&mut bench, 100_000, 10);
     ack(&mut bench, 400, 1, false);
@@ -215,12 +215,12 @@ fn marks_of_a_round_trip_make_a_queue_and_a_price_that_the_rate_follows() {
     near(&bench, "queue_estimate", 69.0);
     let network = 69.0 / 125.0 + 0.1;
     near(&bench, "network_term", network);
-    // It was ahead of what it needs now: Z stays 0, and the rate falls by a tenth of itself times the network's term.
+    // It was ahead of its present need: Z stays 0, and the rate falls by a tenth of itself times the network's term.
     near(&bench, "backlog", 0.0);
     let rate = 80.0 * (1.0 - 0.1 * network);
     near(&bench, "rate", rate);
-    // Two round trips later nothing was marked: the queue is empty, and has shrunk by 69 of 250; 11 segments were sent up to
-    // 1 ms and 1 + 22 more, of which the last leave at the new rate.
+    // Two round trips later nothing was marked: the queue is empty, and has shrunk by 69 of 250. 11 segments were sent
+    // up to 1 ms and 1 + 22 more, of which the last are sent at the new rate.
     ack(&mut bench, 3000, 4, false);
     near(&bench, "queue_estimate", 0.0);
     let load: f64 = 1.0 - 69.0 / 250.0;
@@ -270,7 +270,7 @@ fn each_data_packet_asks_the_hops_and_what_they_add_is_averaged_over_a_round_tri
     hear(&mut bench, 1000, 2, 0.4, 1_000_000_000);
     near(&bench, "network_term", 0.3);
     near(&bench, "rate", 80.0 * (1.0 - 0.1 * 0.3));
-    // A round trip without a header: what it said last.
+    // A round trip without a header: the last value.
     ack(&mut bench, 2000, 3, false);
     near(&bench, "network_term", 0.3);
     hear(&mut bench, 3000, 4, 0.7, 1_000_000_000);
@@ -310,8 +310,8 @@ fn a_connection_request_asks_no_hop() {
 
 #[test]
 fn what_is_too_far_behind_for_too_long_is_given_up() {
-    // The network's term is so large that the rate halves in each round trip, from 0.08 C, which the deadline asks for all
-    // the time, but for what was sent less: Z is 0.04 after two round trips, 0.1 after three.
+    // The network's term is so large that the rate halves in each round trip, from 0.08 C. The deadline needs that rate
+    // all the time, less the data sent: Z is 0.04 after two round trips, 0.1 after three.
     for (keys, largest, rounds) in [
         ("abort_backlog = 0.03", 1, 2),
         ("abort_backlog = 0.05", 1, 3),

@@ -117,7 +117,7 @@ fn a_window_after_a_timeout_is_spaced_too() {
 #[test]
 fn what_a_loss_makes_to_be_sent_at_once_does_not_wait_but_what_follows_waits_for_it() {
     // Ten in flight, of which 1 is lost: ssthresh 5. New data follows when the pipe allows it, and 1000 us / (1.2 x 5)
-    // after what was sent again.
+    // after the retransmission.
     for recovery in ["sack", "newreno"] {
         let keys = format!("initial_window = 10\npacing = 'window'\nrecovery = '{recovery}'");
         let mut bench = Bench::new("tcp", &keys);

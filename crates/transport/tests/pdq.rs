@@ -1,6 +1,6 @@
-//! The sending end of PDQ, fed by hand: what it tells the ports, and when it sends, asks again, repairs and gives up.
-//! Segments have 1000 B and no header, so that one takes 8 us at 1 Gbit/s; a round trip is 200 us before the first
-//! sample, and 100 us after it.
+//! The sending end of PDQ, fed by hand: its headers for the ports, and the times of its sending, probes, repairs and
+//! aborts. Segments have 1000 B and no header, so that one takes 8 us at 1 Gbit/s. A round trip is 200 us before the
+//! first sample, and 100 us after it.
 
 mod common;
 
@@ -12,7 +12,7 @@ use units::{Bytes, Instant, Span};
 const MBPS: u64 = 1_000_000;
 const UPLINK: u64 = 1000 * MBPS;
 
-/// What was sent: the segment, or a packet without data that asks or says that it is over.
+/// A sent packet: a segment, or a packet without data that probes or terminates.
 #[derive(Clone, Debug, PartialEq)]
 enum Sent {
     Data(u64),
@@ -27,7 +27,7 @@ struct Bench {
     sender: Sender,
     notes: Notes,
     now: Instant,
-    /// What was sent and not looked at: when, in us, what, and what the ports were told.
+    /// Sent packets that were not checked yet: the time in us, the packet, and its header for the ports.
     sent: Vec<(u64, Sent, pdq::Header)>,
     /// The last of these.
     last: Option<pdq::Header>,
@@ -40,7 +40,7 @@ impl Bench {
         let sender = Sender::new(&config);
         Bench { config, sender, notes: Notes::default(), now: Instant::ZERO, sent: Vec::new(), last: None }
     }
-    /// One that has asked, and been answered after 100 us that it may send at so many Mbit/s.
+    /// Returns a sender that has probed, and was accepted after 100 us at a rate in Mbit/s.
     fn accepted(keys: &str, bytes: u64, deadline_us: Option<u64>, mbps: u64) -> Bench {
         let mut bench = Bench::new(keys);
         bench.message(bytes, deadline_us);
@@ -85,8 +85,7 @@ impl Bench {
         }
         self.now = until;
     }
-    /// An answer to what was told last, changed by `ports`, with everything before `segment` acknowledged and ranges
-    /// beyond it.
+    /// Answers the last header, changed by `ports`, with everything before `segment` acknowledged and ranges beyond it.
     fn answer(&mut self, segment: u64, sacked: &[(u64, u64)], ports: impl FnOnce(&mut pdq::Header)) {
         let mut header = self.last.clone().expect("it has asked");
         header.uplink = UPLINK;
@@ -109,7 +108,7 @@ impl Bench {
     fn pause(&mut self) {
         self.answer(0, &[], |header| (header.paused_by, header.rate) = (Some(1), 0));
     }
-    /// What was sent since this was last called, and when.
+    /// Returns the packets sent since the last call, and their times.
     fn sent(&mut self) -> Vec<(u64, Sent)> {
         self.sent.drain(..).map(|(at, what, _)| (at, what)).collect()
     }
@@ -160,7 +159,7 @@ fn each_message_is_a_flow_of_its_own() {
     assert_eq!(bench.sent.iter().map(|(_, _, told)| told.message).collect::<Vec<_>>(), [0, 0, 1]);
     assert_eq!((bench.sent[2].2.deadline, bench.sent[2].2.left), (Some(Instant::from_micros(9000)), Bytes(2000)));
     assert_eq!(bench.sent(), [(100, Data(0)), (100, Term), (100, Probe)]);
-    // What was accepted was for the first; its answer, which comes later, is none for the second.
+    // The acceptance was for the first; its answer, which arrives later, is none for the second.
     let first = pdq::Header { message: 0, number: 9, rate: UPLINK, ..bench.last.clone().unwrap() };
     bench.ack(1, &[], Flags::NONE, Some(first));
     assert_eq!(bench.sent(), []);
@@ -192,7 +191,7 @@ fn while_paused_it_asks_once_per_round_trip_or_as_seldom_as_the_ports_say() {
         bench.until(100);
         bench.sent();
         bench.answer(0, &[], |header| (header.paused_by, header.rate, header.probe_every) = (Some(2), 0, asked_for));
-        // Counted from when the ports were told last, at 0.
+        // Counted from the last header for the ports, at 0.
         bench.until(650);
         let times: Vec<_> = bench.sent.iter().map(|(at, _, _)| *at).collect();
         let expected: Vec<_> = (1..=650 / every).map(|i| i * every).collect();
@@ -429,8 +428,8 @@ fn what_is_too_late_or_needs_more_than_is_left_is_given_up() {
         assert_eq!(bench.sender.is_idle(), !given_up.is_empty());
         bench.until(100_000);
     }
-    // At 500 Mbit/s each segment takes 8 us more than at full rate: after seven the 50 us to spare are gone. Given up is
-    // what was not sent.
+    // At 500 Mbit/s each segment takes 8 us more than at full rate: after seven the 50 us to spare are used up. The
+    // unsent data is dropped.
     let mut bench = Bench::accepted("", 100_000, Some(950), 500);
     bench.until(211);
     assert_eq!((bench.sent().len(), bench.notes.given_up.len()), (7, 0));
@@ -522,8 +521,8 @@ fn duplicates_count_only_while_something_is_under_way_and_if_they_are_the_latest
 
 #[test]
 fn what_was_lost_after_the_one_that_is_repaired_is_another_loss() {
-    // Segment 1 is lost and found so when six were sent; then 6, while 1 is on its way again. An acknowledgement of those
-    // six ends the repair (RFC 6675 5): the next segment is new, and 6 is found lost by the next duplicate.
+    // Segment 1 is lost and found so when six were sent; then 6, while 1 is in flight again. An acknowledgement of
+    // those six ends the repair (RFC 6675 5): the next segment is new, and 6 is found lost by the next duplicate.
     let mut bench = Bench::accepted("", 50_000, None, 100);
     bench.until(500);
     bench.ack(1, &[], Flags::NONE, None);

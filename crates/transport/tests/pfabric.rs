@@ -1,4 +1,4 @@
-//! pFabric's sending end, fed by hand: what its packets carry, what tells it of losses, and when it gives up. Segments
+//! pFabric's sending end, fed by hand: the priorities of its packets, its detection of losses, and its aborts. Segments
 //! have 1000 B.
 
 mod common;

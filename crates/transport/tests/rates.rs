@@ -14,8 +14,8 @@ use units::{Bytes, ConnectionId, HostId, Instant, Rate, Span};
 const RTT: Span = Span::from_micros(100);
 const MBPS: u64 = 1_000_000;
 
-/// The configuration that a scenario with these keys in `[transport]` gives. Segments have 1000 B and headers
-/// none, so that a segment takes 8 us at 1 Gbit/s.
+/// The configuration of a scenario with these keys in `[transport]`. Segments have 1000 B and headers none, so that a
+/// segment takes 8 us at 1 Gbit/s.
 fn config(name: &str, keys: &str) -> Config {
     let header = if keys.contains("header") { "" } else { "header = '0 B'" };
     common::config(name, &format!("mss = '1000 B'\n{header}\nbase_rtt = '100 us'\n{keys}"))
@@ -112,11 +112,11 @@ impl Bench {
         }
         self.notes.now = until;
     }
-    /// What was sent since this was last called: the number of each segment, and when, in us.
+    /// Returns the segments sent since the last call: the number of each, and its time in us.
     fn sent(&mut self) -> Vec<(u64, u64)> {
         self.notes.data.drain(..).map(|(at, segment)| (segment, at.0 / 1_000_000)).collect()
     }
-    /// What was asked since this was last called: what, and Mbit/s.
+    /// Returns the requests since the last call: the kind of each, and its rate in Mbit/s.
     fn asked(&mut self) -> Vec<(Ask, u64)> {
         self.notes.asked.drain(..).map(|rates| (rates.ask, rates.request / MBPS)).collect()
     }
@@ -149,8 +149,8 @@ fn data_is_paced_at_the_smallest_grant_and_carries_the_next_request() {
     bench.wait(RTT * 3);
     // 1000 B at 80 Mbit/s: one every 100 us.
     assert_eq!(bench.sent(), [(0, 100), (1, 200), (2, 300), (3, 400)]);
-    // The request leaves with the first of them and is about what will be left a round trip later: 49 000 B of
-    // 50 000 in 4.9 ms less two round trips.
+    // The request is sent with the first of them. It is about the data left a round trip later: 49 000 B of 50 000 in
+    // 4.9 ms less two round trips.
     let requests: Vec<_> =
         bench.notes.asked.iter().map(|rates| (rates.ask, rates.request, rates.previous_request)).collect();
     assert_eq!(requests[1..], [(Ask::Renew, 83_404_256, 83_333_334)]);
@@ -200,7 +200,7 @@ fn the_rate_is_given_back_with_the_last_byte_and_each_message_asks_anew() {
     bench.wait(RTT);
     bench.grant(0, &[1000, 800]);
     bench.wait(Span::from_micros(50));
-    // The FIN tells what was granted, so that routers without memory of it can take it back.
+    // The FIN contains the grants, so that routers without memory of them can subtract them.
     assert_eq!(bench.notes.asked[2].previous, [1000 * MBPS, 800 * MBPS]);
     assert_eq!(bench.asked(), [(Ask::Open, 0), (Ask::Renew, 0), (Ask::Close, 0), (Ask::Open, 0)]);
     assert_eq!(bench.sent(), [(0, 100), (1, 110)]);
@@ -302,8 +302,8 @@ fn what_cannot_be_in_time_is_given_up_if_asked() {
     bench.grant(0, &[1000]);
     assert_eq!(bench.notes.given_up, [(1_000_000, 1_000_000)]);
     assert_eq!((bench.asked().last(), bench.sender.is_idle()), (Some(&(Ask::Close, 0)), true));
-    // It is feasible to the end at the link's rate, but is granted 80 Mbit/s: nine segments from 0.1 to 0.9 ms. What is left
-    // at its deadline is given up.
+    // It is feasible to the end at the link's rate, but is granted 80 Mbit/s: nine segments from 0.1 to 0.9 ms. The
+    // rest at its deadline is dropped.
     let mut bench = Bench::new("d3", "quench = true");
     bench.message(10_000, Some(Instant::from_millis(1)));
     bench.grant_at(100, 0, 80);
@@ -319,7 +319,7 @@ fn what_is_sent_again_of_one_message_leaves_the_next_ones_reservation_alone() {
         let mut bench = Bench::new("d3", &format!("recovery = '{recovery}'"));
         let Control::D3(own) = bench.config.control else { unreachable!() };
         let mut router = Router::new(own.router, 1000 * MBPS);
-        // Lets the router answer what has been asked since, in order; gives the answers to requests.
+        // Lets the router answer the requests since the last call, in order; returns the answers.
         let mut answers = |bench: &mut Bench| {
             let mut answers = Vec::new();
             for mut rates in bench.notes.asked.drain(..) {
@@ -339,7 +339,7 @@ fn what_is_sent_again_of_one_message_leaves_the_next_ones_reservation_alone() {
             };
             bench.sender.on_packet(&bench.config, bench.notes.now, &packet, extension.as_mut(), &mut bench.notes);
         };
-        // Six segments that nobody waits for, and behind them 100 that are needed within 2 ms: 444 Mbit/s and more.
+        // Six segments without a deadline, and behind them 100 that are needed within 2 ms: 444 Mbit/s and more.
         bench.message(6000, None);
         bench.message(100_000, Some(Instant::from_millis(2)));
         bench.wait(RTT);
@@ -347,7 +347,7 @@ fn what_is_sent_again_of_one_message_leaves_the_next_ones_reservation_alone() {
         arrive(&mut bench, 0, None, granted);
         bench.wait(RTT);
         assert_eq!(bench.sent().len(), 6);
-        // The FIN of the first message and the request of the second are on their way.
+        // The FIN of the first message and the request of the second are in flight.
         let (mut granted, counters) = answers(&mut bench);
         let urgent = counters.requested;
         assert!(urgent > 440 * MBPS, "{urgent}");
@@ -420,7 +420,7 @@ fn what_is_lost_of_one_message_is_not_asked_for_with_another() {
     bench.ack(1, Instant::MAX);
     (0..3).for_each(|_| bench.ack(1, Instant::MAX));
     assert_eq!(bench.notes.asked.iter().map(|asked| (asked.message, asked.request)).collect::<Vec<_>>(), [(0, 0)]);
-    // What is observed is about the later message.
+    // The signals are about the later message.
     let shown = |bench: &Bench| {
         let mut seen = Observation::default();
         bench.sender.observe(&bench.config, bench.notes.now, &mut seen);
@@ -492,7 +492,7 @@ fn a_request_is_not_lost_because_what_was_sent_with_it_is_acknowledged_first() {
     bench.wait(Span::from_micros(16));
     bench.ack(3, Instant::from_micros(116));
     assert_eq!(bench.asked(), []);
-    // Data that was sent later tells more.
+    // Data that was sent later shows it.
     bench.ack(3, Instant::from_micros(117));
     assert_eq!(bench.asked(), [(Ask::Open, 0)]);
 }
@@ -658,8 +658,8 @@ fn of_what_is_lost_only_what_is_not_on_its_way_again_is_asked_for() {
     }
     bench.wait(RTT);
     assert_eq!(bench.sent(), [(1, 500), (2, 600), (3, 700)]);
-    // Of the time that is left two round trips do not count, and from the second on what the present rate carries in
-    // one: 40 kbit in 9.4 ms, 32 in 9.3 and 16 in 9.1.
+    // Of the time left two round trips do not count. From the second on, the data that the present rate carries in one
+    // does not either: 40 kbit in 9.4 ms, 32 in 9.3 and 16 in 9.1.
     let requests: Vec<_> = bench.notes.asked.iter().map(|asked| asked.request).collect();
     assert_eq!(requests, [4_255_320, 3_440_861, 1_758_242]);
 }

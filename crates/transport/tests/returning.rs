@@ -114,7 +114,7 @@ fn what_is_acknowledged_together_returns_the_last_header() {
     // Beyond a gap each is answered, with the blocks and with its header.
     assert_eq!(bench.arrives(5, 1000, PLAIN, mcp(5)), [(4, false, false, Some(5))]);
     assert_eq!(bench.arrives(4, 1000, PLAIN, mcp(4)), [(6, false, false, Some(4))]);
-    // RFC 8257 3.2: when the mark changes, what is held back is answered with the old one.
+    // RFC 8257 3.2: when the mark changes, the delayed ACK is sent with the old one.
     assert_eq!(bench.arrives(6, 1000, PLAIN, mcp(6)), []);
     assert_eq!(bench.arrives(7, 1000, Flags::CE, mcp(7)), [(7, false, false, Some(7))]);
     assert_eq!(bench.arrives(9, 1000, Flags::CE, mcp(9)), [(8, false, true, Some(9))]);

@@ -1,4 +1,4 @@
-//! RFC 2018: which ranges a receiver's selective acknowledgements tell of.
+//! RFC 2018: the ranges in a receiver's selective acknowledgements.
 
 mod common;
 
@@ -6,7 +6,7 @@ use common::answers;
 
 #[test]
 fn s4_the_latest_range_comes_first_and_as_many_others_as_fit() {
-    // Three fit. Data that joins two ranges tells of what they have become.
+    // Three fit. Data that joins two ranges reports the joined one.
     answers(
         "tcp",
         "",

@@ -106,8 +106,8 @@ fn s3_1_after_a_lost_syn_the_first_window_is_one_segment() {
 
 #[test]
 fn s3_2_the_third_duplicate_ack_retransmits_and_the_others_let_new_data_out() {
-    // Step 3: cwnd is half the flight, 5, and 3 for what has left the network; step 4: 1 for each further duplicate. 10
-    // are in flight, so that the sixth duplicate lets the first new segment out. Step 6: back to 5.
+    // Step 3: cwnd is half the flight, 5, and 3 for the segments that have left the network; step 4: 1 for each further
+    // duplicate. 10 are in flight, so that the sixth duplicate lets the first new segment out. Step 6: back to 5.
     timeline(
         "tcp",
         "recovery = 'newreno'",

@@ -4,7 +4,7 @@ mod common;
 
 use common::{answers, timeline};
 
-/// A clock without granularity and a minimum that never holds, unless a test says so.
+/// A clock without granularity and a minimum that is never in force, unless a test sets them.
 const BARE: &str = "rto_initial = '1 s'\nrto_min = '1 us'\nrto_granularity = '1 us'\n";
 
 #[test]
@@ -54,7 +54,7 @@ fn s2_3_the_granularity_and_s2_4_the_minimum() {
     reading("20 ms", "18 ms", 10.4375 + 18.5);
     reading("20 ms", "19 ms", 10.4375 + 19.0);
     reading("50 ms", "1 ms", 50.0);
-    // Linux: the minimum is the floor of the variation, and comes on top of the RTT.
+    // Linux: the minimum is the floor of the variation, and is added to the RTT.
     reading("20 ms", "20 ms", 10.4375 + 20.0);
     reading("50 ms", "50 ms", 10.4375 + 50.0);
 }
@@ -76,7 +76,7 @@ fn s3_karn_what_was_sent_again_gives_no_sample_and_does_not_end_the_back_off() {
             ),
         );
     }
-    // A sample of what is new ends it: RTO = 1 ms + 4 x 0.5 ms.
+    // A sample of new data ends it: RTO = 1 ms + 4 x 0.5 ms.
     timeline(
         "tcp",
         "rto_initial = '1 ms'\nrto_min = '1 ms'",

@@ -1,4 +1,4 @@
-//! RFC 6582: NewReno.
+//! RFC 6582: recovery by NewReno.
 
 mod common;
 
@@ -48,7 +48,7 @@ fn s3_2_the_timer_is_restarted_by_the_fast_retransmit_and_by_the_first_partial_a
             ),
         );
     }
-    // RFC 6298 5.3 alone: 20 ms after it was started; restarted with what was sent again: 20 ms after that.
+    // RFC 6298 5.3 alone: 20 ms after it was started; restarted with the retransmission: 20 ms after that.
     for (restart, expected) in [("retransmission", "35ms"), ("ack", "20ms")] {
         timeline(
             "tcp",
@@ -66,8 +66,8 @@ fn s3_2_the_timer_is_restarted_by_the_fast_retransmit_and_by_the_first_partial_a
 
 #[test]
 fn s3_2_step_2_duplicates_below_recover_begin_no_second_recovery() {
-    // After the timeout all eight are sent again; the duplicates that this causes tell of no loss. Those of what
-    // was sent later do: four are in flight, so that the window is 2 and 3 for the duplicates.
+    // After the timeout all eight are sent again; the duplicates that this causes are no sign of a loss. The duplicates
+    // of later segments do: four are in flight, so that the window is 2 and 3 for the duplicates.
     timeline(
         "tcp",
         "recovery = 'newreno'\ninitial_window = 8",
@@ -120,7 +120,7 @@ fn s3_2_step_2_an_ack_of_just_recover_is_not_more_than_it() {
 
 #[test]
 fn s3_2_step_2_it_holds_for_what_was_new_when_the_repair_of_a_timeout_ended() {
-    // 10 is beyond what had been sent before the timeout (8). The duplicates may come from what was sent again.
+    // 10 is beyond the data sent before the timeout (8). The duplicates may be caused by retransmissions.
     timeline(
         "tcp",
         "recovery = 'newreno'\ninitial_window = 8",
@@ -138,7 +138,7 @@ fn s3_2_step_2_it_holds_for_what_was_new_when_the_repair_of_a_timeout_ended() {
          27ms | ack 11     |
          27ms | ack 11     | 11r 15 ssthresh=2",
     );
-    // With SACK nothing of the kind: the blocks tell a loss.
+    // With SACK nothing of the kind: the blocks show a loss.
     timeline(
         "tcp",
         "initial_window = 8",
@@ -154,8 +154,8 @@ fn s3_2_step_2_it_holds_for_what_was_new_when_the_repair_of_a_timeout_ended() {
 
 #[test]
 fn s3_2_step_2_of_one_segment_sent_again_there_can_be_no_duplicates() {
-    // Half a segment is lost; what is sent again takes in half of new data. So the ACK covers more than `recover`, and
-    // a duplicate after it is a loss.
+    // Half a segment is lost; the retransmission contains half a segment of new data. So the ACK covers more than
+    // `recover`, and a duplicate after it is a loss.
     let mut bench = Bench::new("tcp", "recovery = 'newreno'\ninitial_window = 1\ndup_ack_threshold = 1");
     bench.message(500, None);
     bench.message(50_000, None);

@@ -14,7 +14,7 @@ fn s4_is_lost_three_segments_or_three_ranges_above_it() {
          101us | ack 0 sack 1-2       |
          102us | ack 0 sack 1-3       | 0r cwnd=5 ssthresh=5",
     );
-    // One ACK may tell of all three; and of three ranges.
+    // One ACK may report all three; and three ranges.
     timeline("tcp", "", "0us | message 30 | 0-9\n 100us | ack 0 sack 1-3 | 0r cwnd=5");
     timeline("tcp", "", "0us | message 30 | 0-9\n 100us | ack 0 sack 5-5 3-3 1-1 | 0r cwnd=5");
     timeline("tcp", "", "0us | message 30 | 0-9\n 100us | ack 0 sack 3-3 1-1 | cwnd=10");
@@ -82,7 +82,7 @@ fn s4_next_seg_4_the_end_of_the_window_is_sent_again_once_when_nothing_else_may_
              20200us | timer       | 19r"
         ),
     );
-    // Unsent data goes first (rule 2), and then it is the highest that is not SACKed. Its SACK shows 19 (rule 3).
+    // Unsent data is sent first (rule 2), and then the highest that is not SACKed. Its SACK shows 19 (rule 3).
     timeline(
         "tcp",
         "initial_window = 20\nrescue = true",
@@ -97,7 +97,7 @@ fn s4_next_seg_4_the_end_of_the_window_is_sent_again_once_when_nothing_else_may_
 
 #[test]
 fn s4_next_seg_4_what_a_rescue_brings_shows_the_rest_of_the_end() {
-    // 18 is missing too. The rescue is SACKed, 18 lies below it (rule 3), and no second rescue follows.
+    // 18 is missing too. The rescue is SACKed, 18 is below it (rule 3), and no second rescue follows.
     timeline(
         "tcp",
         "initial_window = 20\nrescue = true",
@@ -227,8 +227,9 @@ fn s5_1_what_was_sent_again_before_a_timeout_is_not_found_lost_again_after_it() 
 
 #[test]
 fn s5_what_was_sent_again_and_lost_again_is_found_or_waits_for_the_timeout() {
-    // 0 is lost, is sent again as 9 is the last that was sent, and is lost again. The third SACK above that, of 12, shows
-    // it: a second loss (RFC 5681 4.3), cwnd 2.5. Then 3 are in the network, and 0 goes once no more than one is.
+    // 0 is lost, is sent again as 9 is the last that was sent, and is lost again. The third SACK above that, of 12,
+    // shows it: a second loss (RFC 5681 4.3), cwnd 2.5. Then 3 are in the network, and 0 is sent once no more than one
+    // is.
     let until = "0us   | message 60     | 0-9
          100us | ack 0 sack 1-3  | 0r cwnd=5 ssthresh=5
          110us | ack 0 sack 1-9  | 10-13
@@ -275,7 +276,7 @@ fn s5_step_c_new_data_goes_as_far_as_the_receivers_buffer() {
 
 #[test]
 fn s5_step_c_several_that_are_lost_go_at_once_as_far_as_the_window_allows() {
-    // One in flight with the retransmission of 0; with those of 1 to 3 and six new ones ten.
+    // One in flight with the retransmission of 0; with 1 to 3 again and six new ones ten.
     timeline(
         "tcp",
         "initial_window = 20",

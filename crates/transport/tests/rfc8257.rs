@@ -91,7 +91,8 @@ fn marks_beyond_a_gap_count_for_alpha() {
 
 #[test]
 fn rfc3168_6_1_5_packets_that_are_sent_again_can_be_marked() {
-    // Unlike classic ECN's: RFC 8257 leaves no packet of a DCTCP connection to a queue that drops what cannot be marked.
+    // Unlike classic ECN's: RFC 8257 leaves no packet of a DCTCP connection to a queue that drops packets that cannot
+    // be marked.
     for (name, keys, ect) in [("dctcp", "", true), ("tcp", "ecn = true", false)] {
         let mut bench = common::Bench::new(name, keys);
         bench.message(10_000, None);
@@ -118,7 +119,7 @@ fn without_sack_each_byte_beyond_a_gap_counts_once() {
                      200us | ack 5      | 5r 13 alpha=0";
         timeline("dctcp", "recovery = 'newreno'\ninitial_alpha = 0\ng = 1", &format!("{begin}\n{then}"));
     };
-    // What the eight duplicates tell of is not counted again by the partial ACK (5) nor by the full one (13): of five
+    // The data of the eight duplicates is not counted again by the partial ACK (5) nor by the full one (13). Of five
     // segments that are news in the second window, the three of 10 to 12 were marked.
     two_lost(
         "201us | ack 5 ece  | 14
@@ -133,7 +134,7 @@ fn without_sack_each_byte_beyond_a_gap_counts_once() {
         "300us | ack 13 ece | 14+cwr 15-17 alpha=0
          301us | ack 14     | 18 alpha=0.8",
     );
-    // More duplicates than segments can lie beyond the gap: three of four.
+    // There can be more duplicates than segments beyond the gap: three of four.
     timeline(
         "dctcp",
         "recovery = 'newreno'\ninitial_alpha = 0\ng = 1",
@@ -162,7 +163,7 @@ fn s3_5_a_loss_answers_the_marks_of_its_window_also_where_the_cut_waits_for_the_
          102us | ack 2 sack 3-5 | 2r    cwnd=10.5
          200us | ack 23         | 23-32 cwnd=10.5",
     );
-    // Without the loss it comes: one of 22 segments was marked, alpha is (15/16)^2 + 1/16 x 1/22 = 0.8817.
+    // Without the loss it is cut: one of 22 segments was marked, alpha is (15/16)^2 + 1/16 x 1/22 = 0.8817.
     timeline(
         "dctcp",
         "initial_window = 20\ncut_at = 'window-end'",

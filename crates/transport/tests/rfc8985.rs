@@ -61,7 +61,7 @@ fn s6_2_the_blocks_of_an_overtaken_ack_count() {
 
 #[test]
 fn s6_2_step_5_a_segment_sent_later_is_not_overtaken() {
-    // 10 and 11 leave when 0 is acknowledged. 9, sent before them, says nothing of them.
+    // 10 and 11 leave when 0 is acknowledged. 9, sent before them, shows nothing about them.
     rack(
         "",
         "0us   | message 12     | 0-9
@@ -96,7 +96,8 @@ fn s6_2_step_4_three_segments_sacked_are_enough_while_no_reordering_was_seen() {
 
 #[test]
 fn s6_2_steps_3_and_4_after_reordering_time_alone_counts() {
-    // 1 comes after 2 and was sent once. From then on three segments do not hasten anything: 3 and 4 have 110 us and 25.
+    // 1 arrives after 2 and was sent once. From then on three segments do not hasten anything: 3 and 4 have 110 us and
+    // 25.
     rack(
         "",
         "0us       | message 20         | 0-9
@@ -107,7 +108,8 @@ fn s6_2_steps_3_and_4_after_reordering_time_alone_counts() {
          134.999us | wait               | cwnd=13
          135us     | wait               | 3r cwnd=6.5",
     );
-    // Also in a recovery: 16, sent 5 us after 3 was sent again, comes before it, which has until 135 us + 100 us + 25 us.
+    // Also in a recovery: 16, sent 5 us after 3 was sent again, arrives before it, which has until 135 us + 100 us + 25
+    // us.
     rack(
         "",
         "0us       | message 20         | 0-9
@@ -121,7 +123,7 @@ fn s6_2_steps_3_and_4_after_reordering_time_alone_counts() {
          240us     | ack 3 sack 4-16    |
          250us     | ack 17             | cwnd=6.5",
     );
-    // If it does not come by then it is lost again, and goes at once: only 19 is in flight, and no ACK may follow.
+    // If it does not arrive by then it is lost again, and is sent at once: only 19 is in flight, and no ACK may follow.
     rack(
         "",
         "0us       | message 20         | 0-9
@@ -141,7 +143,7 @@ fn s6_2_steps_3_and_4_after_reordering_time_alone_counts() {
 
 #[test]
 fn s6_2_step_2_an_answer_sooner_than_any_round_trip_is_to_the_first_transmission() {
-    // 1 was late, not lost: its ACK comes 10 us after it was sent again. Taken for an answer to that, everything sent
+    // 1 was late, not lost: its ACK arrives 10 us after it was sent again. Taken for an answer to that, everything sent
     // before 110 us would be lost.
     rack(
         "",
@@ -156,8 +158,8 @@ fn s6_2_step_2_an_answer_sooner_than_any_round_trip_is_to_the_first_transmission
 
 #[test]
 fn s6_2_what_was_sent_again_and_lost_again_is_found_and_cuts_again() {
-    // 10 and 11 were sent before 1 was sent again, 12 after it. The window is halved again, from 5.5, and 1 goes when one
-    // segment is in flight.
+    // 10 and 11 were sent before 1 was sent again, 12 after it. The window is halved again, from 5.5, and 1 is sent
+    // when one segment is in flight.
     rack(
         "",
         "0us   | message 30         | 0-9
@@ -170,7 +172,7 @@ fn s6_2_what_was_sent_again_and_lost_again_is_found_and_cuts_again() {
          300us | ack 1 sack 2-14    | 1r
          400us | ack 16             | 16-17 cwnd=2.75",
     );
-    // Duplicate ACKs would find the same, but only with three of what was sent later.
+    // Duplicate ACKs would find the same, but only with three of the segments sent later.
     timeline(
         "tcp",
         "",
@@ -229,7 +231,7 @@ fn s7_2_and_7_3_two_round_trips_after_the_last_news_the_last_segment_is_sent_aga
 
 #[test]
 fn s7_3_something_new_is_the_better_probe_and_the_rto_starts_anew() {
-    // The window of 3 is full: the probe goes beyond it. No second one follows. Nothing comes back: RTO, 20 ms after it.
+    // The window of 3 is full: the probe exceeds it. No second one follows. Without an answer: RTO, 20 ms after it.
     rack_tlp(
         "initial_window = 2",
         "0us     | message 10         | 0-1
@@ -255,7 +257,7 @@ fn s7_2_a_probe_waits_for_an_ack_that_may_be_held_back_and_not_beyond_the_rto() 
          1299us | wait               |
          1300us | wait               | 2r",
     );
-    // RTO = 100 us + 4 x 50 us. The probe comes in its place.
+    // RTO = 100 us + 4 x 50 us. The probe is sent in its place.
     rack_tlp(
         "ack_every = 2\nack_delay = '1 ms'\nrto_min = '1 us'\nrto_granularity = '1 us'",
         "0us    | message 3          | 0-2
@@ -279,9 +281,9 @@ fn s7_2_none_while_something_is_sacked_or_repaired() {
 
 #[test]
 fn s7_3_none_without_a_sample_since_the_last() {
-    // Nothing is known of the round trip: the RTO comes as without probes.
+    // The round trip is unknown: the RTO expires as without probes.
     rack_tlp("", "0us | message 4 | 0-3\n 20ms | timer | 0r");
-    // The probe is answered, but what was sent again gives no sample; the next message has no probe before its RTO.
+    // The probe is answered, but a retransmission gives no sample; the next message has no probe before its RTO.
     rack_tlp(
         "",
         "0us     | message 4          | 0-3
@@ -296,8 +298,8 @@ fn s7_3_none_without_a_sample_since_the_last() {
 
 #[test]
 fn s7_4_a_loss_that_the_probe_has_repaired_cuts_the_window() {
-    // 3 was lost and the probe has brought it: the first ACK beyond it says so, for of a second copy the receiver would
-    // have told. 8 were in flight.
+    // 3 was lost and the probe has repaired it. The first ACK beyond it shows this, as the receiver would have reported
+    // a second copy. 8 were in flight.
     rack_tlp(
         "",
         "0us     | message 4          | 0-3
@@ -307,7 +309,7 @@ fn s7_4_a_loss_that_the_probe_has_repaired_cuts_the_window() {
          500us   | message 8          | 4-11
          600us   | ack 12 of 500us    | ssthresh=4",
     );
-    // A duplicate ACK without blocks says that both copies have arrived.
+    // A duplicate ACK without blocks shows that both copies have arrived.
     rack_tlp(
         "",
         "0us     | message 4          | 0-3
@@ -318,7 +320,7 @@ fn s7_4_a_loss_that_the_probe_has_repaired_cuts_the_window() {
          500us   | message 8          | 4-11
          600us   | ack 12 of 500us    | cwnd=22",
     );
-    // What was new repairs nothing.
+    // A probe of new data repairs nothing.
     rack_tlp(
         "initial_window = 2",
         "0us     | message 10         | 0-1
@@ -331,7 +333,8 @@ fn s7_4_a_loss_that_the_probe_has_repaired_cuts_the_window() {
 
 #[test]
 fn s7_3_while_one_probe_is_on_its_way_there_is_no_other() {
-    // What is acknowledged at 310 us was sent before the probe: a sample, which brings srtt to 126.25 us, and no answer.
+    // The data acknowledged at 310 us was sent before the probe: a sample, which raises srtt to 126.25 us, and no
+    // answer.
     rack_tlp(
         "initial_window = 2",
         "0us   | message 4     | 0-1

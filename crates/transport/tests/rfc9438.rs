@@ -38,8 +38,8 @@ fn s4_2_growth_is_concave_towards_w_max_and_convex_beyond_it() {
 
 #[test]
 fn s4_2_the_target_is_where_the_curve_will_be_a_round_trip_later() {
-    // The round trip takes a second: at the first ACK the target is 10 + 0.4 x (1 - 1.957)^3 = 9.649 already, and in
-    // whole segments 10, which is 3 above 7, so that every second segment adds one.
+    // The round trip takes a second. At the first ACK the target is 10 + 0.4 x (1 - 1.957)^3 = 9.649 already. In whole
+    // segments it is 10, which is 3 above 7, so that every second segment adds one.
     let table = |after: &str| {
         format!(
             "0us      | message 9000   | 0-9
@@ -100,8 +100,9 @@ fn s4_3_in_the_reno_friendly_region_growth_is_renos() {
 
 #[test]
 fn s4_3_alpha_is_one_from_where_the_loss_happened_and_not_from_the_lowered_maximum() {
-    // The second loss at 7 < 10: fast convergence lowers W_max to 5.95, cwnd_prior is 7. W_est grows from 4.9 by 0.5294 per
-    // window until it is at 7, then by a whole segment; or by 0.5294 still (RFC 8312, Linux), that is 0.5294 x 7/7.028 = 0.527.
+    // The second loss at 7 < 10: fast convergence lowers W_max to 5.95, cwnd_prior is 7. W_est grows from 4.9 by 0.5294
+    // per window until it is at 7, then by a whole segment. Or it still grows by 0.5294 (RFC 8312, Linux), that is
+    // 0.5294 x 7/7.028 = 0.527.
     for (alpha, sent, cwnd) in [("rises", "47-54", "8.024"), ("constant", "47-53", "7.556")] {
         cubic(
             &format!("reno_alpha = '{alpha}'"),
@@ -177,9 +178,10 @@ fn s4_7_a_maximum_that_does_not_fall_is_kept() {
     );
 }
 
-/// Linux: 0.7 x 11 is 7.7, and 7 whole segments. K is cbrt(4 / 0.4) = 2.154 s, and the curve 4 - 0.4 x 2.154^3 below 11 at first: with
-/// what is left of a segment cut off, 3 below, so that the target is 8, one more than there are: 7 segments add it. Then Reno's
-/// window counts. It is 8 after more than 13 segments (7 x 15/8) or 15 (8 x 15/8), and 9 after 15 more, which add one at once.
+/// Linux: 0.7 x 11 is 7.7, and 7 whole segments. K is cbrt(4 / 0.4) = 2.154 s, and the curve 4 - 0.4 x 2.154^3 below 11
+/// at first. Without the fraction of a segment it is 3 below, so that the target is 8, one more than there are: 7
+/// segments add it. Then Reno's window counts. It is 8 after more than 13 segments (7 x 15/8) or 15 (8 x 15/8), and 9
+/// after 15 more, which add one at once.
 #[test]
 fn linux_adds_whole_segments_and_rounds_down_at_a_loss() {
     let table = |after: &str| {
@@ -205,7 +207,7 @@ fn linux_adds_whole_segments_and_rounds_down_at_a_loss() {
          207us | ack 33          | 39-40 cwnd=8
          208us | ack 41          | 41-48 cwnd=8";
     let grown = "209us | ack 42          | 49-50 cwnd=9";
-    // A loss at 8: 5.6 is 5, and W_max 6.8 is 6. What was counted before is forgotten: 5 segments add the sixth.
+    // A loss at 8: 5.6 is 5, and W_max 6.8 is 6. The count before is reset: 5 segments add the sixth.
     let cut = "209us | ack 41 sack 42-44 | 41r cwnd=5
          210us | ack 41 sack 42-48 | 49-52
          300us | ack 49          | 53 cwnd=5

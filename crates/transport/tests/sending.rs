@@ -1,4 +1,4 @@
-//! When a sender that may send does not send at once: Nagle's algorithm, and cuts that are spread over a round trip.
+//! Delayed sending by a sender that may send: Nagle's algorithm, and cuts that are spread over a round trip.
 
 mod common;
 
@@ -38,9 +38,9 @@ fn nagle_lets_a_message_shorter_than_a_segment_go_and_its_retransmission_too() {
     assert_eq!((bench.sent(), bench.notes.timeouts), (vec![0], 1));
 }
 
-/// RFC 6937 3.1: from 10 to 5, every second ACK lets a segment go (ceil(5 d/10) after d have arrived), until five are
-/// left; at once, none goes before five are left. Linux holds CWR until something above what was sent before is
-/// acknowledged (tcp_fastretrans_alert): the eleventh is the first to let the window grow.
+/// RFC 6937 3.1: from 10 to 5, every second ACK releases a segment (ceil(5 d/10) after d have arrived), until five are
+/// left. With a cut at once, none is sent before five are left. Linux holds CWR until something above the data sent
+/// before is acknowledged (tcp_fastretrans_alert): the eleventh is the first to let the window grow.
 #[test]
 fn a_cut_is_made_at_once_or_spread_over_the_acks_of_a_round_trip() {
     timeline(
@@ -74,7 +74,7 @@ fn a_cut_is_made_at_once_or_spread_over_the_acks_of_a_round_trip() {
 
 #[test]
 fn where_less_is_in_flight_than_the_new_window_a_spread_cut_fills_it_no_faster_than_slow_start() {
-    // One ACK of eight of ten: two are left, the window becomes 5. RFC 6937 3.1, SSRB: min(5 - 2, 8 + 1) may go.
+    // One ACK of eight of ten: two are left, the window becomes 5. RFC 6937 3.1, SSRB: min(5 - 2, 8 + 1) may be sent.
     timeline(
         "tcp",
         "initial_window = 10\necn = true\ncut = 'spread'",
@@ -100,8 +100,8 @@ fn a_spread_cut_sends_a_segment_at_once() {
     );
 }
 
-/// RFC 6937 3.1, SSRB: from 20 to 10 with 6 on their way. What has arrived and was not made up for may go, and one more:
-/// 5 - 1 + 1 beside two, for want of anything to send.
+/// RFC 6937 3.1, SSRB: from 20 to 10 with 6 in flight. The segments that have arrived and were not made up for may be
+/// sent, and one more: 5 - 1 + 1 beside two, without data to send.
 #[test]
 fn a_spread_cut_makes_up_for_what_has_arrived_while_there_was_nothing_to_send() {
     timeline(
@@ -117,8 +117,8 @@ fn a_spread_cut_makes_up_for_what_has_arrived_while_there_was_nothing_to_send() 
     );
 }
 
-/// RFC 3168 6.1.2: the mark and the loss are of one window of data, which is answered once. Linux goes from CWR to
-/// Recovery, or to Loss, without another cut; it tells the receiver once more only after a timeout.
+/// RFC 3168 6.1.2: the mark and the loss are of one window of data, which is answered once. Linux enters Recovery, or
+/// Loss, from CWR without another cut; it notifies the receiver once more only after a timeout.
 #[test]
 fn with_classic_ecn_a_loss_ends_a_spread_cut_at_its_target() {
     for (name, target, then) in [("tcp", 5, "11-15"), ("cubic", 7, "11-17")] {
@@ -132,7 +132,7 @@ fn with_classic_ecn_a_loss_ends_a_spread_cut_at_its_target() {
                  200us | ack 11          | {then} cwnd={target}"
             ),
         );
-        // The timer starts slow start, up to what the mark left.
+        // The timer starts slow start, up to the window after the mark.
         timeline(
             name,
             "initial_window = 10\necn = true\ncut = 'spread'",
@@ -144,7 +144,7 @@ fn with_classic_ecn_a_loss_ends_a_spread_cut_at_its_target() {
             ),
         );
     }
-    // The second duplicate lets the second segment go: ceil(5 x 3/10).
+    // The second duplicate releases the second segment: ceil(5 x 3/10).
     timeline(
         "tcp",
         "initial_window = 10\necn = true\ncut = 'spread'\nrecovery = 'newreno'",
@@ -157,9 +157,9 @@ fn with_classic_ecn_a_loss_ends_a_spread_cut_at_its_target() {
     );
 }
 
-/// RFC 8257 3.5: a loss halves beside the cut for the marks; as in Linux, what the window has come down to. With alpha 1 it
-/// is to fall from 10 to 5; when 4 have arrived it is 8 (7 on their way, ceil(5 x 4/10) - 1 may go). With 15/16 x 1/2 + 1/16
-/// it is to fall to 7.34, and nothing has come down yet when the timer expires.
+/// RFC 8257 3.5: a loss halves beside the cut for the marks; as in Linux, from the window as reduced so far. With alpha
+/// 1 it is to fall from 10 to 5; when 4 have arrived it is 8 (7 in flight, ceil(5 x 4/10) - 1 may be sent). With 15/16
+/// x 1/2 + 1/16 it is to fall to 7.34, and is not reduced yet when the timer expires.
 #[test]
 fn where_marks_are_counted_a_loss_halves_what_a_spread_cut_has_come_down_to() {
     timeline(
@@ -179,7 +179,7 @@ fn where_marks_are_counted_a_loss_halves_what_a_spread_cut_has_come_down_to() {
     );
 }
 
-/// What was sent since this was last asked: positions and lengths.
+/// Returns the data sent since the last call: positions and lengths.
 fn pieces(bench: &mut Bench) -> Vec<(u64, u16)> {
     bench.notes.sent.drain(..).map(|(packet, _)| (packet.seq, packet.payload)).collect()
 }
@@ -202,7 +202,7 @@ fn woken(bench: &mut Bench) -> Vec<(u64, u16)> {
 #[test]
 fn what_d2tcp_plus_holds_back_asks_with_one_byte_until_that_comes_back_without_a_mark() {
     let recoveries = ["loss_detection = 'rack'\n", "", "recovery = 'newreno'\n", "nagle = true\n"];
-    // What has begun is held back again with a chance of its share that is left to the power 40.
+    // A message that has begun is deferred again with the probability of its rest's share to the power 40.
     let keys = "initial_window = 1\nrto_initial = '1 ms'\nrto_min = '1 ms'\nfirst = 'window'\nadmitted_short = 2\nhold_power = 40\n";
     for keys in recoveries.map(|recovery| format!("{keys}{recovery}")) {
         let due = Some(Instant::from_millis(60));
@@ -222,7 +222,7 @@ fn what_d2tcp_plus_holds_back_asks_with_one_byte_until_that_comes_back_without_a
         arrived(&mut bench, 3002, Flags::ECE);
         assert_eq!(pieces(&mut bench), [(3002, 1000)], "{keys}");
 
-        // Its first segment is lost: it asks with what is to be sent again.
+        // Its first segment is lost: it probes with the data to retransmit.
         let mut bench = Bench::new("d2tcp_plus", &keys);
         bench.message(10_000, due);
         pieces(&mut bench);
@@ -230,7 +230,7 @@ fn what_d2tcp_plus_holds_back_asks_with_one_byte_until_that_comes_back_without_a
         arrived(&mut bench, 1, Flags::NONE);
         let next = pieces(&mut bench);
         assert!(next.len() == 2 && next[0].0 == 1 && next[1].0 == 1 + u64::from(next[0].1), "{keys} {next:?}");
-        // Without a deadline, or blindly, nobody asks.
+        // Without a deadline, or without probing, nothing probes.
         for (keys, due) in [(keys.clone(), None), (format!("{keys}waits = 'blindly'\n"), due)] {
             let mut bench = Bench::new("d2tcp_plus", &keys);
             bench.message(10_000, due);
@@ -265,7 +265,7 @@ fn what_begins_under_d2tcp_plus_asks_first_and_begins_with_one_segment_if_it_is_
     assert_eq!(pieces(&mut bench), [(0, 1)]);
     arrived(&mut bench, 1, Flags::NONE);
     assert_eq!(pieces(&mut bench), [(1, 1000), (1001, 1000)]);
-    // Not without a deadline, if told not to, where nothing is held back, and blindly.
+    // Not without a deadline, if turned off, where nothing is deferred, and without probing.
     let begins = |keys: &str, due| {
         let mut bench = Bench::new("d2tcp_plus", keys);
         bench.message(50_000, due);
@@ -278,13 +278,13 @@ fn what_begins_under_d2tcp_plus_asks_first_and_begins_with_one_segment_if_it_is_
     // With ACKs that may be delayed by 1 ms it asks if it has more than twenty of these to spare.
     let delayed = |left_us| begins("ack_every = 2\nack_delay = '1 ms'", Some(Instant::from_micros(left_us)));
     assert_eq!([20_390, 20_410].map(delayed), [10, 1]);
-    // 50 segments take 0.4 ms: with 7 ms to spare, or less where it is told so, but five like it must have time too.
+    // 50 segments take 0.4 ms: with 7 ms to spare, or less if so configured, but five like it must have time too.
     assert_eq!([7_390, 7_410].map(|us| begins("", Some(Instant::from_micros(us)))), [10, 1]);
     assert_eq!([2_390, 2_410].map(|us| begins("ask_time = '1 ms'", Some(Instant::from_micros(us)))), [10, 1]);
 }
 
-/// On an open connection too, where the window is still narrow; but not behind what is still being sent. What was acknowledged
-/// of a question is a thousandth of a segment, and the window has grown by as much.
+/// On an open connection too, where the window is still narrow; but not behind data that is still being sent. The
+/// acknowledged byte of a probe is a thousandth of a segment, and the window has grown by as much.
 #[test]
 fn a_later_message_under_d2tcp_plus_asks_first_where_nothing_is_sent_before_it() {
     let due = Some(Instant::from_millis(60));
@@ -303,7 +303,8 @@ fn a_later_message_under_d2tcp_plus_asks_first_where_nothing_is_sent_before_it()
     }
 }
 
-/// On a connection that stays open. All of the first message is on its way when a mark holds it back, for tens of milliseconds.
+/// On a connection that stays open. All of the first message is in flight when a mark defers it, for tens of
+/// milliseconds.
 #[test]
 fn what_held_one_message_back_under_d2tcp_plus_does_not_hold_the_next() {
     let late = Some(Instant::from_millis(60));
@@ -325,7 +326,7 @@ fn what_held_one_message_back_under_d2tcp_plus_does_not_hold_the_next() {
             assert_eq!(pieces(&mut bench)[0], (4_000, 1_000), "{due:?} {waits_behind}");
         }
     }
-    // What has 10 s stands back for nearly as long. What is handed over behind it has 20 ms.
+    // A message with 10 s is deferred for nearly as long. The one enqueued behind it has 20 ms.
     let mut bench = Bench::new("d2tcp_plus", "initial_window = 1\nfirst = 'window'");
     bench.message(2_000, Some(Instant::from_millis(10_000)));
     bench.wait(Span::from_micros(200));
@@ -348,7 +349,7 @@ fn a_question_carries_as_much_as_is_said_and_a_segment_at_most() {
         assert_eq!(woken(&mut bench), [(1000, bytes)], "{question}");
         arrived(&mut bench, 1000 + u64::from(bytes), Flags::NONE);
         assert_eq!(pieces(&mut bench).len(), 2, "{question}");
-        // What is sent again asks too.
+        // A retransmission probes too.
         let mut bench = Bench::new("d2tcp_plus", &keys);
         bench.message(100_000, Some(Instant::from_millis(60)));
         pieces(&mut bench);
@@ -356,9 +357,9 @@ fn a_question_carries_as_much_as_is_said_and_a_segment_at_most() {
     }
 }
 
-/// What waits behind decides where it is the more pressing: 230 segments are to arrive up to its end, 100 us a round trip,
-/// in what is left of 20 ms. So the need is above one segment, and a cut leaves half of need x 10 ms / time left and half of
-/// the window; of the first message alone, which has a second, half of the window would be left.
+/// A later message decides where it is the more pressing: 230 segments are to arrive up to its end, 100 us a round
+/// trip, in the rest of 20 ms. So its need is above one segment. A cut leaves half of need x 10 ms / time left and half
+/// of the window. For the first message alone, which has a second, half of the window would be left.
 #[test]
 fn a_loss_under_d2tcp_plus_heeds_the_most_pressing_of_the_messages_that_wait() {
     let ssthresh = |behind: bool| {

@@ -1,4 +1,4 @@
-//! How long it takes two threads to hear from each other, which `bench/threads.py` writes beside what threads gain.
+//! The latency of communication between two threads, which `bench/threads.py` writes beside the gain from threads.
 //!
 //!     cores
 //!
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
 
-/// On cache lines of its own.
+/// A word on cache lines of its own.
 #[repr(align(128))]
 #[derive(Default)]
 struct Word(AtomicU64);

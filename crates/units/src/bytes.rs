@@ -1,4 +1,4 @@
-//! Numbers of bytes.
+//! The type for numbers of bytes.
 
 use std::fmt;
 use std::iter::Sum;
@@ -9,24 +9,24 @@ use std::ops::{Add, AddAssign, Mul, Sub, SubAssign};
 pub struct Bytes(pub u64);
 
 impl Bytes {
-    /// None.
+    /// No bytes at all.
     pub const ZERO: Bytes = Bytes(0);
     /// More than anything: "no limit".
     pub const MAX: Bytes = Bytes(u64::MAX);
 
-    /// As a float.
+    /// Returns the number as a float.
     pub fn as_f64(self) -> f64 {
         self.0 as f64
     }
-    /// How many pieces of at most `each` they make.
+    /// Returns the number of pieces of at most `each` that they make.
     pub fn pieces(self, each: Bytes) -> u64 {
         self.0.div_ceil(each.0)
     }
-    /// The sum; `MAX` when it does not fit.
+    /// Returns the sum; `MAX` when it does not fit.
     pub fn saturating_add(self, other: Bytes) -> Bytes {
         Bytes(self.0.saturating_add(other.0))
     }
-    /// The difference, zero when `other` is more.
+    /// Returns the difference, zero when `other` is more.
     pub fn saturating_sub(self, other: Bytes) -> Bytes {
         Bytes(self.0.saturating_sub(other.0))
     }
@@ -83,7 +83,7 @@ impl Sum for Bytes {
     }
 }
 
-/// "94900 B".
+/// Prints the number with its unit: "94900 B".
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} B", self.0)

@@ -1,17 +1,17 @@
-//! Numbers of things, told apart by type, and tables that only numbers of their own kind find their way in.
+//! Ids of hosts, links and others, distinct by type, and tables that are indexed by ids of one type only.
 
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut, Index, IndexMut};
 
-/// The most hosts of a network: a fat-tree of 80-port switches has 128 000.
+/// Maximum number of hosts of a network: a fat-tree of 80-port switches has 128 000.
 pub const MOST_HOSTS: u32 = 131_072;
 
-/// The number of something that is counted from 0.
+/// The id of something that is counted from 0.
 pub trait Id: Copy {
-    /// That of this place in a list of all.
+    /// Returns the id of this place in a list of all.
     fn from_index(index: usize) -> Self;
-    /// Its place in a list of all.
+    /// Returns its place in a list of all.
     fn index(self) -> usize;
 }
 
@@ -22,11 +22,11 @@ macro_rules! ids {
         pub struct $Id(pub u32);
 
         impl $Id {
-            /// That of this place in a list of all.
+            /// Returns the id of this place in a list of all.
             pub fn from_index(index: usize) -> $Id {
                 $Id(u32::try_from(index).expect("there are fewer than 2^32"))
             }
-            /// Its place in a list of all.
+            /// Returns its place in a list of all.
             #[inline]
             pub const fn index(self) -> usize {
                 self.0 as usize
@@ -43,7 +43,7 @@ macro_rules! ids {
             }
         }
 
-        /// The bare number.
+        /// Prints the bare number of the id.
         impl fmt::Display for $Id {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 self.0.fmt(f)
@@ -59,13 +59,13 @@ ids! {
     LinkId,
     /// A class of the traffic, by its place in the scenario.
     ClassId,
-    /// A connection. It says where to find a connection, not who it is: numbers are used again.
+    /// A connection. The id identifies the storage of a connection, not the connection itself: ids are used again.
     ConnectionId,
     /// A message, by the order of starts.
     MessageId,
 }
 
-/// A list of one thing for each number of a kind: `ports[link]`.
+/// A list with one entry for each id of a type: `ports[link]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table<I, T> {
     all: Vec<T>,
@@ -73,27 +73,27 @@ pub struct Table<I, T> {
 }
 
 impl<I: Id, T> Table<I, T> {
-    /// Everything with its number.
+    /// Returns each entry with its id.
     pub fn entries(&self) -> impl Iterator<Item = (I, &T)> {
         self.all.iter().enumerate().map(|(index, entry)| (I::from_index(index), entry))
     }
 
-    /// What is kept for a number, if there is room for it.
+    /// Returns the entry of an id, if there is one.
     pub fn find(&self, id: I) -> Option<&T> {
         self.all.get(id.index())
     }
 
-    /// As [`find`](Table::find).
+    /// Returns the entry of an id, if there is one, to change it.
     pub fn find_mut(&mut self, id: I) -> Option<&mut T> {
         self.all.get_mut(id.index())
     }
 
-    /// All, without the numbers.
+    /// Returns all entries, without the ids.
     pub fn into_vec(self) -> Vec<T> {
         self.all
     }
 
-    /// Adds a thing; gives its number.
+    /// Adds an entry; returns its id.
     pub fn push(&mut self, entry: T) -> I {
         self.all.push(entry);
         I::from_index(self.all.len() - 1)
@@ -101,7 +101,7 @@ impl<I: Id, T> Table<I, T> {
 }
 
 impl<I: Id, T: Default> Table<I, T> {
-    /// What is kept for a number; makes room for it where there is none.
+    /// Returns the entry of an id; makes a default one where there is none.
     pub fn reach(&mut self, id: I) -> &mut T {
         if self.all.len() <= id.index() {
             self.all.resize_with(id.index() + 1, T::default);
@@ -128,7 +128,7 @@ impl<I, T> FromIterator<T> for Table<I, T> {
     }
 }
 
-/// Without the numbers.
+/// The entries without the ids.
 impl<I, T> Deref for Table<I, T> {
     type Target = [T];
     fn deref(&self) -> &[T] {

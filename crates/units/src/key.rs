@@ -1,46 +1,46 @@
-//! How a parameter is declared: once, as data.
+//! The declaration of a parameter: once, as data.
 
 /// One parameter of a transport, topology, traffic pattern or section of a scenario.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
-    /// As it is written in a scenario file.
+    /// The name in a scenario file.
     pub name: &'static str,
-    /// What may stand there.
+    /// The kind of its values.
     pub kind: Kind,
-    /// What holds when it is left out.
+    /// The value when the key is left out.
     pub default: Default,
-    /// Which values are possible, in base units (s, B, bit/s, 1).
+    /// The allowed values, in base units (s, B, bit/s, 1).
     pub range: Range,
-    /// One sentence: what it does.
+    /// One sentence about its effect.
     pub help: &'static str,
-    /// Where it comes from: a paper's section, an RFC, or the reason for our choice.
+    /// The source of the default: a paper's section, an RFC, or the reason for our choice.
     pub source: &'static str,
 }
 
-/// A word that people write, and the name or key that they mean by it: `("bandwidth", "rate")`.
+/// Another word for a name or key, and that name or key: `("bandwidth", "rate")`.
 pub type Alias = (&'static str, &'static str);
 
-/// What holds when a key is left out.
+/// The value when a key is left out.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Default {
     /// Leaving it out is an error.
     Required,
-    /// It is simply not there (no deadline, no marking, no limit).
+    /// The key has no value then (no deadline, no marking, no limit).
     Absent,
-    /// This, written as in a scenario file (without the quotes of a string).
+    /// This value, written as in a scenario file (without the quotes of a string).
     Is(&'static str),
 }
 
-/// What may stand at a key.
+/// The kind of a key's values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
-    /// `true` or `false`.
+    /// A truth value: `true` or `false`.
     Bool,
-    /// A whole number.
+    /// A whole number, as `10`.
     Count,
     /// A whole number, or this word.
     CountOr(&'static str),
-    /// A plain number.
+    /// A plain number, as `0.5`.
     Number,
     /// A share: `0.3` or `"30%"`.
     Share,
@@ -52,7 +52,7 @@ pub enum Kind {
     Time,
     /// A list of ascending time spans: `["20 ms", "40 ms"]`.
     Times,
-    /// Bytes: `"14 KB"`.
+    /// A size in bytes: `"14 KB"`.
     Size,
     /// A rate: `"10 Gbps"`.
     Rate,
@@ -64,7 +64,7 @@ pub enum Kind {
     Choice(&'static [&'static str]),
     /// A list of these words.
     Choices(&'static [&'static str]),
-    /// Any text.
+    /// Any text in quotes.
     Text,
     /// A time span that may use `index` and `parent`: `"5 ms + parent * 1 ms"`.
     TimeFormula,
@@ -90,7 +90,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// A value of that kind as it is written in a scenario file.
+    /// Returns a value of that kind as it is written in a scenario file.
     pub fn example(&self) -> String {
         match self {
             Kind::Bool => "true".into(),
@@ -123,9 +123,9 @@ impl Kind {
 /// A closed, half-open or open interval in base units; infinite where nothing is said.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Range {
-    /// Lower end.
+    /// Lower end of the interval.
     pub min: f64,
-    /// Upper end.
+    /// Upper end of the interval.
     pub max: f64,
     /// The lower end itself is not allowed.
     pub above_min: bool,
@@ -134,30 +134,30 @@ pub struct Range {
 impl Range {
     /// Anything that its kind allows (times, sizes, counts and rates are never negative).
     pub const ANY: Range = Range { min: f64::NEG_INFINITY, max: f64::INFINITY, above_min: false };
-    /// Larger than zero.
+    /// Every number larger than zero.
     pub const POSITIVE: Range = Range { min: 0.0, max: f64::INFINITY, above_min: true };
     /// From 0 to 1, both allowed.
     pub const UNIT: Range = Range { min: 0.0, max: 1.0, above_min: false };
 
-    /// This or more.
+    /// Returns the range from `min` on, with `min` itself.
     pub const fn at_least(min: f64) -> Range {
         Range { min, max: f64::INFINITY, above_min: false }
     }
-    /// Between the two, both allowed.
+    /// Returns the range between the two, both allowed.
     pub const fn between(min: f64, max: f64) -> Range {
         Range { min, max, above_min: false }
     }
-    /// Larger than the first, up to the second.
+    /// Returns the range above the first, up to the second, which is allowed.
     pub const fn above(min: f64, max: f64) -> Range {
         Range { min, max, above_min: true }
     }
-    /// Whether `value`, in base units, lies inside.
+    /// Returns true if `value`, in base units, is in the range.
     pub fn contains(&self, value: f64) -> bool {
         value <= self.max && if self.above_min { value > self.min } else { value >= self.min }
     }
 }
 
-/// In words: "0 or more", "above 0, at most 1".
+/// Prints the range in words: "0 or more", "above 0, at most 1".
 impl std::fmt::Display for Range {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let lower = self.min > f64::NEG_INFINITY;

@@ -1,12 +1,13 @@
-//! What everything else is counted in, how parameters are declared and read, and where chance comes from.
+//! Quantities, the declaration and reading of parameters, and random numbers.
 //!
 //! Quantities are integers with a type of their own ([`Instant`] and [`Span`] in picoseconds, [`Rate`] in bit/s,
-//! [`Bytes`]), so that no float decides when an event happens. Numbers of hosts, links, classes, connections and
-//! messages have one each too, and a [`Table`] is indexed by one of them. A [`Key`] declares one
-//! parameter of a transport, topology or traffic pattern: its name, kind, default, range, help
-//! and source. Scenario validation, command-line help, the JSON schema and the documentation
-//! all follow from these declarations. [`Key::read`] reads what stands by itself ("20 ms"), with the
-//! units of [`measure`]. A [`Stream`] gives random numbers.
+//! [`Bytes`]), so that no float decides when an event happens. Ids of hosts, links, classes, connections and messages
+//! have one each too, and a [`Table`] is indexed by one of them.
+//!
+//! A [`Key`] declares one parameter of a transport, topology or traffic pattern: its name, kind, default, range, help
+//! and source. Scenario validation, command-line help, the JSON schema and the documentation all follow from these
+//! declarations. [`Key::read`] reads a single value ("20 ms"), with the units of [`measure`]. A [`Stream`] gives random
+//! numbers.
 
 #![forbid(unsafe_code)]
 

@@ -1,22 +1,22 @@
-//! Quantities as people write them: units and what they measure, and how exact values are written again.
+//! Quantities in text: units and their dimensions, and exact values in writing.
 
 use crate::{Amount, Formula, Key, Range};
 
-/// What is wrong with a quantity, whatever key it stands at.
+/// An error in a quantity, for any key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
-    /// One sentence.
+    /// One sentence about the error.
     pub message: String,
-    /// What to write instead, where that is known.
+    /// A correction to write instead, where one is known.
     pub hint: Option<String>,
 }
 
 impl Mistake {
-    /// A mistake without a way out.
+    /// Returns a mistake without a hint.
     pub fn new(message: impl Into<String>) -> Mistake {
         Mistake { message: message.into(), hint: None }
     }
-    /// With the way out.
+    /// Adds a hint with the correction.
     pub fn hint(self, hint: impl Into<String>) -> Mistake {
         Mistake { hint: Some(hint.into()), ..self }
     }
@@ -25,27 +25,27 @@ impl Mistake {
 /// Powers of time (in ps), data (in bytes) and packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dimension {
-    /// Of picoseconds.
+    /// Power of the time.
     pub time: i32,
-    /// Of bytes.
+    /// Power of the data.
     pub data: i32,
-    /// Of packets.
+    /// Power of the packets.
     pub packets: i32,
 }
 
 impl Dimension {
-    /// A plain number.
+    /// The dimension of a plain number.
     pub const NONE: Dimension = Dimension { time: 0, data: 0, packets: 0 };
-    /// A time.
+    /// The dimension of a time.
     pub const TIME: Dimension = Dimension { time: 1, data: 0, packets: 0 };
-    /// A size.
+    /// The dimension of a size.
     pub const SIZE: Dimension = Dimension { time: 0, data: 1, packets: 0 };
-    /// A rate.
+    /// The dimension of a rate.
     pub const RATE: Dimension = Dimension { time: -1, data: 1, packets: 0 };
-    /// A number of packets.
+    /// The dimension of a number of packets.
     pub const PACKETS: Dimension = Dimension { time: 0, data: 0, packets: 1 };
 
-    /// That of a product (`sign` 1) or of a quotient (-1).
+    /// Returns the dimension of a product (`sign` 1) or of a quotient (-1).
     pub fn plus(self, other: Dimension, sign: i32) -> Dimension {
         Dimension {
             time: self.time + sign * other.time,
@@ -53,7 +53,7 @@ impl Dimension {
             packets: self.packets + sign * other.packets,
         }
     }
-    /// In words, with an article.
+    /// Returns the dimension in words, with an article.
     pub fn what(self) -> &'static str {
         match self {
             Dimension::NONE => "a plain number",
@@ -69,11 +69,11 @@ impl Dimension {
 /// A unit: its name, its value in base units, its dimension.
 #[derive(Clone, Copy)]
 pub struct Unit {
-    /// As it is written.
+    /// The name in scenario files.
     pub name: &'static str,
-    /// In base units: ps, bytes, packets.
+    /// The value in base units: ps, bytes, packets.
     pub value: f64,
-    /// What it measures.
+    /// The dimension of the unit.
     pub dimension: Dimension,
 }
 
@@ -128,10 +128,10 @@ pub const UNITS: &[Unit] = &[
     unit("%", 0.01, Dimension::NONE),
 ];
 
-/// What makes a rate of a size: "Gbit/s".
+/// The suffix that makes a rate of a size: "Gbit/s".
 pub const PER_SECOND: &str = "/s";
 
-/// The unit of that name; a size with [`PER_SECOND`] behind it is a rate.
+/// Returns the unit of that name; a size with [`PER_SECOND`] behind it is a rate.
 pub fn find_unit(name: &str) -> Option<Unit> {
     let named = |name: &str| UNITS.iter().find(|unit| unit.name == name).copied();
     let Some(size) = name.strip_suffix(PER_SECOND) else { return named(name) };
@@ -140,63 +140,63 @@ pub fn find_unit(name: &str) -> Option<Unit> {
     Some(Unit { value: 8.0 * size.value * BPS, dimension: Dimension::RATE, ..size })
 }
 
-/// What an expression comes to.
+/// The result of an expression.
 #[derive(Clone, Debug)]
 pub struct Term {
     /// Its value in base units.
     pub formula: Formula,
-    /// What it measures.
+    /// The dimension of the value.
     pub dimension: Dimension,
     /// It was written with `%`.
     pub percent: bool,
 }
 
 impl Term {
-    /// A plain number.
+    /// Returns the term of a plain number.
     pub fn number(x: f64) -> Term {
         Term { formula: Formula::Constant(x), dimension: Dimension::NONE, percent: false }
     }
-    /// A value in the base unit of a time, size or share.
+    /// Returns the term of a value in the base unit of a time, size or share.
     pub fn of(value: f64, measure: Measure) -> Term {
         let percent = measure == Measure::Share;
         Term { formula: Formula::Constant(value), dimension: measure.dimension(), percent }
     }
-    /// The value, if it does not depend on `index` or `parent`.
+    /// Returns the value, if it does not depend on `index` or `parent`.
     pub fn constant(&self) -> Option<f64> {
         if let Formula::Constant(x) = self.formula { Some(x) } else { None }
     }
-    /// A number with its unit: of 30 and "%", three tenths. None: there is no such unit.
+    /// Returns the term of a number with its unit: of 30 and "%", three tenths. None if there is no such unit.
     pub fn with_unit(number: f64, name: &str) -> Option<Term> {
         let unit = find_unit(name)?;
         let percent = name == "%";
         let value = if percent { number / 100.0 } else { number * unit.value };
         Some(Term { formula: Formula::Constant(value), dimension: unit.dimension, percent })
     }
-    /// Zero fits every dimension.
+    /// Returns true if it has this dimension; zero fits every dimension.
     pub fn fits(&self, dimension: Dimension) -> bool {
         self.dimension == dimension || (self.dimension == Dimension::NONE && self.constant() == Some(0.0))
     }
-    /// In words, with an article.
+    /// Returns the dimension in words, with an article.
     pub fn what(&self) -> &'static str {
         if self.percent { "a percentage" } else { self.dimension.what() }
     }
 }
 
-/// What a value is a measure of.
+/// The quantity that a value measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
-    /// In ps.
+    /// A time, in ps.
     Time,
-    /// In bytes.
+    /// A size, in bytes.
     Size,
-    /// In bit/s.
+    /// A rate, in bit/s.
     Rate,
     /// A part of something else: written in percent.
     Share,
 }
 
 impl Measure {
-    /// The one of several measures that a value is of; the first when it fits none.
+    /// Returns the one of several measures that a value is of; the first when it fits none.
     pub fn of(term: &Term, measures: &[Measure]) -> Measure {
         let fits = |measure: &&Measure| match measure {
             Measure::Share => term.percent,
@@ -204,7 +204,7 @@ impl Measure {
         };
         *measures.iter().find(fits).unwrap_or(&measures[0])
     }
-    /// The checked value in its base unit.
+    /// Returns the checked value in its base unit.
     ///
     /// # Errors
     /// The term measures something else, depends on its place in a list, or is too large.
@@ -233,7 +233,7 @@ impl Measure {
         }
         Ok(value)
     }
-    /// The largest value, so that sums of a few never overflow 64 bits.
+    /// Returns the largest value, so that sums of a few never overflow 64 bits.
     fn limit(self) -> (f64, &'static str) {
         match self {
             Measure::Time => (30.0 * 86_400e12, "30 days"),
@@ -250,7 +250,7 @@ impl Measure {
             Measure::Share => Dimension::NONE,
         }
     }
-    /// In words, with an article.
+    /// Returns the quantity in words, with an article.
     pub fn what(self) -> &'static str {
         if self == Measure::Share { "a percentage" } else { self.dimension().what() }
     }
@@ -262,7 +262,7 @@ impl Measure {
             Measure::Share => "\"50%\"",
         }
     }
-    /// As text that reads back as exactly this value.
+    /// Returns text that reads back as exactly this value.
     pub fn write(self, value: f64) -> String {
         match self {
             Measure::Time if value == 0.0 => "0 s".into(),
@@ -288,7 +288,7 @@ fn write(value: f64, units: &[&str]) -> String {
     value.to_string()
 }
 
-/// A rate in bit/s.
+/// Writes a rate in bit/s with its unit.
 fn write_rate(bps: f64) -> String {
     let scales = [("Gbps", 1e9), ("Mbps", 1e6), ("Kbps", 1e3), ("bps", 1.0)];
     let exact = |(_, factor): &&(&str, f64)| bps >= *factor && (bps / factor * factor) == bps;
@@ -296,17 +296,17 @@ fn write_rate(bps: f64) -> String {
     format!("{} {name}", bps / factor)
 }
 
-/// A share in percent.
+/// Writes a share in percent.
 fn write_share(share: f64) -> String {
     let percent = share * 100.0;
     if percent / 100.0 == share { format!("{percent}%") } else { format!("{share} * 100%") }
 }
 
 impl Key {
-    /// Whether a value lies in the range, which is in s, B, bit/s or 1.
+    /// Checks that a value is in the range, in s, B, bit/s or 1.
     ///
     /// # Errors
-    /// It does not; the message says what is possible.
+    /// If it is not; the message has the allowed range.
     pub fn check(&self, value: f64, scale: Scale) -> Result<(), Mistake> {
         if self.range.contains(value) {
             return Ok(());
@@ -323,7 +323,7 @@ impl Key {
         Err(Mistake::new(format!("`{}` must be {possible}, this is {}", self.name, scale.write(value))))
     }
 
-    /// Packets or bytes within the range.
+    /// Returns packets or bytes within the range.
     ///
     /// # Errors
     /// The term measures something else, is no whole number of packets, or out of range.
@@ -354,14 +354,14 @@ impl Key {
     }
 }
 
-/// How a value of a key's range is written.
+/// The scale in which a value of a key's range is written.
 #[derive(Clone, Copy, Debug)]
 pub enum Scale {
     /// As a plain number.
     None,
-    /// As packets.
+    /// As a number of packets.
     Packets,
-    /// With a unit.
+    /// As a quantity with a unit.
     Of(Measure),
 }
 
@@ -376,10 +376,10 @@ impl Scale {
     }
 }
 
-/// A whole number from a term.
+/// Returns a whole number from a term.
 ///
 /// # Errors
-/// Why it is none.
+/// The reason why it is none.
 pub fn whole(term: &Term) -> Result<u64, String> {
     let limit = 2f64.powi(53);
     match term.constant() {
@@ -392,8 +392,8 @@ pub fn whole(term: &Term) -> Result<u64, String> {
     }
 }
 
-/// How many bytes of a text are the number that it begins with: digits, perhaps with `_` between them, a
-/// fraction and an exponent.
+/// Returns the length in bytes of the number at the start of a text: digits, perhaps with `_` between them, a fraction
+/// and an exponent.
 pub fn number_width(text: &str) -> usize {
     let digits = |text: &str| text.find(|c: char| !(c.is_ascii_digit() || c == '_')).unwrap_or(text.len());
     let mut width = digits(text);
@@ -411,7 +411,7 @@ pub fn number_width(text: &str) -> usize {
     width
 }
 
-/// The number that [`number_width`] found; none when it is too large for a float, or no number.
+/// Returns the number that [`number_width`] found; none when it is too large for a float, or no number.
 pub fn number(text: &str) -> Option<f64> {
     text.replace('_', "").parse().ok().filter(|number: &f64| number.is_finite())
 }

@@ -1,12 +1,12 @@
 //! Two numbers in one word.
 
-/// Both in one word, the first in its upper half.
+/// Returns both in one word, the first in its upper half.
 #[inline]
 pub fn pair(high: u32, low: u32) -> u64 {
     u64::from(high) << 32 | u64::from(low)
 }
 
-/// What [`pair`] has made one word of.
+/// Returns the two numbers of a word from [`pair`].
 #[inline]
 pub fn halves(pair: u64) -> (u32, u32) {
     ((pair >> 32) as u32, pair as u32)

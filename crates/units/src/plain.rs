@@ -1,4 +1,4 @@
-//! Values as they stand by themselves, without parameters and sums: defaults, and settings in tests.
+//! Single values, without parameters and sums: defaults, and settings in tests.
 //!
 //! The scenario language reads its expressions with the same units and checks.
 
@@ -81,7 +81,7 @@ impl Key {
 }
 
 impl Values {
-    /// The values of `keys`: those in `given`, as [`Key::read`] reads them, and the defaults of the others.
+    /// Returns the values of `keys`: the given ones, as [`Key::read`] reads them, and the defaults of the others.
     ///
     /// # Errors
     /// A name that is not among the keys, a value that its key does not take, a required key that is missing.
@@ -104,7 +104,7 @@ impl Values {
     }
 }
 
-/// A number, perhaps with a unit.
+/// Reads a number, perhaps with a unit.
 fn term(text: &str) -> Result<Term, Mistake> {
     let text = text.trim();
     let (number_text, unit) = text.split_at(number_width(text));

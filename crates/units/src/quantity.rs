@@ -15,39 +15,39 @@ pub struct Instant(pub u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span(pub u64);
 
-/// What [`Instant`] and [`Span`] share: how they are made and read.
+/// The common methods of [`Instant`] and [`Span`]: construction and conversion.
 macro_rules! picoseconds {
     ($type:ident) => {
         impl $type {
-            /// From picoseconds held in a float, rounded to the nearest; negative values become zero.
+            /// Converts picoseconds in a float, rounded to the nearest; negative values become zero.
             pub fn from_ps_f64(ps: f64) -> $type {
                 $type(ps.round() as u64) // `as` saturates: negative and NaN give 0
             }
-            /// From seconds held in a float.
+            /// Converts seconds in a float.
             pub fn from_secs_f64(seconds: f64) -> $type {
                 $type::from_ps_f64(seconds * 1e12)
             }
-            /// From whole nanoseconds.
+            /// Converts a whole number of nanoseconds.
             pub const fn from_nanos(ns: u64) -> $type {
                 $type(ns * 1_000)
             }
-            /// From whole microseconds.
+            /// Converts a whole number of microseconds.
             pub const fn from_micros(us: u64) -> $type {
                 $type(us * 1_000_000)
             }
-            /// From whole milliseconds.
+            /// Converts a whole number of milliseconds.
             pub const fn from_millis(ms: u64) -> $type {
                 $type(ms * 1_000_000_000)
             }
-            /// In seconds.
+            /// Returns the value in seconds.
             pub fn as_secs_f64(self) -> f64 {
                 self.0 as f64 / 1e12
             }
-            /// In microseconds.
+            /// Returns the value in microseconds.
             pub fn as_micros_f64(self) -> f64 {
                 self.0 as f64 / 1e6
             }
-            /// What is later or longer by `span`; `MAX` when it does not fit.
+            /// Returns the value increased by `span`; `MAX` when it does not fit.
             pub fn saturating_add(self, span: Span) -> $type {
                 $type(self.0.saturating_add(span.0))
             }
@@ -89,15 +89,15 @@ impl Instant {
     /// Later than anything: "never".
     pub const MAX: Instant = Instant(u64::MAX);
 
-    /// How long after the start of the run.
+    /// Returns the time since the start of the run.
     pub const fn since_start(self) -> Span {
         Span(self.0)
     }
-    /// How long after `other`, zero when `other` is later.
+    /// Returns the time since `other`, zero when `other` is later.
     pub fn saturating_sub(self, other: Instant) -> Span {
         Span(self.0.saturating_sub(other.0))
     }
-    /// The point in time `span` before, at the earliest the start of the run.
+    /// Returns the point in time `span` before, at the earliest the start of the run.
     pub fn earlier_by(self, span: Span) -> Instant {
         Instant(self.0.saturating_sub(span.0))
     }
@@ -116,11 +116,11 @@ impl Span {
     /// Longer than anything: "for ever".
     pub const MAX: Span = Span(u64::MAX);
 
-    /// The point in time this long after the start of the run.
+    /// Returns the point in time this long after the start of the run.
     pub const fn after_start(self) -> Instant {
         Instant(self.0)
     }
-    /// The difference, zero when `other` is longer.
+    /// Returns the difference, zero when `other` is longer.
     pub fn saturating_sub(self, other: Span) -> Span {
         Span(self.0.saturating_sub(other.0))
     }
@@ -139,26 +139,26 @@ impl Div<u64> for Span {
     }
 }
 
-/// A link's speed in bit/s.
+/// The speed of a link, in bit/s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rate(pub u64);
 
 impl Rate {
-    /// From whole Gbit/s.
+    /// Converts a whole number of Gbit/s.
     pub const fn from_gbps(gbps: u64) -> Rate {
         Rate(gbps * 1_000_000_000)
     }
-    /// What it costs to put bytes on a wire of this rate.
+    /// Returns the time per byte on a wire of this rate.
     pub fn transmission(self) -> Transmission {
         Transmission { ps_per_byte_q32: ((8_000_000_000_000u128 << 32) / u128::from(self.0.max(1))) as u64 }
     }
-    /// In bit/s, as a float.
+    /// Returns the rate in bit/s, as a float.
     pub fn as_bps_f64(self) -> f64 {
         self.0 as f64
     }
 }
 
-/// "10 Gbps".
+/// Prints the rate with its unit: "10 Gbps".
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         print_scaled(f, self.0 as f64, &[("Gbps", 1e9), ("Mbps", 1e6), ("Kbps", 1e3), ("bps", 1.0)])
@@ -174,7 +174,7 @@ pub struct Transmission {
 }
 
 impl Transmission {
-    /// How long `bytes` occupy the wire, rounded to the nearest picosecond.
+    /// Returns the time that `bytes` occupy the wire, rounded to the nearest picosecond.
     #[inline]
     pub fn of(self, bytes: Bytes) -> Span {
         let q = u128::from(bytes.0) * u128::from(self.ps_per_byte_q32);
@@ -191,7 +191,7 @@ pub enum Amount {
     Bytes(u64),
 }
 
-/// "65 packets" or "94900 B".
+/// Prints the amount with its unit: "65 packets" or "94900 B".
 impl fmt::Display for Amount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {

@@ -1,11 +1,11 @@
-//! Distributions as data. Sampling needs a stream of random numbers and lives with the simulator.
+//! Distributions as data. Sampling needs a stream of random numbers: [`Stream`](crate::Stream).
 
 use std::sync::Arc;
 
 /// A distribution over base units (picoseconds for times, bytes for sizes, 1 for plain numbers).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Distribution {
-    /// Always this.
+    /// Always the same value.
     Constant(f64),
     /// Uniform over `[a, b)`.
     Uniform(f64, f64),
@@ -13,14 +13,14 @@ pub enum Distribution {
     Exponential(f64),
     /// Log-normal: `median * exp(sigma * N(0, 1))`.
     Lognormal {
-        /// The median.
+        /// The median, in base units.
         median: f64,
         /// Standard deviation of the logarithm.
         sigma: f64,
     },
     /// Pareto: `min * U^(-1/shape)`.
     Pareto {
-        /// The smallest value.
+        /// The smallest value, in base units.
         min: f64,
         /// The tail index; the mean is finite above 1.
         shape: f64,
@@ -30,7 +30,7 @@ pub enum Distribution {
 }
 
 impl Distribution {
-    /// The mean in base units; infinite for a Pareto distribution of shape 1 or less.
+    /// Returns the mean in base units; infinite for a Pareto distribution of shape 1 or less.
     pub fn mean(&self) -> f64 {
         match self {
             Distribution::Constant(x) => *x,
@@ -43,7 +43,7 @@ impl Distribution {
         }
     }
 
-    /// Whether every draw is the same.
+    /// Returns true if every draw is the same.
     pub fn is_constant(&self) -> bool {
         self.span().0 == self.span().1
     }
@@ -60,8 +60,8 @@ impl Distribution {
         }
     }
 
-    /// Returns the part of the mean that lies beyond the quantile of `u`, `0 <= u < 1`: the expected excess of a draw
-    /// over it. Infinite where the mean is.
+    /// Returns the part of the mean beyond the quantile of `u`, `0 <= u < 1`: the expected excess of a draw over it.
+    /// Infinite where the mean is.
     pub fn mean_beyond(&self, u: f64) -> f64 {
         let rest = 1.0 - u;
         match self {
@@ -81,7 +81,7 @@ impl Distribution {
         }
     }
 
-    /// Every draw multiplied by `factor`, which is above 0.
+    /// Returns the distribution with every draw multiplied by `factor`, which is above 0.
     pub fn scaled(self, factor: f64) -> Distribution {
         match self {
             Distribution::Constant(x) => Distribution::Constant(x * factor),
@@ -96,8 +96,7 @@ impl Distribution {
         }
     }
 
-    /// The smallest and the largest value that it can draw; where there is no largest, the 90th
-    /// percentile.
+    /// Returns the smallest and the largest value that it can draw; where there is no largest, the 90th percentile.
     pub fn span(&self) -> (f64, f64) {
         match self {
             Distribution::Constant(x) => (*x, *x),
@@ -121,10 +120,10 @@ pub struct Cdf {
 }
 
 impl Cdf {
-    /// From points `(value, probability)`; both must rise and the last probability must be 1.
+    /// Builds it from points `(value, probability)`; both must rise and the last probability must be 1.
     ///
     /// # Errors
-    /// One sentence that says which point is wrong and why.
+    /// One sentence about the wrong point and the reason.
     pub fn new(mut points: Vec<(f64, f64)>) -> Result<Cdf, String> {
         let Some(&(first_value, first_probability)) = points.first() else {
             return Err("a distribution needs at least one point".into());
@@ -162,12 +161,12 @@ impl Cdf {
         v0 + (v1 - v0) * (u - p0) / (p1 - p0)
     }
 
-    /// The mean value.
+    /// Returns the mean value.
     pub fn mean(&self) -> f64 {
         self.points.windows(2).map(|p| (p[1].1 - p[0].1) * (p[0].0 + p[1].0) / 2.0).sum()
     }
 
-    /// See [`Distribution::mean_beyond`].
+    /// Returns the part of the mean beyond a quantile: [`Distribution::mean_beyond`].
     fn mean_beyond(&self, u: f64) -> f64 {
         let from = self.quantile(u);
         let pieces = self.points.windows(2).filter(|pair| pair[1].1 > u).map(|pair| {
@@ -177,18 +176,18 @@ impl Cdf {
         pieces.sum()
     }
 
-    /// The points, probabilities rising from 0 to 1.
+    /// Returns the points, probabilities rising from 0 to 1.
     pub fn points(&self) -> &[(f64, f64)] {
         &self.points
     }
 }
 
-/// The probability that a standard normal draw is below `x`.
+/// Returns the probability that a standard normal draw is below `x`.
 fn normal_cdf(x: f64) -> f64 {
     libm::erfc(-x / core::f64::consts::SQRT_2) / 2.0
 }
 
-/// The standard normal quantile of `u`, between 0 and 1, by bisection of the distribution function.
+/// Returns the standard normal quantile of `u`, between 0 and 1, by bisection of the distribution function.
 fn normal_quantile(u: f64) -> f64 {
     let (mut low, mut high) = (-40.0, 40.0);
     for _ in 0..100 {

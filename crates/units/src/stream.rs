@@ -1,7 +1,7 @@
 //! Random numbers: one stream per component, the same on every machine and in every version.
 //!
-//! The generator (xoshiro256++, seeded through SplitMix64; Blackman and Vigna 2018) and the
-//! samplers are written here because their streams are part of what a seed means.
+//! The generator (xoshiro256++, seeded through SplitMix64; Blackman and Vigna 2018) and the samplers are written here
+//! because their streams are part of the meaning of a seed.
 
 use std::collections::BTreeMap;
 
@@ -14,8 +14,8 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// The stream of one component. `name` and `number` tell the components of a run apart, so
-    /// that adding one does not change what the others draw.
+    /// Returns the stream of one component. `name` and `number` distinguish the components of a run, so that adding one
+    /// does not change the draws of the others.
     pub fn new(seed: u64, name: &str, number: u64) -> Stream {
         let mut mix = mix64(seed) ^ mix64(hash_of(name).wrapping_add(mix64(number)));
         let state = std::array::from_fn(|_| {
@@ -25,7 +25,7 @@ impl Stream {
         Stream { state }
     }
 
-    /// 64 random bits.
+    /// Draws 64 random bits.
     pub fn bits(&mut self) -> u64 {
         let s = &mut self.state;
         let result = s[0].wrapping_add(s[3]).rotate_left(23).wrapping_add(s[0]);
@@ -39,18 +39,18 @@ impl Stream {
         result
     }
 
-    /// Uniform in `[0, 1)`.
+    /// Draws a number, uniform in `[0, 1)`.
     pub fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// Uniform in `0..n`; `n` must not be 0.
+    /// Draws a number, uniform in `0..n`; `n` must not be 0.
     pub fn below(&mut self, n: u64) -> u64 {
         // Lemire's multiplication; the bias is below n / 2^64.
         ((u128::from(self.bits()) * u128::from(n)) >> 64) as u64
     }
 
-    /// One draw.
+    /// Draws a value of a distribution.
     pub fn sample(&mut self, distribution: &Distribution) -> f64 {
         match distribution {
             Distribution::Constant(x) => *x,
@@ -62,10 +62,10 @@ impl Stream {
         }
     }
 
-    /// `count` different numbers of `0..n`, in random order. `count` must not exceed `n`.
+    /// Draws `count` different numbers of `0..n`, in random order. `count` must not exceed `n`.
     pub fn distinct(&mut self, count: u32, n: u32) -> Vec<u32> {
-        // Of the numbers in order, those at `i` and at a random place from there on change places; only
-        // what is no longer where it was is remembered.
+        // A shuffle of the numbers in order: each swaps places with a random one from its own place on. Only the
+        // numbers that were moved are stored.
         let mut moved = BTreeMap::new();
         let draw = |i: u32| {
             let other = i + self.below(u64::from(n - i)) as u32;
@@ -75,14 +75,14 @@ impl Stream {
         (0..count).map(draw).collect()
     }
 
-    /// Standard normal (Box-Muller, one of the pair).
+    /// Draws a standard normal number (Box-Muller, one of the pair).
     fn normal(&mut self) -> f64 {
         let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.unit()));
         radius * libm::cos(2.0 * std::f64::consts::PI * self.unit())
     }
 }
 
-/// FNV-1a over a name.
+/// Returns the FNV-1a hash of a name.
 pub fn hash_of(name: &str) -> u64 {
     name.bytes().fold(0xcbf2_9ce4_8422_2325, |h: u64, byte| (h ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }

@@ -2,57 +2,58 @@
 
 use crate::{Amount, Bytes, Distribution, HostId, Instant, Rate, Span};
 
-/// What a key holds. Which variant follows from the key's [`Kind`](crate::Kind).
+/// The value of a key. The variant follows from the key's [`Kind`](crate::Kind).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// [`Kind::Bool`](crate::Kind::Bool)
+    /// The value of a key of [`Kind::Bool`](crate::Kind::Bool).
     Bool(bool),
-    /// [`Kind::Count`](crate::Kind::Count)
+    /// The value of a key of [`Kind::Count`](crate::Kind::Count).
     Count(u64),
-    /// [`Kind::Number`](crate::Kind::Number) and [`Kind::Share`](crate::Kind::Share)
+    /// The value of a key of [`Kind::Number`](crate::Kind::Number) and [`Kind::Share`](crate::Kind::Share).
     Number(f64),
-    /// [`Kind::Shares`](crate::Kind::Shares)
+    /// The value of a key of [`Kind::Shares`](crate::Kind::Shares).
     Shares(Vec<f64>),
-    /// [`Kind::Load`](crate::Kind::Load)
+    /// The value of a key of [`Kind::Load`](crate::Kind::Load).
     Load(Load),
-    /// [`Kind::Time`](crate::Kind::Time)
+    /// The value of a key of [`Kind::Time`](crate::Kind::Time).
     Time(Span),
-    /// [`Kind::Times`](crate::Kind::Times)
+    /// The value of a key of [`Kind::Times`](crate::Kind::Times).
     Times(Vec<Span>),
-    /// [`Kind::Size`](crate::Kind::Size)
+    /// The value of a key of [`Kind::Size`](crate::Kind::Size).
     Size(Bytes),
-    /// [`Kind::Rate`](crate::Kind::Rate)
+    /// The value of a key of [`Kind::Rate`](crate::Kind::Rate).
     Rate(Rate),
-    /// [`Kind::Amount`](crate::Kind::Amount)
+    /// The value of a key of [`Kind::Amount`](crate::Kind::Amount).
     Amount(Amount),
-    /// [`Kind::Marks`](crate::Kind::Marks)
+    /// The value of a key of [`Kind::Marks`](crate::Kind::Marks).
     Marks(Marks),
-    /// [`Kind::Choice`](crate::Kind::Choice)
+    /// The value of a key of [`Kind::Choice`](crate::Kind::Choice).
     Choice(&'static str),
-    /// [`Kind::Choices`](crate::Kind::Choices)
+    /// The value of a key of [`Kind::Choices`](crate::Kind::Choices).
     Choices(Vec<&'static str>),
-    /// [`Kind::Text`](crate::Kind::Text)
+    /// The value of a key of [`Kind::Text`](crate::Kind::Text).
     Text(String),
-    /// [`Kind::TimeFormula`](crate::Kind::TimeFormula), in picoseconds
+    /// The value of a key of [`Kind::TimeFormula`](crate::Kind::TimeFormula), in picoseconds.
     Formula(Formula),
-    /// [`Kind::TimeDistribution`](crate::Kind::TimeDistribution) (picoseconds) and
-    /// [`Kind::SizeDistribution`](crate::Kind::SizeDistribution) (bytes)
+    /// The value of a key of [`Kind::TimeDistribution`](crate::Kind::TimeDistribution) (picoseconds) and
+    /// [`Kind::SizeDistribution`](crate::Kind::SizeDistribution) (bytes).
     Distribution(Distribution),
-    /// [`Kind::Deadline`](crate::Kind::Deadline)
+    /// The value of a key of [`Kind::Deadline`](crate::Kind::Deadline).
     Deadline(Deadline),
-    /// [`Kind::Hosts`](crate::Kind::Hosts), expanded
+    /// The value of a key of [`Kind::Hosts`](crate::Kind::Hosts), expanded.
     Hosts(Vec<HostId>),
-    /// [`Kind::Flows`](crate::Kind::Flows), expanded, and [`Kind::FlowFile`](crate::Kind::FlowFile), read
+    /// The value of a key of [`Kind::Flows`](crate::Kind::Flows), expanded, or
+    /// [`Kind::FlowFile`](crate::Kind::FlowFile), read.
     Flows(Vec<FlowSpec>),
-    /// [`Kind::Names`](crate::Kind::Names)
+    /// The value of a key of [`Kind::Names`](crate::Kind::Names).
     Names(Vec<String>),
-    /// [`Kind::Nodes`](crate::Kind::Nodes)
+    /// The value of a key of [`Kind::Nodes`](crate::Kind::Nodes).
     Nodes(Nodes),
-    /// [`Kind::Links`](crate::Kind::Links), the values of each
+    /// The value of a key of [`Kind::Links`](crate::Kind::Links), the values of each.
     Links(Vec<Values>),
 }
 
-/// Ends of links.
+/// The ends of links.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Nodes {
     /// Some hosts, each of them.
@@ -72,11 +73,11 @@ pub struct Values(Vec<Entry>);
 struct Entry {
     name: &'static str,
     value: Value,
-    /// Somebody wrote it; else it is the key's default.
+    /// True for a written value, false for the key's default.
     given: bool,
 }
 
-/// Equal values are equal whoever gave them.
+/// Equal values are equal, written or default.
 impl PartialEq for Entry {
     fn eq(&self, other: &Entry) -> bool {
         self.name == other.name && self.value == other.value
@@ -88,7 +89,7 @@ impl Values {
     pub fn set(&mut self, name: &'static str, value: Value) {
         self.put(Entry { name, value, given: true });
     }
-    /// Sets a key that nobody wrote to its default.
+    /// Sets a key that was left out to its default.
     pub fn set_default(&mut self, name: &'static str, value: Value) {
         self.put(Entry { name, value, given: false });
     }
@@ -98,11 +99,11 @@ impl Values {
             None => self.0.push(entry),
         }
     }
-    /// Whether somebody wrote it, be it the default's value.
+    /// Returns true if the key was written, even with the default's value.
     pub fn is_given(&self, name: &str) -> bool {
         self.0.iter().any(|entry| entry.name == name && entry.given)
     }
-    /// The value of a key, if it is there.
+    /// Returns the value of a key, if there is one.
     pub fn find(&self, name: &str) -> Option<&Value> {
         self.0.iter().find(|entry| entry.name == name).map(|entry| &entry.value)
     }
@@ -117,19 +118,19 @@ impl Values {
     fn optional<T>(&self, name: &str, pick: impl Fn(&Value) -> Option<T>) -> Option<T> {
         self.find(name).is_some().then(|| self.expect(name, pick))
     }
-    /// A [`Value::Bool`].
+    /// Returns a [`Value::Bool`] that must be present.
     pub fn bool(&self, name: &str) -> bool {
         self.expect(name, |v| if let Value::Bool(x) = v { Some(*x) } else { None })
     }
-    /// A [`Value::Count`].
+    /// Returns a [`Value::Count`] that must be present.
     pub fn count(&self, name: &str) -> u64 {
         self.expect(name, |v| if let Value::Count(x) = v { Some(*x) } else { None })
     }
-    /// A [`Value::Count`] that may be absent.
+    /// Returns a [`Value::Count`] that may be absent.
     pub fn count_if_set(&self, name: &str) -> Option<u64> {
         self.optional(name, |v| if let Value::Count(x) = v { Some(*x) } else { None })
     }
-    /// A [`Value::Count`] that may be absent, or be a word instead: then it is none.
+    /// Returns a [`Value::Count`] that may be absent, or be a word instead: then it is none.
     pub fn count_or_word(&self, name: &str) -> Option<Option<u64>> {
         self.optional(name, |v| match v {
             Value::Count(x) => Some(Some(*x)),
@@ -137,122 +138,122 @@ impl Values {
             _ => None,
         })
     }
-    /// A [`Value::Number`].
+    /// Returns a [`Value::Number`] that must be present.
     pub fn number(&self, name: &str) -> f64 {
         self.expect(name, |v| if let Value::Number(x) = v { Some(*x) } else { None })
     }
-    /// A [`Value::Time`].
+    /// Returns a [`Value::Time`] that must be present.
     pub fn time(&self, name: &str) -> Span {
         self.expect(name, |v| if let Value::Time(x) = v { Some(*x) } else { None })
     }
-    /// A [`Value::Time`] that may be absent.
+    /// Returns a [`Value::Time`] that may be absent.
     pub fn time_if_set(&self, name: &str) -> Option<Span> {
         self.optional(name, |v| if let Value::Time(x) = v { Some(*x) } else { None })
     }
-    /// A [`Value::Text`] that may be absent.
+    /// Returns a [`Value::Text`] that may be absent.
     pub fn text_if_set(&self, name: &str) -> Option<String> {
         self.optional(name, |v| if let Value::Text(x) = v { Some(x.clone()) } else { None })
     }
-    /// A [`Value::Number`] that may be absent.
+    /// Returns a [`Value::Number`] that may be absent.
     pub fn number_if_set(&self, name: &str) -> Option<f64> {
         self.optional(name, |v| if let Value::Number(x) = v { Some(*x) } else { None })
     }
-    /// [`Value::Shares`] that may be absent.
+    /// Returns [`Value::Shares`] that may be absent.
     pub fn shares_if_set(&self, name: &str) -> Option<Vec<f64>> {
         self.optional(name, |v| if let Value::Shares(x) = v { Some(x.clone()) } else { None })
     }
-    /// A [`Value::Distribution`] that may be absent.
+    /// Returns a [`Value::Distribution`] that may be absent.
     pub fn distribution_if_set(&self, name: &str) -> Option<Distribution> {
         self.optional(name, |v| if let Value::Distribution(x) = v { Some(x.clone()) } else { None })
     }
-    /// [`Value::Times`] that may be absent.
+    /// Returns [`Value::Times`] that may be absent.
     pub fn times_if_set(&self, name: &str) -> Option<Vec<Span>> {
         self.optional(name, |v| if let Value::Times(x) = v { Some(x.clone()) } else { None })
     }
-    /// A [`Value::Load`].
+    /// Returns a [`Value::Load`] that must be present.
     pub fn load(&self, name: &str) -> Load {
         self.expect(name, |v| if let Value::Load(x) = v { Some(*x) } else { None })
     }
-    /// A [`Value::Size`].
+    /// Returns a [`Value::Size`] that must be present.
     pub fn size(&self, name: &str) -> Bytes {
         self.expect(name, |v| if let Value::Size(x) = v { Some(*x) } else { None })
     }
-    /// A [`Value::Rate`].
+    /// Returns a [`Value::Rate`] that must be present.
     pub fn rate(&self, name: &str) -> Rate {
         self.expect(name, |v| if let Value::Rate(x) = v { Some(*x) } else { None })
     }
-    /// A [`Value::Rate`] that may be absent.
+    /// Returns a [`Value::Rate`] that may be absent.
     pub fn rate_if_set(&self, name: &str) -> Option<Rate> {
         self.optional(name, |v| if let Value::Rate(x) = v { Some(*x) } else { None })
     }
-    /// A [`Value::Amount`] that may be absent.
+    /// Returns a [`Value::Amount`] that may be absent.
     pub fn amount_if_set(&self, name: &str) -> Option<Amount> {
         self.optional(name, |v| if let Value::Amount(x) = v { Some(*x) } else { None })
     }
-    /// A [`Value::Marks`] that may be absent.
+    /// Returns a [`Value::Marks`] that may be absent.
     pub fn marks_if_set(&self, name: &str) -> Option<Marks> {
         self.optional(name, |v| if let Value::Marks(x) = v { Some(*x) } else { None })
     }
-    /// A [`Value::Choice`].
+    /// Returns a [`Value::Choice`] that must be present.
     pub fn choice(&self, name: &str) -> &'static str {
         self.expect(name, |v| if let Value::Choice(x) = v { Some(*x) } else { None })
     }
-    /// A [`Value::Choice`] that may be absent.
+    /// Returns a [`Value::Choice`] that may be absent.
     pub fn choice_if_set(&self, name: &str) -> Option<&'static str> {
         self.optional(name, |v| if let Value::Choice(x) = v { Some(*x) } else { None })
     }
-    /// [`Value::Choices`].
+    /// Returns [`Value::Choices`] that must be present.
     pub fn choices(&self, name: &str) -> Vec<&'static str> {
         self.expect(name, |v| if let Value::Choices(x) = v { Some(x.clone()) } else { None })
     }
-    /// A [`Value::Text`].
+    /// Returns a [`Value::Text`] that must be present.
     pub fn text(&self, name: &str) -> String {
         self.expect(name, |v| if let Value::Text(x) = v { Some(x.clone()) } else { None })
     }
-    /// A [`Value::Formula`] in picoseconds.
+    /// Returns a [`Value::Formula`] in picoseconds.
     pub fn formula(&self, name: &str) -> Formula {
         self.expect(name, |v| if let Value::Formula(x) = v { Some(x.clone()) } else { None })
     }
-    /// A [`Value::Distribution`].
+    /// Returns a [`Value::Distribution`] that must be present.
     pub fn distribution(&self, name: &str) -> Distribution {
         self.expect(name, |v| if let Value::Distribution(x) = v { Some(x.clone()) } else { None })
     }
-    /// A [`Value::Deadline`] that may be absent.
+    /// Returns a [`Value::Deadline`] that may be absent.
     pub fn deadline_if_set(&self, name: &str) -> Option<Deadline> {
         self.optional(name, |v| if let Value::Deadline(x) = v { Some(x.clone()) } else { None })
     }
-    /// [`Value::Hosts`].
+    /// Returns [`Value::Hosts`] that must be present.
     pub fn hosts(&self, name: &str) -> Vec<HostId> {
         self.expect(name, |v| if let Value::Hosts(x) = v { Some(x.clone()) } else { None })
     }
-    /// [`Value::Hosts`] that may be absent.
+    /// Returns [`Value::Hosts`] that may be absent.
     pub fn hosts_if_set(&self, name: &str) -> Option<Vec<HostId>> {
         self.optional(name, |v| if let Value::Hosts(x) = v { Some(x.clone()) } else { None })
     }
-    /// [`Value::Names`].
+    /// Returns [`Value::Names`] that must be present.
     pub fn names(&self, name: &str) -> Vec<String> {
         self.expect(name, |v| if let Value::Names(x) = v { Some(x.clone()) } else { None })
     }
-    /// [`Value::Nodes`].
+    /// Returns [`Value::Nodes`] that must be present.
     pub fn nodes(&self, name: &str) -> Nodes {
         self.expect(name, |v| if let Value::Nodes(x) = v { Some(x.clone()) } else { None })
     }
-    /// [`Value::Links`].
+    /// Returns [`Value::Links`] that must be present.
     pub fn links(&self, name: &str) -> Vec<Values> {
         self.expect(name, |v| if let Value::Links(x) = v { Some(x.clone()) } else { None })
     }
-    /// [`Value::Flows`].
+    /// Returns [`Value::Flows`] that must be present.
     pub fn flows(&self, name: &str) -> Vec<FlowSpec> {
         self.expect(name, |v| if let Value::Flows(x) = v { Some(x.clone()) } else { None })
     }
 }
 
-/// An offered load.
+/// The offered load of a class.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Load {
     /// The links that it is a share of: one of the words of its key.
     pub of: &'static str,
-    /// The share.
+    /// The share of these links.
     pub share: f64,
 }
 
@@ -265,17 +266,17 @@ pub struct Marks {
     pub uplink: Option<Amount>,
 }
 
-/// An allowed time for a message: a base, and what each message's own draw adds to it.
+/// An allowed time for a message: a base, and each message's own draw in addition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Deadline {
-    /// In picoseconds.
+    /// The base, in picoseconds.
     pub base: Distribution,
     /// Drawn for each message and added to the base.
     pub vary: Option<Vary>,
 }
 
 impl Deadline {
-    /// The same, `factor` times as long; what is a share of the base stays that share.
+    /// Returns the deadline `factor` times as long; a share of the base stays that share.
     pub fn scaled(self, factor: f64) -> Deadline {
         let vary = match self.vary {
             Some(Vary::Absolute(distribution)) => Some(Vary::Absolute(distribution.scaled(factor))),
@@ -285,7 +286,7 @@ impl Deadline {
     }
 }
 
-/// What `vary` adds to a deadline's base.
+/// The addition of `vary` to a deadline's base.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Vary {
     /// A time of its own, in picoseconds.
@@ -297,13 +298,13 @@ pub enum Vary {
 /// One message of the pattern `flows`, with its hosts expanded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowSpec {
-    /// The sending host.
+    /// The host that sends it.
     pub from: HostId,
-    /// The receiving host.
+    /// The host that receives it.
     pub to: HostId,
-    /// Bytes.
+    /// Distribution of the size, in bytes.
     pub size: Distribution,
-    /// When it starts.
+    /// The time at which it starts.
     pub start: Instant,
     /// The allowed time, if any.
     pub deadline: Option<Deadline>,
@@ -312,24 +313,24 @@ pub struct FlowSpec {
 /// Arithmetic over `index` and `parent`, in base units; units were checked when it was read.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Formula {
-    /// A number.
+    /// A constant, in base units.
     Constant(f64),
     /// The position in the class's expanded list, from 0.
     Index,
     /// The parent's number, from 0.
     Parent,
-    /// Sum.
+    /// The sum of two formulas.
     Add(Box<(Formula, Formula)>),
-    /// Difference.
+    /// The difference of two formulas.
     Subtract(Box<(Formula, Formula)>),
-    /// Product.
+    /// The product of two formulas.
     Multiply(Box<(Formula, Formula)>),
-    /// Quotient.
+    /// The quotient of two formulas.
     Divide(Box<(Formula, Formula)>),
 }
 
 impl Formula {
-    /// Its value for one element of a list and one parent.
+    /// Returns its value for one element of a list and one parent.
     pub fn at(&self, index: u64, parent: u64) -> f64 {
         match self {
             Formula::Constant(x) => *x,

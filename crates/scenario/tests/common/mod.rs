@@ -1,4 +1,4 @@
-//! What the tests share.
+//! The common code of these tests.
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use std::path::PathBuf;
@@ -10,12 +10,12 @@ pub fn folder() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios"))
 }
 
-/// One example file.
+/// Returns the text of one example file.
 pub fn example(name: &str) -> String {
     std::fs::read_to_string(folder().join(name)).unwrap()
 }
 
-/// The example files, by name.
+/// Returns the example files, by name.
 pub fn examples() -> Vec<(String, String)> {
     let files = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|end| end == "toml")).collect();
@@ -52,17 +52,17 @@ to = 4
     .to_owned()
 }
 
-/// Reads with options.
+/// Reads a text with options.
 pub fn attempt(text: &str, options: &Options) -> Result<Read, Error> {
     scenario::read(&Source { name: "a.toml", text, folder: Some(&folder()) }, options)
 }
 
-/// Reads what must be right.
+/// Reads a text that must be right.
 pub fn read(text: &str) -> Read {
     attempt(text, &Options::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Reads what must be right, with `--set`.
+/// Reads a text that must be right, with `--set`.
 pub fn read_with(text: &str, set: &[&str]) -> Read {
     let options = Options { set: set.iter().map(|option| (*option).to_owned()).collect(), ..Options::default() };
     attempt(text, &options).unwrap_or_else(|error| panic!("{error}"))

@@ -4,8 +4,8 @@ use units::{Alias, Amount, Bytes, Default, Key, Kind, Problem, Range, Rate, Span
 
 use crate::pacing::Pacing;
 
-/// Parameters of segments, windows, acknowledgements, timers and loss recovery. The defaults are those of the profile
-/// "classic"; the other profiles (`sim::profile`) set some of them otherwise.
+/// Parameters of segments, windows, acknowledgements, timers and loss recovery. The defaults are from the profile
+/// "classic"; the other profiles (`sim::profile`) change some of them.
 pub const KEYS: &[Key] = &[
     Key {
         name: "mss",
@@ -295,9 +295,9 @@ pub struct Config {
     pub cwnd_floor: f64,
     /// cwnd after a timeout, in segments.
     pub loss_window: f64,
-    /// What one ACK adds to cwnd in slow start at most, in segments.
+    /// Maximum increase of cwnd per ACK in slow start, in segments.
     pub slow_start_step: f64,
-    /// How packets are spaced.
+    /// Spacing of the packets.
     pub pacing: Pacing,
     /// Upper limit of the window, in payload.
     pub window_limit: Bytes,
@@ -305,33 +305,33 @@ pub struct Config {
     pub nic_limit: NicLimit,
     /// Grow only while cwnd limits the sender.
     pub cwnd_validation: bool,
-    /// A segment that is not full waits while anything is unacknowledged.
+    /// Delays a segment that is not full while anything is unacknowledged.
     pub nagle: bool,
-    /// A mark's cut is spread over a round trip.
+    /// Spreads the cut for a mark over a round trip.
     pub spread_cuts: bool,
-    /// Start again from the initial window after an idle RTO.
+    /// Starts again from the initial window after an idle RTO.
     pub idle_restart: bool,
-    /// SYN and SYN-ACK first.
+    /// Opens a connection with SYN and SYN-ACK.
     pub handshake: bool,
     /// Selective acknowledgements (RFC 6675), else NewReno (RFC 6582).
     pub sack: bool,
     /// Duplicate ACKs that count as a loss.
     pub dup_ack_threshold: u32,
-    /// Time tells what is lost (RFC 8985), not duplicate ACKs.
+    /// Detects losses by time (RFC 8985), not by duplicate ACKs.
     pub rack: bool,
-    /// What was sent again and lost again is found by what was sent after it.
+    /// Detects that a retransmission was lost, by the arrival of later packets.
     pub finds_lost_again: bool,
     /// A recovery sends the last segment again when nothing else may be sent (RFC 6675 4, NextSeg, rule 4).
     pub rescue: bool,
     /// Tail loss probes (RFC 8985 7).
     pub tlp: bool,
-    /// RFC 3042.
+    /// Limited transmit (RFC 3042).
     pub limited_transmit: bool,
     /// Lower limit of the RTO.
     pub rto_min: Span,
     /// G of RFC 6298: the least that the variation counts for.
     pub rto_granularity: Span,
-    /// What fast recovery sends again restarts the retransmission timer.
+    /// Restarts the retransmission timer at each retransmission of fast recovery.
     pub restart_on_retransmission: bool,
     /// The RTO before the first sample.
     pub rto_initial: Span,
@@ -345,7 +345,7 @@ pub struct Config {
     pub ack_delay: Span,
 }
 
-/// Settles what a profile asks for and what is written excludes: RACK without SACK, and probes without RACK.
+/// Resolves conflicts between a profile and the written keys: RACK without SACK, and probes without RACK.
 pub(crate) fn settle(values: &mut Values) {
     if values.choice("recovery") != "sack" && !values.is_given("loss_detection") {
         values.set_default("loss_detection", Value::Choice("dupacks"));
@@ -386,10 +386,10 @@ impl Config {
         }
     }
 
-    /// From checked values.
+    /// Reads the parameters from checked values.
     ///
     /// # Errors
-    /// The RTO's limits exclude each other, or what finds losses lacks what it needs.
+    /// If the RTO's limits exclude each other, or the loss detection lacks something that it needs.
     pub fn from_values(values: &Values) -> Result<Config, Problem> {
         let (least_rto, most_rto) = (values.time("rto_min"), values.time("rto_max"));
         if least_rto > most_rto {

@@ -1,4 +1,4 @@
-//! What all window transports share: parameters, the window's sending end, the receiver.
+//! The common part of all window transports: parameters, the sending end of a window, the receiver.
 
 pub(crate) mod config;
 mod receiver;
@@ -13,10 +13,10 @@ pub(crate) use sender::ENDLESS;
 
 use crate::Signal;
 
-/// What can be observed of every window transport, beside its law's own.
+/// The signals of every window transport, beside the signals of its congestion controller.
 pub const SIGNALS: &[Signal] = &[CWND, SSTHRESH, SRTT];
 
-/// The congestion window.
+/// The congestion window, in segments.
 pub(crate) const CWND: Signal = Signal { name: "cwnd", help: "the congestion window", unit: "segments" };
 /// The slow-start threshold; not shown while it is infinite.
 pub(crate) const SSTHRESH: Signal =

@@ -10,25 +10,25 @@ use crate::{Blocks, Extension, Flags, Output, Packet};
 /// The receiving end of a connection.
 #[derive(Clone, Debug)]
 pub struct Receiver {
-    /// Everything before this has arrived.
+    /// The position before which all data has arrived.
     next: u64,
     /// Stamp of the first data packet that has not been answered.
     stamp: Instant,
-    /// When a held-back ACK is due.
+    /// The time at which a delayed ACK is due.
     ack_due: Instant,
     /// Data packets that have not been answered.
     unanswered: u32,
     /// DCTCP: whether the last data packet was marked. Classic ECN: whether to echo.
     echo: bool,
     ecn: Ecn,
-    /// The rank of the latest data, which its ACK takes too.
+    /// The rank of the latest data, which its ACK is given too.
     rank: u32,
-    /// What has arrived beyond a gap.
+    /// The data that has arrived beyond a gap.
     beyond: Ranges,
 }
 
 impl Receiver {
-    /// Nothing received yet.
+    /// Returns the state in which nothing has been received.
     pub fn new(ecn: Ecn) -> Receiver {
         Receiver {
             next: 0,
@@ -42,18 +42,18 @@ impl Receiver {
         }
     }
 
-    /// Everything before this position has arrived.
+    /// Returns the position before which all data has arrived.
     #[inline]
     pub fn next(&self) -> u64 {
         self.next
     }
 
-    /// Returns how many bytes before a position have arrived, in order or not, each counted once.
+    /// Returns the number of bytes before a position that have arrived, in order or not, each counted once.
     pub fn arrived_below(&self, position: u64) -> u64 {
         self.next.min(position) + self.beyond.bytes_below(position)
     }
 
-    /// Takes a packet from the sender. (Inlined by force: with two callers it would be a call per packet.)
+    /// Processes a packet from the sender. (Inlined by force: with two callers it would be a call per packet.)
     #[inline(always)]
     pub fn on_packet(&mut self, config: &Config, now: Instant, packet: &Packet, out: &mut impl Output) {
         self.rank = packet.rank;
@@ -70,11 +70,11 @@ impl Receiver {
         match self.ecn {
             Ecn::Off => {}
             Ecn::Classic => {
-                // RFC 3168 6.1.3: echo until the sender says that it has reacted.
+                // RFC 3168 6.1.3: echo until the sender signals that it has reacted.
                 self.echo = marked || (self.echo && !packet.flags.has(Flags::CWR));
             }
             Ecn::Exact => {
-                // RFC 8257 3.2: when the mark changes, what is pending is answered with the old one.
+                // RFC 8257 3.2: when the mark changes, the pending packets are answered with the old one.
                 if marked != self.echo {
                     self.flush(config, out);
                     self.echo = marked;
@@ -98,7 +98,7 @@ impl Receiver {
         self.out_of_order(config, packet, out);
     }
 
-    /// RFC 5681 4.2: duplicates, gaps and what fills them are answered at once.
+    /// RFC 5681 4.2: duplicates, gaps, and segments that fill them are answered at once.
     #[cold]
     fn out_of_order(&mut self, config: &Config, packet: &Packet, out: &mut impl Output) {
         let mut latest = None;
@@ -114,7 +114,7 @@ impl Receiver {
         self.answer(config, latest, out);
     }
 
-    /// The time for which the timer was armed has come.
+    /// Handles the armed timer.
     pub fn on_timer(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         if self.unanswered == 0 {
             return;
@@ -126,7 +126,7 @@ impl Receiver {
         }
     }
 
-    /// Answers what is held back.
+    /// Sends the delayed ACK, if there is one.
     #[inline(never)]
     pub(crate) fn flush(&mut self, config: &Config, out: &mut impl Output) {
         if self.unanswered > 0 {
@@ -134,7 +134,7 @@ impl Receiver {
         }
     }
 
-    /// Acknowledges what has arrived; `latest` beyond a gap.
+    /// Acknowledges the received data; `latest` is a range beyond a gap.
     #[inline(always)]
     fn answer(&mut self, config: &Config, latest: Option<(u64, u64)>, out: &mut impl Output) {
         self.unanswered = 0;
@@ -146,7 +146,7 @@ impl Receiver {
         }
     }
 
-    /// Acknowledges what has arrived without a gap.
+    /// Returns an acknowledgement of the data received without a gap.
     #[inline(always)]
     fn ack(&self, config: &Config) -> Packet {
         let mut ack = Packet::ack(self.next, config.header, self.stamp, Flags::NONE.with_if(self.echo, Flags::ECE));
@@ -156,7 +156,7 @@ impl Receiver {
 
     #[cold]
     fn send_with_blocks(&self, config: &Config, latest: Option<(u64, u64)>, out: &mut impl Output) {
-        // RFC 2018 4: the block that holds the latest segment comes first.
+        // RFC 2018 4: the first block contains the latest segment.
         let mut blocks = Blocks::default();
         if let Some(range) = latest {
             blocks.push(range);

@@ -1,4 +1,4 @@
-//! The sending end: a window law decides how much is in flight.
+//! The sending end: a congestion controller decides how much is in flight.
 
 use std::collections::VecDeque;
 
@@ -13,26 +13,27 @@ use crate::{Extension, Flags, Message, Observation, Output, Packet};
 /// Flows without end stop here; far enough for every run, and sums with it do not overflow.
 pub(crate) const ENDLESS: u64 = 1 << 62;
 
-/// The sending end of a connection. What an acknowledgement touches comes first, so that it takes few cache lines.
+/// The sending end of a connection. The first fields are the ones that an acknowledgement touches, so that it needs few
+/// cache lines.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Sender {
     recovery: Recovery,
-    /// The end of what the application has handed over.
+    /// The end of the data that the application has enqueued.
     end: u64,
     window: Cwnd,
     /// Segments that NewReno's duplicate ACKs have added to the window.
     inflation: f64,
     last_sent: Instant,
-    /// How the law uses ECN.
+    /// The controller's use of ECN.
     ecn: Ecn,
-    /// Packets may have to wait for their turn though the window is open.
+    /// Packets may have to be delayed though the window is open.
     paces: bool,
-    /// What is sent must be counted: for that, for cuts that are spread, or to know when it was sent.
+    /// Sent packets must be counted: for pacing, for cuts that are spread, or to know their times.
     counts_sent: bool,
-    /// Waiting for the answer to a SYN.
+    /// The answer to a SYN is outstanding.
     opening: bool,
-    /// Tell the receiver that its echo has been acted on (classic ECN, CWR).
+    /// The receiver must be notified of the reaction to its echo (classic ECN, CWR).
     tell_reduced: bool,
     /// The cut that is being spread over a round trip.
     spread: Option<Box<Spread>>,
@@ -40,29 +41,30 @@ pub struct Sender {
     law: Law,
     /// Messages after the current one.
     queue: VecDeque<Current>,
-    /// When packets may leave, if they may have to wait.
+    /// The times at which packets may be sent, if they may have to be delayed.
     pacer: Pacer,
-    /// What is at the host's port: when it leaves, and its payload; kept where that is limited.
+    /// The segments at the host's port: the time at which each leaves it, and its payload. Kept where these are
+    /// limited.
     at_port: VecDeque<(Instant, u64)>,
 }
 
-/// A cut that is made step by step, as RFC 6937 3.1 makes that of a recovery. In segments.
+/// A cut that is made step by step, as RFC 6937 3.1 does in a recovery. In segments.
 #[derive(Clone, Debug)]
 struct Spread {
-    /// The window before it (Linux: prior_cwnd, for RecoverFS).
+    /// The window before the cut (Linux: prior_cwnd, for RecoverFS).
     before: f64,
-    /// The window after it.
+    /// The window after the cut.
     target: f64,
-    /// What has arrived since (prr_delivered).
+    /// Segments delivered since the cut (prr_delivered).
     delivered: f64,
-    /// What was sent since (prr_out).
+    /// Segments sent since the cut (prr_out).
     sent: f64,
-    /// It ends when more than this position is acknowledged.
+    /// The spreading ends when more than this position is acknowledged.
     end: u64,
 }
 
 impl Spread {
-    /// So much has arrived and so much is in flight: gives the window for now.
+    /// Returns the present window, given the newly delivered segments and the segments in flight.
     fn window(&mut self, arrived: f64, pipe: f64) -> f64 {
         self.delivered += arrived;
         let more = if pipe > self.target {
@@ -70,13 +72,13 @@ impl Spread {
         } else {
             (self.target - pipe).min((self.delivered - self.sent).max(arrived) + 1.0)
         };
-        // Linux: something is sent at once, so that the receiver hears of the cut.
+        // Linux: a packet is sent at once, so that the receiver is notified of the cut.
         pipe + more.max(if self.sent == 0.0 { 1.0 } else { 0.0 })
     }
 }
 
 impl Sender {
-    /// Nothing to send yet.
+    /// Returns a sender without data.
     pub fn new(config: &Config, law: &Law) -> Sender {
         let paces = config.pacing.on || config.cwnd_floor < 1.0 || law.paces() || config.nic_limit != NicLimit::None;
         Sender {
@@ -104,12 +106,12 @@ impl Sender {
         }
     }
 
-    /// Takes a number that no other connection has, for what its law draws.
+    /// Sets a number that no other connection has, for the random numbers of the controller.
     pub fn identify(&mut self, identity: u64) {
         self.law.identify(identity);
     }
 
-    /// Takes a message; it follows those handed over before.
+    /// Enqueues a message after the earlier ones.
     pub fn hand_over(&mut self, config: &Config, now: Instant, message: Message, out: &mut impl Output) {
         let idle = self.recovery.una == self.end;
         if idle && config.idle_restart && now.saturating_sub(self.last_sent) > self.recovery.rto.timeout(config) {
@@ -138,18 +140,18 @@ impl Sender {
         }
     }
 
-    /// Everything before this position is acknowledged.
+    /// Returns the position before which all data is acknowledged.
     pub fn acknowledged(&self) -> u64 {
         self.recovery.una
     }
 
-    /// Whether everything handed over is acknowledged.
+    /// Returns true if all enqueued data is acknowledged.
     #[inline]
     pub fn is_idle(&self) -> bool {
         self.recovery.una == self.end
     }
 
-    /// Takes an acknowledgement.
+    /// Processes an acknowledgement from the receiver.
     #[inline]
     pub fn on_packet(
         &mut self,
@@ -197,7 +199,7 @@ impl Sender {
         }
     }
 
-    /// RFC 8985: what an acknowledgement says of the segments that were sent before those that have arrived.
+    /// RFC 8985: detects losses among segments that were sent before the acknowledged ones.
     #[cold]
     fn look_for_losses(
         &mut self,
@@ -223,7 +225,7 @@ impl Sender {
         }
     }
 
-    /// RFC 8985 7.2: after what was sent or acknowledged newly.
+    /// RFC 8985 7.2: schedules a probe after new data was sent or acknowledged.
     #[inline]
     fn schedule_probe(&mut self, config: &Config, now: Instant, acknowledged: bool, out: &mut impl Output) {
         if config.tlp
@@ -233,7 +235,7 @@ impl Sender {
         }
     }
 
-    /// RFC 8985 7.3: a probe, something new if there is, and then the RTO from the start.
+    /// RFC 8985 7.3: sends a probe, of new data if there is any, and restarts the RTO.
     fn probe_tail(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         let Recovery { una, next, .. } = self.recovery;
         let buffer_end = una.saturating_add(config.window_limit.0);
@@ -248,7 +250,7 @@ impl Sender {
         }
     }
 
-    /// What time itself brings: losses that it shows, and probes.
+    /// Handles the events of time alone: losses that it reveals, and probes.
     #[cold]
     fn on_time(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         let found = self.recovery.look_again(config, now);
@@ -265,7 +267,7 @@ impl Sender {
         }
     }
 
-    /// The time for which the timer was armed has come.
+    /// Handles the armed timer.
     pub fn on_timer(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         if config.rack {
             self.on_time(config, now, out);
@@ -307,7 +309,7 @@ impl Sender {
         }
     }
 
-    /// The host's queue has room, for which this end has waited.
+    /// Continues sending when the host's queue has room again.
     pub fn on_room(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         if !self.opening {
             self.transmit(config, now, out);
@@ -315,7 +317,7 @@ impl Sender {
         }
     }
 
-    /// Sends the first byte that is not acknowledged, alone.
+    /// Sends the first unacknowledged byte, alone.
     #[cold]
     fn probe(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         if let Some((start, _)) = self.recovery.upcoming(self.end) {
@@ -324,12 +326,12 @@ impl Sender {
         }
     }
 
-    /// Its law.
+    /// Returns the congestion controller.
     pub(crate) fn law(&mut self) -> &mut Law {
         &mut self.law
     }
 
-    /// Shows what can be observed now.
+    /// Reports the present values of the signals.
     pub fn observe(&self, config: &Config, now: Instant, seen: &mut Observation) {
         let Cwnd { cwnd, ssthresh, .. } = self.window;
         seen.add(&CWND, cwnd);
@@ -339,7 +341,7 @@ impl Sender {
         seen.add_if(&SRTT, self.recovery.rto.srtt().map(Span::as_micros_f64));
     }
 
-    /// An acknowledgement of new data, with `news` bytes that it says have arrived beyond a gap.
+    /// Processes an acknowledgement of new data; `news` bytes have newly arrived beyond a gap.
     fn on_new_ack(
         &mut self,
         config: &Config,
@@ -356,7 +358,7 @@ impl Sender {
             self.repair(config, now, &advance, out);
         }
         let spreading = self.spread.is_some() && self.is_spreading();
-        // What the law decides is about the message that is still being sent.
+        // The controller decides about the message that is still being sent.
         while self.recovery.una >= self.current.end {
             match self.queue.pop_front() {
                 Some(next) => {
@@ -375,7 +377,7 @@ impl Sender {
         let arrived = advance.bytes + news - advance.counted;
         let mut segments = float(advance.bytes) / f64::from(config.mss);
         if advance.was == Phase::Loss {
-            // RFC 3465 2.3: what it covers beyond the segment that was sent again left the network long ago.
+            // RFC 3465 2.3: the bytes that it covers beyond the retransmitted segment left the network long ago.
             segments = segments.min(1.0);
             if self.recovery.phase == Phase::Open && !config.sack && ahead > u64::from(config.mss) {
                 // RFC 6582 3.2, step 2: more than was needed may have been sent again. NewReno cannot tell
@@ -411,7 +413,7 @@ impl Sender {
         self.schedule_probe(config, now, true, out);
     }
 
-    /// Whether a cut is being spread still. It ends when more is acknowledged than was sent before it (Linux,
+    /// Returns true while a cut is being spread. It ends when more is acknowledged than was sent before it (Linux,
     /// tcp_fastretrans_alert: "CWR is to be held something *above* high_seq is ACKed").
     #[cold]
     fn is_spreading(&mut self) -> bool {
@@ -421,8 +423,8 @@ impl Sender {
         self.spread.is_some()
     }
 
-    /// So many bytes have arrived while a cut is being spread, or with the echo that asked for it: the law has then cut
-    /// the window from `before`.
+    /// Continues to spread a cut after the arrival of `bytes`, or begins with the echo that asked for it. The
+    /// controller has then cut the window from `before`.
     #[cold]
     fn spread_cut(&mut self, config: &Config, before: f64, bytes: u64) {
         let Recovery { una, next, .. } = self.recovery;
@@ -439,8 +441,8 @@ impl Sender {
         }
     }
 
-    /// RFC 6298 5.3. A wake-up no later than the old time is pending; an RTO that has become shorter,
-    /// by the first sample or at the end of a back-off, needs an earlier one.
+    /// Restarts the retransmission timer (RFC 6298 5.3). A wake-up no later than the old time is pending. An earlier
+    /// one is needed when the RTO has become shorter, by the first sample or at the end of a back-off.
     #[inline]
     fn restart_timer(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         let at = now + self.recovery.rto.timeout(config);
@@ -482,7 +484,7 @@ impl Sender {
 
     fn enter_recovery(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         self.reduce(config, now);
-        // RFC 6582 3.2, step 2: the segments that have left the network. With SACK the pipe says so.
+        // RFC 6582 3.2, step 2: the segments that have left the network. With SACK the pipe contains this.
         self.inflation = if config.sack { 0.0 } else { f64::from(config.dup_ack_threshold) };
         let first = self.recovery.enter();
         if !self.is_held(now, out) || !config.sack {
@@ -491,15 +493,15 @@ impl Sender {
         }
     }
 
-    /// RFC 6675 6: the timer may be restarted with each retransmission of a recovery, or one that takes longer than
-    /// the RTO, as every recovery does whose round trip takes longer, would end in a timeout.
+    /// RFC 6675 6: the timer may be restarted with each retransmission of a recovery. Otherwise a recovery that lasts
+    /// longer than the RTO would end in a timeout, as would every one with a longer round trip.
     fn resent(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         if config.restart_on_retransmission {
             self.restart_timer(config, now, out);
         }
     }
 
-    /// Gives the bytes that are SACKed for the first time.
+    /// Records the SACK blocks; returns the number of bytes that are SACKed for the first time.
     fn note_blocks(&mut self, config: &Config, now: Instant, blocks: &[(u64, u64)]) -> u64 {
         let news = self.recovery.note_blocks(config, blocks);
         if news.lost_again {
@@ -508,17 +510,18 @@ impl Sender {
         news.bytes
     }
 
-    /// Loss: the law sets ssthresh, cwnd follows, and what is sent from here on belongs to a new window.
+    /// Handles a loss: the controller sets ssthresh, cwnd follows, and later packets belong to a new window.
     fn reduce(&mut self, config: &Config, now: Instant) {
         self.lost(config, now, false);
         self.window.cwnd = self.window.ssthresh;
         self.recovery.begin_window(now);
     }
 
-    /// A loss ends the spreading of a cut. With classic ECN the mark has been answered by it, and the loss is of the same
-    /// window of data (RFC 3168 6.1.2: one reduction for both, and ssthresh stays); in Linux too, which goes from CWR to
-    /// Recovery or Loss without asking the law again. What answers the extent of marking halves for a loss as well (RFC
-    /// 8257 3.5), as Linux's DCTCP does: the window as far as it has come down.
+    /// Ends the spreading of a cut and reports a loss to the controller. With classic ECN the mark has been answered by
+    /// the cut, and the loss is of the same window of data. RFC 3168 6.1.2: one reduction for both, and ssthresh stays.
+    /// So does Linux, which enters Recovery or Loss from CWR without a new reduction. A controller that answers the
+    /// extent of marking halves for a loss as well (RFC 8257 3.5). So does Linux's DCTCP: from the window as reduced so
+    /// far.
     fn lost(&mut self, config: &Config, now: Instant, timeout: bool) {
         let answered = self.spread.take().is_some() && self.ecn == Ecn::Classic;
         if answered && !timeout {
@@ -534,20 +537,20 @@ impl Sender {
         self.tell_reduced = self.ecn == Ecn::Classic;
     }
 
-    /// The law sets the window after a timeout.
+    /// Lets the controller set the window after a timeout.
     fn time_out_law(&mut self, config: &Config, now: Instant) {
         let state = state(config, now, &self.recovery, &self.current, &self.queue);
         let loss = Lost { now, state, flight: self.flight(config), timeout: true };
         self.law.on_timeout(&mut self.window, config.loss_window, &loss);
     }
 
-    /// Sends what the window lets go.
+    /// Sends as much as the window allows.
     #[inline(never)]
     fn transmit(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         self.transmit_inlined(config, now, out);
     }
 
-    /// As [`transmit`](Sender::transmit), compiled into the way that nearly all acknowledgements take.
+    /// As [`transmit`](Sender::transmit), compiled into the path of nearly all acknowledgements.
     #[inline(always)]
     fn transmit_inlined(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         if self.recovery.repairs_by_pipe(config) {
@@ -590,10 +593,10 @@ impl Sender {
         }
     }
 
-    /// RFC 6675 5, step C.
+    /// Sends as much as the pipe allows (RFC 6675 5, step C).
     fn transmit_by_pipe(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         let mss = u64::from(config.mss);
-        // Below one segment it is a matter of time, not of what is in flight.
+        // Below one segment pacing limits the sender, not the amount in flight.
         let window = ((self.window.cwnd.max(1.0) as u64) * mss).min(config.window_limit.0);
         let buffer_end = self.recovery.una.saturating_add(config.window_limit.0);
         let mut pipe = self.recovery.pipe(config);
@@ -630,13 +633,13 @@ impl Sender {
         }
     }
 
-    /// How much is sent next if that only asks.
+    /// Returns the bytes of the next packet if it only probes.
     fn question(&self, mss: u64) -> Option<u64> {
         if self.paces { self.law.asks().map(|bytes| bytes.0.min(mss)) } else { None }
     }
 
-    /// Whether the next packet must wait for its turn though the window is open, and then asks to be woken for it. What
-    /// a loss makes to be sent again at once does not wait, but those after it wait for it.
+    /// Returns true if the next packet must be delayed though the window is open, and arms a timer for it.
+    /// Retransmissions at a loss are not delayed, but the packets after them are.
     #[cold]
     fn must_wait(&mut self, config: &Config, now: Instant, out: &mut impl Output) -> bool {
         if self.is_held(now, out) {
@@ -654,7 +657,7 @@ impl Sender {
         due > now
     }
 
-    /// Whether the law wants nothing sent yet.
+    /// Returns true if the controller blocks sending for now.
     fn is_held(&self, now: Instant, out: &mut impl Output) -> bool {
         let until = if self.paces { self.law.held_until() } else { Instant::ZERO };
         if until > now {
@@ -663,7 +666,8 @@ impl Sender {
         until > now
     }
 
-    /// When a segment may follow those at the host's port; none if it may now. One may be there whatever the limit.
+    /// Returns the time at which a segment may follow the ones at the host's port; none if it may now. One is allowed
+    /// whatever the limit.
     fn room_at_port(&mut self, config: &Config, now: Instant, out: &impl Output) -> Option<Instant> {
         while self.at_port.front().is_some_and(|(leaves, _)| *leaves <= now) {
             self.at_port.pop_front();
@@ -684,7 +688,7 @@ impl Sender {
         room
     }
 
-    /// The rate that paces a window, in bit/s with headers; none before the first RTT sample.
+    /// Returns the rate that paces a window, in bit/s with headers; none before the first RTT sample.
     fn window_rate(&self, config: &Config) -> Option<f64> {
         let srtt = self.recovery.rto.srtt()?;
         let cwnd = self.window.cwnd;
@@ -693,7 +697,7 @@ impl Sender {
         Some(segments * bits / srtt.as_secs_f64())
     }
 
-    /// Sends the segment at `start` again, not beyond `limit`; gives its length.
+    /// Retransmits the segment at `start`, not beyond `limit`; returns its length.
     fn resend(&mut self, config: &Config, now: Instant, (start, limit): (u64, u64), out: &mut impl Output) -> u64 {
         let end = (start + u64::from(config.mss)).min(self.recovery.highest).min(limit);
         self.emit(config, now, start, (end - start) as u32, out);
@@ -734,8 +738,8 @@ impl Sender {
         }
     }
 
-    /// Spacing, the spreading of a cut or the limit at the port takes into account what was sent. (Not told by a reference
-    /// to the packet: the compiler would write every packet elsewhere first.)
+    /// Counts a sent segment for pacing, the spreading of a cut, and the limit at the port. (The arguments are no
+    /// reference to the packet, for which the compiler would store every packet to memory first.)
     #[cold]
     fn count_sent(&mut self, config: &Config, now: Instant, seq: u64, len: u32, out: &mut impl Output) {
         self.pacer.sent(now, u64::from(len + config.header));
@@ -748,7 +752,7 @@ impl Sender {
         }
     }
 
-    /// The rank of the message that the byte at `seq` belongs to.
+    /// Returns the rank of the message that contains the byte at `seq`.
     #[inline(always)]
     fn rank_at(&self, seq: u64) -> u32 {
         if seq < self.current.end {
@@ -757,7 +761,7 @@ impl Sender {
         self.queue.iter().find(|later| seq < later.end).map_or(Packet::UNTAGGED, |later| self.law.rank(later, seq))
     }
 
-    /// RFC 9293 3.5: the SYN, also when it is sent again.
+    /// Sends or retransmits the SYN (RFC 9293 3.5).
     fn open(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         let again = self.recovery.rto_at != Instant::MAX;
         let stamp = if again { Instant::MAX } else { now };
@@ -769,8 +773,8 @@ impl Sender {
         out.send(packet);
     }
 
-    /// RFC 9293 3.5: what completes the handshake is a packet by itself, ahead of the first data, as in Linux: it takes a
-    /// place in the queues on its way.
+    /// Completes the handshake (RFC 9293 3.5) with a packet of its own, ahead of the first data, as Linux does: it
+    /// occupies space in the queues of its path.
     #[cold]
     fn opened(&mut self, config: &Config, now: Instant, packet: &Packet, out: &mut impl Output) {
         self.opening = false;
@@ -784,7 +788,7 @@ impl Sender {
         out.send(completing);
     }
 
-    /// Gives the current message up, once, if the law says so: only those with a deadline are.
+    /// Aborts the current message, once, if the controller decides so. Only messages with a deadline are aborted.
     #[inline(always)]
     fn give_up(&mut self, now: Instant, out: &mut impl Output) {
         if self.current.message.deadline.is_some() {
@@ -806,15 +810,15 @@ impl Sender {
         out.abandon(end, Bytes(unsent));
     }
 
-    /// What counts as in flight at a loss, in segments: what is not acknowledged, but no more than
-    /// the window (SACKed data behind a hole is not in flight).
+    /// Returns the segments that count as in flight at a loss: all unacknowledged ones, but no more than the window
+    /// (SACKed data behind a hole is not in flight).
     fn flight(&self, config: &Config) -> f64 {
         ((self.recovery.highest - self.recovery.una) as f64 / f64::from(config.mss)).min(self.window.cwnd)
     }
 }
 
-/// What an acknowledgement of nothing would say now. Told of parts of a sender, so that its law and its window can be
-/// changed meanwhile.
+/// Returns the content of an acknowledgement of nothing at this time. The parameters are parts of a sender, so that its
+/// controller and its window can be changed meanwhile.
 #[inline(always)]
 fn state<'a>(
     config: &Config,
@@ -840,7 +844,7 @@ fn state<'a>(
     }
 }
 
-/// What an acknowledgement says has arrived beyond a gap.
+/// Returns the ranges beyond a gap that an acknowledgement reports.
 fn blocks(extension: Option<&Extension>) -> &[(u64, u64)] {
     extension.map_or(&[], |extension| extension.sack.as_slice())
 }

@@ -1,4 +1,4 @@
-//! A router's side: one port's counters and what it grants.
+//! The router's side: one port's counters and its grants.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -121,23 +121,23 @@ pub struct Agents {
     pub base_rtt: Span,
     /// A full segment with its header, in bytes.
     pub segment: u64,
-    /// What every flow gets at least, in bit/s.
+    /// The minimum rate of every flow, in bit/s.
     pub base: u64,
     /// A grant of the base rate counts as allocated.
     pub base_counts: bool,
     /// How rates are written into headers.
     pub rounding: Rounding,
-    /// Subtract what is remembered of a flow, not what its header says.
+    /// Subtracts the remembered values of a flow, not the values in its header.
     pub soft: bool,
-    /// When a silent flow is forgotten.
+    /// The time after which a silent flow is forgotten.
     pub expiry: Span,
     /// Control packets pass full buffers.
     pub protected: bool,
-    /// How the capacity follows the link, if it does.
+    /// Adaptation of the capacity to the link, if there is any.
     pub adaptation: Option<Adaptation>,
 }
 
-/// How a router's capacity follows the measured use of the link.
+/// Adaptation of a router's capacity to the measured use of the link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Adaptation {
     alpha: f64,
@@ -147,17 +147,17 @@ pub struct Adaptation {
 }
 
 impl Agents {
-    /// It answers requests, which may be denied.
+    /// True, as it answers requests, which may be denied.
     pub const COUNTS_REQUESTS: bool = true;
 
-    /// The router of one port. Rates count headers but not the overhead of frames, so that so much of the link
-    /// is not given away.
+    /// Returns the router of one port. Rates count headers but not the overhead of frames, so that this part of the
+    /// link is not allocated.
     pub fn at(&self, rate: Rate, frame_overhead: Bytes) -> Box<dyn Agent> {
         let net = u128::from(rate.0) * u128::from(self.segment) / u128::from(self.segment + frame_overhead.0);
         Box::new(Router::new(*self, net as u64))
     }
 
-    /// From checked values.
+    /// Reads the parameters from checked values.
     pub fn from_values(values: &Values, connection: &connection::Config) -> Agents {
         let base_rtt = values.time("base_rtt");
         let segment = u64::from(connection.mss + connection.header);
@@ -188,24 +188,24 @@ impl Agents {
 #[derive(Clone, Debug)]
 pub struct Router {
     config: Agents,
-    /// The link's rate.
+    /// The rate of the link.
     rate: u64,
-    /// C: what may be given away.
+    /// C: the rate that may be allocated.
     capacity: u64,
-    /// A: what is given away.
+    /// A: sum of the allocated rates.
     allocated: u64,
-    /// R: what is asked for.
+    /// R: sum of the requested rates.
     requested: u64,
-    /// N: how many ask.
+    /// N: number of requesting flows.
     flows: u64,
-    /// What is remembered of each flow.
+    /// The remembered request and grant of each flow.
     known: BTreeMap<Flow, Known>,
-    /// The flows in the order of their last requests, those that have asked again since included.
+    /// The flows in the order of their last requests, with entries of flows that have requested again since.
     heard: VecDeque<(Instant, Flow)>,
     measured: Measured,
 }
 
-/// What a router remembers of a flow.
+/// A router's memory of a flow.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     request: u64,
@@ -213,7 +213,7 @@ struct Known {
     heard: Instant,
 }
 
-/// When the capacity was last adapted, and for how long the link had sent then.
+/// The time at which the capacity was last adapted, and the link's total sending time then.
 #[derive(Clone, Copy, Debug, Default)]
 struct Measured {
     at: Instant,
@@ -221,7 +221,7 @@ struct Measured {
 }
 
 impl Router {
-    /// A port with a link of `rate` bit/s, and no flows.
+    /// Returns a port with a link of `rate` bit/s, and no flows.
     pub fn new(config: Agents, rate: u64) -> Router {
         Router {
             config,
@@ -236,7 +236,7 @@ impl Router {
         }
     }
 
-    /// Answers a request in place (D3, section 4), and says what it decided.
+    /// Answers a request in place (D3, section 4), and returns its decision.
     pub fn answer(&mut self, now: Instant, flow: Flow, request: &mut Header) -> Verdict {
         self.settle(now);
         let hop = request.grants.len();
@@ -244,7 +244,7 @@ impl Router {
             request.uplink = self.rate;
         }
         let known = self.known.remove(&flow);
-        // What the flow had asked for and been granted; none: it is new.
+        // The flow's previous request and grant; none if it is new.
         let before = if self.config.soft {
             known.map(|known| (known.request, known.grant))
         } else {
@@ -273,7 +273,7 @@ impl Router {
         Verdict::Granted { number: request.number, asked, granted, left, until }
     }
 
-    /// Forgets the flows of which nothing has been heard for too long.
+    /// Forgets the flows that have been silent for too long.
     pub fn settle(&mut self, now: Instant) {
         while let Some(&(at, flow)) = self.heard.front()
             && at.saturating_add(self.config.expiry) <= now
@@ -286,8 +286,8 @@ impl Router {
         }
     }
 
-    /// Adapts the capacity (D3, section 4) to a link that has sent for `sent_for` in all by now and whose
-    /// queue holds `waiting` bytes.
+    /// Adapts the capacity (D3, section 4) to a link whose total sending time is `sent_for` and whose queue holds
+    /// `waiting` bytes.
     pub fn adapt(&mut self, now: Instant, sent_for: Span, waiting: u64) {
         let Some(Adaptation { alpha, beta, floor, ceiling }) = self.config.adaptation else { return };
         let elapsed = now.saturating_sub(self.measured.at);
@@ -309,12 +309,12 @@ impl Router {
         self.config.rounding.of(grant.max(self.config.base))
     }
 
-    /// What a grant adds to A.
+    /// Returns the part of a grant that is added to A.
     fn counted(&self, grant: u64) -> u64 {
         if self.config.base_counts || grant > self.config.rounding.of(self.config.base) { grant } else { 0 }
     }
 
-    /// Takes a flow out of the counters. Headers may ask for more than was added; nothing falls below zero.
+    /// Subtracts a flow from the counters. Headers may contain more than was added; nothing falls below zero.
     fn forget(&mut self, request: u64, grant: u64) {
         self.flows = self.flows.saturating_sub(1);
         self.requested = self.requested.saturating_sub(request);
@@ -326,7 +326,7 @@ impl Agent for Router {
     fn on_packet(&mut self, port: &PortState, packet: &Packet, header: &mut crate::Header) -> Option<Decision> {
         let crate::Header::D3(request) = header else { return None };
         if packet.flags.has(Flags::ACK) {
-            // What comes back was answered on its way there.
+            // The returned copy of a header was answered on its way to the receiver.
             return None;
         }
         self.adapt(port.now, port.sent_for, port.waiting_bytes.0);
@@ -374,7 +374,7 @@ mod tests {
         Allocation { allocated: allocated * MBPS, requested: requested * MBPS, flows }
     }
 
-    /// One port of 1 Gbit/s, and what each flow remembers of its last answer.
+    /// One port of 1 Gbit/s, and each flow's memory of its last answer.
     struct Bench {
         router: Router,
         now: Instant,
@@ -403,7 +403,7 @@ mod tests {
             assert_eq!(header.grants.len(), 1, "each hop adds its grant");
             header.grants[0]
         }
-        /// Asks for so many Mbit/s and gives the grant in Mbit/s, which reaches the sender.
+        /// Requests a rate in Mbit/s and returns the grant in Mbit/s, which reaches the sender.
         fn ask(&mut self, flow: u32, mbps: u64) -> u64 {
             let ask = if self.answers.contains_key(&flow) { Ask::Renew } else { Ask::Open };
             let grant = self.send(flow, ask, mbps * MBPS);
@@ -434,7 +434,7 @@ mod tests {
             assert_eq!(port.counters(), counters(510, 700, 2));
             // left = 1000 - 450 > 400: 400 + 150.
             assert_eq!(port.ask(2, 400), 550);
-            // A third asks for what is not there: the base; its request lowers everybody's share.
+            // A third requests more than is left: the base; its request lowers the share of all.
             assert_eq!(port.ask(3, 500), 60);
             assert_eq!(port.counters(), counters(1060, 1200, 3));
             assert_eq!(port.ask(2, 400), 400, "R exceeds C: no share beyond the request");
@@ -500,7 +500,7 @@ mod tests {
     fn what_is_lost_on_the_way_leaves_nothing_behind_in_soft_state() {
         let mut port = Bench::new(config());
         port.ask(1, 300);
-        // The answers to these two are lost: the sender still tells of the first.
+        // The answers to these two are lost: the sender still reports the first.
         port.send(1, Ask::Renew, 200 * MBPS);
         port.send(1, Ask::Renew, 100 * MBPS);
         assert_eq!(port.counters(), counters(1000, 100, 1));
@@ -530,7 +530,7 @@ mod tests {
         let mut port = Bench::new(Agents { soft: false, ..config() });
         port.ask(1, 300);
         port.send(1, Ask::Renew, 200 * MBPS); // its answer is lost
-        port.send(1, Ask::Close, 0); // tells of 300 and 1000
+        port.send(1, Ask::Close, 0); // reports 300 and 1000
         assert_eq!((port.counters().flows, port.counters().requested), (0, 0));
         port.send(2, Ask::Open, 50 * MBPS); // neither answer nor FIN arrive
         port.now = Instant::from_secs_f64(10.0);

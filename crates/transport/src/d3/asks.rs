@@ -1,4 +1,4 @@
-//! `d3`: asks for what its deadline needs.
+//! `d3`: requests the rate that its deadline needs.
 
 use units::{Default, Key, Kind, Range, Values};
 
@@ -6,7 +6,7 @@ use super::GRANTS;
 use super::agent::{self, Agents};
 use crate::{Descriptor, Needs, connection};
 
-/// D3.
+/// The descriptor of D3.
 pub const DESCRIPTOR: Descriptor<Config> = Descriptor {
     name: "d3",
     help: "D3: each RTT asks the routers for bytes left over time left, and paces at the smallest grant; of the \
@@ -45,32 +45,32 @@ fn build(values: &Values, connection: &connection::Config) -> Config {
     Config { request: Some(values.number("lag")), quench: values.bool("quench"), router }
 }
 
-/// Parameters of a connection's ends and of the routers that they ask.
+/// Parameters of a connection's ends and of the routers that it requests rates from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
-    /// Round trips that requests leave out of the time left; none: every request is 0.
+    /// Round trips that requests subtract from the time left; none: every request is 0.
     pub request: Option<f64>,
-    /// Give messages up that cannot be in time.
+    /// Aborts messages that cannot be in time.
     pub quench: bool,
-    /// What the routers do, the same for all connections of a run.
+    /// The parameters of the routers, the same for all connections of a run.
     pub router: Agents,
 }
 
 impl Config {
-    /// What stands at every port.
+    /// Returns the agents of every port.
     pub fn agents(&self) -> Option<Agents> {
         Some(self.router)
     }
 }
 
-/// What a header's fields can express.
+/// The rates that a header's fields can express.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rounding {
-    /// Any rate.
+    /// Any rate, without rounding.
     Exact,
     /// Whole bytes per microsecond in 8 bits, rounded up.
     Up,
-    /// The same, to the nearest.
+    /// Whole bytes per microsecond in 8 bits, to the nearest.
     Nearest,
 }
 
@@ -78,7 +78,7 @@ impl Rounding {
     /// One byte per microsecond in bit/s.
     const UNIT: u64 = 8_000_000;
 
-    /// The rate that arrives when this one is written into a header, in bit/s.
+    /// Returns the rate that is received when this one is written into a header, in bit/s.
     pub fn of(self, rate: u64) -> u64 {
         let units = match self {
             Rounding::Exact => return rate,

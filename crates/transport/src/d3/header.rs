@@ -2,42 +2,41 @@
 
 use units::{Instant, Span};
 
-/// What a request carries to the routers on its path, and what returns in its acknowledgement. Rates
-/// are in bit/s, with headers.
+/// A request to the routers on its path, returned in its acknowledgement. Rates are in bit/s, with headers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Header {
-    /// What is asked.
+    /// The kind of the request.
     pub ask: Ask,
-    /// Which of the connection's messages it is about, from 0: each is a flow of its own.
+    /// Index of the connection's message, from 0: each message is a flow of its own.
     pub message: u32,
-    /// The sender's count of its requests, so that it knows which one is answered.
+    /// The sender's count of its requests, to identify the answered one.
     pub number: u64,
-    /// When it was sent.
+    /// The time of sending.
     pub sent: Instant,
-    /// The rate that is asked for.
+    /// The rate that is requested.
     pub request: u64,
-    /// The rate that was asked for by the last request that was answered.
+    /// The rate requested by the last answered request.
     pub previous_request: u64,
-    /// What each hop granted then.
+    /// The grant of each hop to that request.
     pub previous: Vec<u64>,
-    /// What each hop grants now; as many as it has passed.
+    /// The grant of each hop so far to this one.
     pub grants: Vec<u64>,
     /// The rate of the first link: the sender's own.
     pub uplink: u64,
 }
 
-/// What is asked.
+/// The kind of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ask {
     /// A rate for a flow that has none (on a SYN-like packet).
     Open,
     /// A rate for the next round trip.
     Renew,
-    /// Nothing: the flow has sent all it had (FIN).
+    /// The end of the flow: all of its data is sent (FIN).
     Close,
 }
 
-/// Bit/s at which `bytes` take `time`, rounded up; no time counts as one picosecond.
+/// Returns the rate in bit/s at which `bytes` take `time`, rounded up; no time counts as one picosecond.
 pub(super) fn rate_of(bytes: u64, time: Span) -> u64 {
     let bits_per_second = u128::from(bytes) * 8_000_000_000_000;
     bits_per_second.div_ceil(u128::from(time.0.max(1))).min(u128::from(u64::MAX >> 8)) as u64
@@ -51,7 +50,7 @@ mod tests {
     fn a_rate_is_bytes_over_time() {
         assert_eq!(rate_of(1500, Span::from_micros(12)), 1_000_000_000);
         assert_eq!(rate_of(1, Span(3)), 2_666_666_666_667);
-        // What is beyond every link still leaves room for sums of 256 of them.
+        // A rate beyond every link still leaves room for sums of 256 of them.
         assert_eq!(rate_of(u64::MAX, Span::ZERO), (1 << 56) - 1);
     }
 }

@@ -1,7 +1,7 @@
 //! D3's family: the network grants rates on request.
 //!
-//! The sending end asks once per round trip; the [`Router`] of every port on the path answers by adding a grant
-//! to the request's [`Header`]; the receiving end returns it; the sending end paces at the smallest grant. A
+//! The sending end requests a rate once per round trip. The [`Router`] of every port on the path answers by adding a
+//! grant to the request's [`Header`]. The receiving end returns it, and the sending end paces at the smallest grant. A
 //! transport of this family is one file here and one line in [`DESCRIPTORS`].
 
 mod agent;
@@ -30,26 +30,27 @@ impl Returns for Config {
     const ECN: Ecn = Ecn::Off;
 
     fn how(header: &crate::Header) -> How {
-        // Nobody waits for the answer to a FIN.
+        // The sender expects no answer to a FIN.
         let over = matches!(header, crate::Header::D3(request) if request.ask == Ask::Close);
         if over { How::Never } else { How::AtOnce }
     }
 }
 
-/// See [`Control::goes_by_numbers`](crate::control::Control::goes_by_numbers): requests are watched over by the numbers of their connections.
+/// See [`Control::goes_by_numbers`](crate::control::Control::goes_by_numbers): routers keep requests by the ids of
+/// their connections.
 pub(crate) const GOES_BY_NUMBERS: bool = true;
 
-/// See [`Entry::reads`](crate::registry::Entry::reads): those of segments, ACKs, timers and loss recovery.
+/// See [`Entry::reads`](crate::registry::Entry::reads): the keys of segments, ACKs, timers and loss recovery.
 pub(crate) const READS: Option<&[&str]> = Some(crate::stream::READS);
 
 /// The family's transports, in the order of `duetime transports`.
 pub(crate) const DESCRIPTORS: &[Descriptor<Config>] = &[asks::DESCRIPTOR, rcpdc::DESCRIPTOR];
 
-/// What switches must do for the family.
+/// The needs of the family from switches.
 const GRANTS: &str = "a rate for each request: a header that every port reads and writes, three counters per port";
 
-/// What can be observed of the family.
+/// The signals of the family.
 const SIGNALS: &[Signal] = &[SRTT, RATE, REQUEST];
-/// The rate asked for.
+/// The requested rate, with headers.
 const REQUEST: Signal =
     Signal { name: "request", help: "the rate that was last asked for, with headers (D3's family)", unit: "Mbit/s" };

@@ -1,4 +1,4 @@
-//! `rcpdc`: D3's routers, asked for nothing.
+//! `rcpdc`: D3's routers, with requests of 0.
 
 use super::agent::{self, Agents};
 use super::asks::Config;

@@ -1,8 +1,8 @@
-//! The sending end: asks once per round trip, paces at what was granted, repairs losses.
+//! The sending end: requests a rate once per round trip, paces at the granted rate, repairs losses.
 //!
-//! Each message is a flow of its own to the routers, with a lease of its own: it asks for a rate before its first byte
-//! (a SYN-like packet) and gives it back after its last (FIN). What must be sent again after that asks anew, for its
-//! own message, while the next one is sent under its own lease.
+//! Each message is a flow of its own to the routers, with a lease of its own. It requests a rate before its first byte
+//! (a SYN-like packet) and returns it after its last (FIN). A later retransmission requests anew, for its own message,
+//! while the next message is sent under its own lease.
 
 use units::{Instant, Span};
 
@@ -20,28 +20,28 @@ use crate::{Extension, Flags, Header, Message, Observation, Output, Packet};
 pub struct Sender {
     own: Own,
     stream: MessageStream,
-    /// Of the messages that the routers know, in the order of their numbers.
+    /// The leases of the messages that the routers know, in the order of the messages' indexes.
     leases: Vec<Lease>,
-    /// How many requests were sent.
+    /// Number of requests sent.
     asked: u64,
 }
 
-/// What the routers know of a message.
+/// The routers' knowledge of a message.
 #[derive(Clone, Debug)]
 struct Lease {
-    /// The number of the message.
+    /// Index of the message.
     message: u32,
-    /// The rate asked for by the last request that was answered.
+    /// The rate requested by the last answered request.
     request: u64,
-    /// What each hop granted to it.
+    /// The grant of each hop to it.
     grants: Vec<u64>,
     /// The smallest of these, in bit/s; 0 while none is known.
     rate: u64,
-    /// The request that is not answered.
+    /// The request that is not answered yet.
     pending: Option<Pending>,
     /// The rate of the sender's own link, once known.
     uplink: u64,
-    /// When its data packets may leave.
+    /// The times at which its data packets may be sent.
     pacer: Pacer,
 }
 
@@ -52,38 +52,38 @@ struct Pending {
     request: u64,
 }
 
-/// What there is to send, each at its own pace.
+/// The kinds of data to send, each at its own pace.
 #[derive(Clone, Copy)]
 enum Work {
-    /// What is lost.
+    /// Data that is lost.
     Lost,
-    /// What follows what was sent; after a timeout, all of it again.
+    /// New data; after a timeout, all of it again.
     Next,
 }
 
 impl Sender {
-    /// Nothing to send yet.
+    /// Returns a sender without data.
     pub fn new(config: &Config, own: &Own) -> Sender {
         Sender { own: *own, stream: MessageStream::new(config), leases: Vec::new(), asked: 0 }
     }
 
-    /// Takes a message; it follows those handed over before.
+    /// Enqueues a message after the earlier ones.
     pub fn hand_over(&mut self, config: &Config, now: Instant, message: Message, out: &mut impl Output) {
         self.stream.hand_over(message);
         self.transmit(config, now, out);
     }
 
-    /// Everything before this position is acknowledged.
+    /// Returns the position before which all data is acknowledged.
     pub fn acknowledged(&self) -> u64 {
         self.stream.recovery.una
     }
 
-    /// Whether everything handed over is acknowledged.
+    /// Returns true if all enqueued data is acknowledged.
     pub fn is_idle(&self) -> bool {
         self.stream.is_idle()
     }
 
-    /// Takes an acknowledgement.
+    /// Processes an acknowledgement from the receiver.
     pub fn on_packet(
         &mut self,
         config: &Config,
@@ -108,7 +108,7 @@ impl Sender {
         self.transmit(config, now, out);
     }
 
-    /// The time for which the timer was armed has come.
+    /// Handles the armed timer.
     pub fn on_timer(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         self.quench(config, now, out);
         if self.stream.recovery.rto_at <= now {
@@ -117,15 +117,15 @@ impl Sender {
         self.transmit(config, now, out);
     }
 
-    /// The host's queue has room.
+    /// Continues sending when the host's queue has room again.
     pub fn on_room(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         self.transmit(config, now, out);
     }
 
-    /// The connection is closed here.
+    /// Handles the close of the connection at this host.
     pub fn on_close(&mut self, _: &Config, _: Instant, _: &mut impl Output) {}
 
-    /// Shows what can be observed now.
+    /// Reports the present values of the signals.
     pub fn observe(&self, _: &Config, _: Instant, seen: &mut Observation) {
         let mbps = |rate: u64| rate as f64 / 1e6;
         seen.add_if(&SRTT, self.stream.recovery.rto.srtt().map(Span::as_micros_f64));
@@ -135,7 +135,7 @@ impl Sender {
         }
     }
 
-    /// A request comes back with what each hop has granted.
+    /// Processes a returned request with the grants of all hops.
     fn answered(&mut self, config: &Config, now: Instant, answer: Request) {
         let answered = |lease: &&mut Lease| lease.pending.is_some_and(|pending| pending.number == answer.number);
         let Some(lease) = self.leases.iter_mut().find(answered) else { return };
@@ -157,12 +157,12 @@ impl Sender {
         }
         self.stream.recovery.rto.sample(now - stamp, config);
         for lease in &mut self.leases {
-            // What was sent after the request has arrived and been answered: request or answer were lost.
+            // A packet sent after the request has been answered: the request or its answer was lost.
             lease.pending.take_if(|pending| pending.sent < stamp);
         }
     }
 
-    /// The retransmission timer has expired: what was sent is lost, and so is what was granted.
+    /// Handles the retransmission timeout: the sent data counts as lost, and so do the grants.
     fn timeout(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         out.timed_out(self.stream.recovery.rto.timer(config));
         self.stream.recovery.on_timeout();
@@ -171,21 +171,21 @@ impl Sender {
             lease.rate = 0;
         }
         if self.stream.recovery.una == self.stream.recovery.highest {
-            // Only a request was under way.
+            // Only a request was in flight.
             if let Some(lease) = self.lease_at(self.stream.recovery.next) {
                 self.ask_alone(config, now, lease, out);
             }
             return;
         }
         self.stream.go_back(config, now);
-        // One segment goes out as with TCP, with the request for those after it.
+        // One segment is sent as with TCP, with the request for the ones after it.
         if let Some(segment) = self.stream.next_segment(config) {
             let lease = self.lease_at(segment.0).unwrap_or_else(|| self.open_lease(segment.0));
             self.emit(config, now, lease, segment, out);
         }
     }
 
-    /// Sends what may be sent, asks when there is something to ask for, and arms the timer for the rest.
+    /// Sends as much as is allowed, requests rates for the rest, and arms the timer.
     fn transmit(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         let lost = self.send(config, now, Work::Lost, out);
         let next = self.send(config, now, Work::Next, out);
@@ -196,11 +196,11 @@ impl Sender {
         }
     }
 
-    /// The same for one kind of work; gives when more of it may leave.
+    /// The same for one kind of work; returns the time at which more of it may be sent.
     fn send(&mut self, config: &Config, now: Instant, work: Work, out: &mut impl Output) -> Instant {
         while let Some(segment) = self.segment(config, work) {
             let Some(lease) = self.lease_at(segment.0) else {
-                // What the message before it held is free for this one.
+                // The lease of the message before it is free for this one.
                 self.close_leases(config, now, out);
                 let lease = self.open_lease(segment.0);
                 self.ask_alone(config, now, lease, out);
@@ -230,7 +230,7 @@ impl Sender {
         }
     }
 
-    /// Sends a data packet, with a request when none is under way.
+    /// Sends a data packet, with a request when none is in flight.
     fn emit(&mut self, config: &Config, now: Instant, lease: usize, segment: (u64, u64), out: &mut impl Output) {
         let request = self.request(config, now, lease);
         let (packet, restart) = self.stream.send(config, now, segment);
@@ -245,16 +245,16 @@ impl Sender {
         }
     }
 
-    /// Sends a request by itself.
+    /// Sends a request without data.
     fn ask_alone(&mut self, config: &Config, now: Instant, lease: usize, out: &mut impl Output) {
         let Some(request) = self.request(config, now, lease) else { return };
         self.stream.start_timer(config, now);
-        // It carries no data that could be sent again.
+        // It carries no data to retransmit.
         let packet = Packet::data(self.stream.recovery.next, 0, config.header, Instant::MAX, Flags::SYN);
         out.send_extended(packet, Extension::of_header(request));
     }
 
-    /// The header of a request for the message of a lease, unless one is under way.
+    /// Returns the header of a request for the message of a lease, unless one is in flight.
     fn request(&mut self, config: &Config, now: Instant, lease: usize) -> Option<Header> {
         let Lease { message: number, pending: None, .. } = self.leases[lease] else { return None };
         self.stream.message(number)?;
@@ -275,8 +275,8 @@ impl Sender {
         })))
     }
 
-    /// The rate that a message needs from the next round trip on (D3, section 4): bytes that will be left then,
-    /// with headers, over the time that will be left.
+    /// Returns the rate that a message needs from the next round trip on (D3, section 4): the bytes left then, with
+    /// headers, over the time left then.
     fn needed(&self, config: &Config, now: Instant, number: u32) -> u64 {
         let (Some(lag), Some((start, current))) = (self.own.request, self.stream.message(number)) else { return 0 };
         let Current { end, message: Message { bytes, deadline, .. } } = *current;
@@ -294,7 +294,7 @@ impl Sender {
         rate_of(bytes, time.max(rtt))
     }
 
-    /// Which lease what is sent at a position goes by.
+    /// Returns the lease that covers a position, if there is one.
     fn lease_at(&self, position: u64) -> Option<usize> {
         let message = self.stream.number_at(position);
         self.leases.iter().position(|lease| lease.message == message)
@@ -309,8 +309,8 @@ impl Sender {
         place
     }
 
-    /// Tells the routers of the messages that are sent, and of which nothing is to be repaired. Where they go by what the
-    /// header says, it must say what they answered last, and waits for it.
+    /// Closes the leases of messages that are sent and need no repair. Where routers read the previous grants from the
+    /// header, the last answer must be in it: then the FIN is sent after that answer.
     fn close_leases(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         let mut lease = 0;
         while lease < self.leases.len() {
@@ -346,7 +346,7 @@ impl Sender {
         }
     }
 
-    /// D3 6.1.3: gives the oldest message up, once, if it cannot be in time.
+    /// Aborts the oldest message, once, if it cannot be in time (D3 6.1.3).
     fn quench(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         let Some((number, oldest)) = self.stream.oldest().filter(|_| self.own.quench) else { return };
         let Some(deadline) = oldest.message.deadline else { return };
@@ -369,7 +369,7 @@ impl Sender {
         self.stream.restart_timer(config, now, self.is_waiting());
     }
 
-    /// Whether data or a request is not answered: a request that is under way counts as data.
+    /// Returns true if data or a request is unanswered: a request in flight counts as data.
     fn is_waiting(&self) -> bool {
         self.stream.is_waiting() || self.leases.iter().any(|lease| lease.pending.is_some())
     }

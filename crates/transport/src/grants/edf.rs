@@ -1,4 +1,5 @@
-//! `edf-grants`: the receiving host grants its link to the earliest deadline, and sheds what cannot be met.
+//! `edf-grants`: the receiving host grants its link to the earliest deadline, and sheds messages that cannot be in
+//! time.
 
 use units::{Amount, Default, Key, Kind, Range, Span, Value, Values};
 
@@ -8,7 +9,7 @@ use super::policy::{Follows, Order, Policy};
 use super::{Config, SIGNALS};
 use crate::{Descriptor, Needs, Surroundings};
 
-/// Deadline-ordered grants.
+/// The descriptor of deadline-ordered grants.
 pub const DESCRIPTOR: Descriptor<Config> = Descriptor {
     name: "edf-grants",
     help: "receiving hosts grant packet by packet, earliest deadline first, and let as few messages be late as possible; of \
@@ -50,14 +51,14 @@ pub const DESCRIPTOR: Descriptor<Config> = Descriptor {
     },
 };
 
-/// The most that a sign takes from a limit by default,
+/// The default part of a limit that a sign of congestion removes at most,
 const LIMIT_CUT: f64 = 0.1;
-/// which is what it takes where a bandwidth-delay product is so many packets: that of the D2TCP paper's network.
+/// which is the part where a bandwidth-delay product is this number of packets: in the D2TCP paper's network.
 const PACKETS: f64 = 16.0;
 
-/// What may be on its way, what a host tells of, and what that takes from a limit, where a bandwidth-delay product is so many
-/// packets. The first two are no less than what one receiver grants at once. All packets of a window may carry a sign, and a
-/// limit grows by a segment per window: with a longer window each has to take less.
+/// Sets the limits of outstanding and unsent data and the cut of a limit, for a bandwidth-delay product in packets. The
+/// first two are no less than a receiver grants at once. All packets of a window may carry a sign, and a limit grows by
+/// a segment per window. With a longer window each sign has to remove less.
 fn settle_amounts(values: &mut Values, product: f64) {
     let at_once = packets_at_once(values);
     for (name, products) in [("outstanding", 1.5), ("backlog", 0.5)] {
@@ -67,7 +68,7 @@ fn settle_amounts(values: &mut Values, product: f64) {
     follows(values, "limit_cut", |_| Value::Number(LIMIT_CUT.min(LIMIT_CUT * PACKETS / product)));
 }
 
-/// What a receiver grants at once.
+/// Returns the number of packets that a receiver grants at once.
 fn packets_at_once(values: &Values) -> u64 {
     match values.amount_if_set("at_once") {
         Some(Amount::Bytes(bytes)) => bytes.div_ceil(values.size("mss").0),
@@ -76,7 +77,8 @@ fn packets_at_once(values: &Values) -> u64 {
     }
 }
 
-/// How long asking may take: a request, a grant and the data each cross the network, behind as much as a receiver grants at once.
+/// Sets the time that a request may take. A request, a grant and the data each cross the network, behind as much as a
+/// receiver grants at once.
 fn settle_asking(values: &mut Values, surroundings: &Surroundings) {
     let queue = packets_at_once(values) as f64 / keys::product(values, surroundings);
     let asking = Span::from_secs_f64(3.0 * (0.5 + queue) * surroundings.base_rtt.as_secs_f64());

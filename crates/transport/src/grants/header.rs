@@ -1,22 +1,22 @@
-//! What the ends say to each other.
+//! The headers that the two ends exchange.
 
 use units::{HostId, Instant};
 
 use crate::Extension;
 
-/// What packets of this family carry beside their fields.
+/// The header of this family's packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Header {
-    /// From the sender, alone or with the first data of a message.
+    /// A request from the sender, alone or with the first data of a message.
     Ask(Ask),
-    /// From the receiver.
+    /// An answer from the receiver.
     Answer(Answer),
-    /// From the sender: what starts here, and was granted again, has not been sent yet, and is not lost.
+    /// From the sender: the data that starts here, and was granted again, has not been sent yet, and is not lost.
     Busy(u64),
 }
 
 impl Header {
-    /// Takes it out of what came with a packet.
+    /// Takes it out of the extension of a packet.
     pub fn take(extension: Option<&mut Extension>) -> Option<Header> {
         match extension?.header.take()? {
             crate::Header::Grants(header) => Some(*header),
@@ -24,47 +24,47 @@ impl Header {
         }
     }
 
-    /// What it goes with a packet as.
+    /// Returns the extension that carries it in a packet.
     pub fn extension(self) -> Extension {
         Extension::of_header(crate::Header::Grants(Box::new(self)))
     }
 }
 
-/// There is a message.
+/// The announcement of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ask {
-    /// Where it starts in the stream.
+    /// Start of the message in the stream.
     pub start: u64,
-    /// Where it ends.
+    /// End of the message in the stream.
     pub end: u64,
-    /// Up to here it is sent without a grant.
+    /// End of the part that is sent without a grant.
     pub unscheduled: u64,
-    /// When its last byte should have arrived; [`Instant::MAX`] if that does not matter.
+    /// The time at which its last byte should have arrived; [`Instant::MAX`] without a deadline.
     pub deadline: Instant,
-    /// The sending host.
+    /// The host that sends the message.
     pub from: HostId,
 }
 
-/// What the receiving host knows and wants. The packet's number is the next byte that it expects.
+/// The receiving host's knowledge and its grant. The packet's number is the next expected byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// It knows of the messages up to here.
+    /// End of the messages that it knows.
     pub known: u64,
-    /// What is to be sent.
+    /// The data to send.
     pub grant: Option<Grant>,
 }
 
-/// Bytes of a stream that are to be sent: a segment at most.
+/// A range of a stream that may be sent: at most a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grant {
-    /// Where they start.
+    /// Start of the range.
     pub start: u64,
-    /// Where they end.
+    /// End of the range (exclusive).
     pub end: u64,
     /// The priority of the packet, or [`Packet::UNTAGGED`](crate::Packet::UNTAGGED).
     pub rank: u32,
-    /// They were granted before.
+    /// The range was granted before.
     pub again: bool,
-    /// That, and did not arrive in time.
+    /// It was granted before, and did not arrive in time.
     pub late: bool,
 }

@@ -1,4 +1,4 @@
-//! `homa`: shortest message first, the first round trip without being asked, and priorities in switches.
+//! `homa`: shortest message first, the first round trip unscheduled, and priorities in switches.
 
 use units::{Default, Key, Kind, Problem, Range, Value, Values};
 
@@ -7,7 +7,7 @@ use super::policy::{Cutoffs, Follows, Incast, Levels, Order, Policy};
 use super::{Config, SIGNALS};
 use crate::{Advice, Descriptor, Needs, Regime, connection};
 
-/// Homa.
+/// The descriptor of Homa.
 pub const DESCRIPTOR: Descriptor<Config> = Descriptor {
     name: "homa",
     help: "Homa: the first round trip of a message is sent unasked, but of many answers at once only their beginnings, the \
@@ -27,7 +27,7 @@ pub const DESCRIPTOR: Descriptor<Config> = Descriptor {
     build: |values, connection| build(values, connection),
 };
 
-/// Senders that a receiver grants at the same time by default: those levels that `unscheduled_levels` leaves.
+/// Default number of senders that a receiver grants at the same time: the levels that `unscheduled_levels` leaves.
 const GRANTED: f64 = 4.0;
 
 const ROOM_FOR_GRANTS: Regime = Regime {
@@ -78,7 +78,7 @@ fn build(values: &mut Values, connection: &connection::Config) -> Result<Policy,
     })
 }
 
-/// Sizes that are written need no traffic to follow from, unless that is asked for.
+/// Written sizes need no traffic to follow from, unless that is requested.
 fn cutoffs(values: &mut Values) -> Result<Cutoffs, Problem> {
     if values.choice("cutoffs") == "geometric" {
         return Ok(Cutoffs::Geometric);

@@ -1,4 +1,4 @@
-//! What the connections of one host share: what it waits for, and what it may send.
+//! The shared state of a host's connections: expected data, and data to send.
 
 use units::Instant;
 
@@ -7,7 +7,7 @@ use super::incoming::Incoming;
 use super::outgoing::Outgoing;
 use crate::host::{AtHost, HostOutput, HostState};
 
-/// A host's part in the transports of this family that end there: most often one.
+/// A host's part in the transports of this family that end at it: usually one.
 #[derive(Debug, Default)]
 pub struct Host {
     desks: Vec<Desk>,
@@ -17,16 +17,16 @@ pub struct Host {
 #[derive(Debug)]
 pub struct Desk {
     policy: Policy,
-    /// The same for its own link.
+    /// The policy for its own link.
     own: Policy,
-    /// What it waits for.
+    /// The data that the host expects.
     pub incoming: Incoming,
-    /// What it may send.
+    /// The data that the host may send.
     pub outgoing: Outgoing,
 }
 
 impl Host {
-    /// Its part in the transport with this policy.
+    /// Returns the host's part in the transport with this policy.
     fn desk(&mut self, policy: &Policy, out: &impl AtHost) -> &mut Desk {
         let place = self.desks.iter().position(|desk| desk.policy == *policy).unwrap_or_else(|| {
             let site = out.site();
@@ -44,7 +44,7 @@ impl Host {
 }
 
 impl Desk {
-    /// Grants what may be granted and sends what may be sent.
+    /// Sends the grants and the data that are due.
     pub fn work(&mut self, now: Instant, out: &mut impl HostOutput) {
         self.incoming.look_for_late(now);
         while let Some((end, packet, extension)) = self.incoming.grant(now) {
@@ -66,7 +66,7 @@ impl HostState for Host {
     }
 }
 
-/// What an end does at its host: `act` is given the host's part and where its packets go.
+/// Runs `act` with the host's part in the transport and the output for its packets.
 pub fn at_desk<O: AtHost, T>(policy: &Policy, out: &mut O, act: impl FnOnce(&mut Desk, &mut O) -> T) -> T {
     let mut host = std::mem::take(&mut out.shared().grants);
     let desk = host.desk(policy, out);

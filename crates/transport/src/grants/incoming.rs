@@ -1,4 +1,4 @@
-//! What a receiving host waits for, and the order in which it grants it.
+//! The expected data of a receiving host, and the order in which it is granted.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
@@ -12,73 +12,73 @@ use super::{Answer, Ask, Grant, Header, Policy};
 use crate::host::End;
 use crate::{Extension, Flags, Packet};
 
-/// All that is on its way, or to come, to one host.
+/// All data in flight, or announced, to one host.
 #[derive(Debug)]
 pub struct Incoming {
     policy: Policy,
-    /// Of the link to the host, and what each data packet takes there beside its data.
+    /// The rate of the link to the host, and the wire bytes of each data packet there beside its data.
     rate: Rate,
     overhead: u64,
-    /// By their connections.
+    /// The flows by their connections.
     flows: BTreeMap<ConnectionId, Flow>,
-    /// Those with a deadline, or all where sizes decide, the first first; and those without.
+    /// The flows with a deadline, or all where sizes decide, the first first; and the flows without a deadline.
     order: Vec<ConnectionId>,
     background: Vec<ConnectionId>,
-    /// When that was settled, if it still holds.
+    /// The time at which this order was computed, if it is still valid.
     arranged: Option<Instant>,
     senders: BTreeMap<HostId, Limits>,
-    /// Payload that is on its way.
+    /// Payload in flight to this host.
     in_flight: u64,
-    /// How full its link is.
+    /// Utilization of the host's link.
     link: Link,
-    /// When something has last come, and when nothing can have waited for the link.
+    /// The time of the last arrival, and the last time at which no packet can have been queued for the link.
     last_arrival: Instant,
     idle_at: Instant,
-    /// How many grants there were.
+    /// Number of grants so far.
     grants: u64,
-    /// When the link has carried all that was granted, if it begins with each as soon as it is granted.
+    /// The time at which the link has carried all granted data, if it begins with each grant at once.
     carried_at: Instant,
-    /// When the next one may be granted, if the last attempt came too early.
+    /// The time from which the next one may be granted, if the last attempt was too early.
     resume: Instant,
-    /// How many segments were sent for or announced.
+    /// Number of segments expected so far, with or without a grant.
     segments: u64,
-    /// When what is on its way is late: the time, the connection, the number of the segment. Some have arrived.
+    /// The times at which segments in flight are late: time, connection, number of the segment. Some have arrived.
     late_at: BinaryHeap<Reverse<(Instant, ConnectionId, u64)>>,
 }
 
-/// One connection.
+/// The receiver's state of one connection.
 #[derive(Debug)]
 struct Flow {
     end: End,
     from: HostId,
-    /// The next byte that is expected.
+    /// The next expected byte.
     next: u64,
-    /// It is known what comes up to here.
+    /// The end of the announced data.
     known: u64,
-    /// What of that the sender was told.
+    /// The end of the announced data of which the sender was notified.
     told: u64,
     messages: VecDeque<Wanted>,
-    /// To be granted again: where it starts and ends, and whether time told.
+    /// Ranges to grant again: start, end, and true if they were late.
     again: VecDeque<(u64, u64, bool)>,
     on_the_way: VecDeque<Granted>,
-    /// Payload of these.
+    /// Payload of these segments.
     in_flight: u64,
-    /// How often in a row something was late, and the first segment that was granted after the last time.
+    /// Number of successive lates, and the first segment that was granted after the last one.
     lates: u32,
     late_until: u64,
 }
 
-/// A message that has not arrived.
+/// A message that has not arrived completely.
 #[derive(Debug)]
 struct Wanted {
     start: u64,
     end: u64,
     deadline: Instant,
-    /// Everything before this was granted, or sent without.
+    /// The position before which all was granted, or sent without a grant.
     granted: u64,
-    /// So many bytes have not arrived.
+    /// Bytes that have not arrived.
     missing: u64,
-    /// When something of it has last come, or its host has said that it comes.
+    /// The time at which data of it last arrived, or its host last announced it.
     heard: Instant,
 }
 
@@ -88,49 +88,49 @@ struct Granted {
     start: u64,
     end: u64,
     number: u64,
-    /// Its priority.
+    /// The priority of its packet.
     rank: u32,
-    /// From when on, and how long it is waited for.
+    /// The time from which it is expected, and the time for which it is.
     at: Instant,
     patience: Span,
-    /// So many that were granted later, and have no higher priority, have arrived.
+    /// Number of arrived segments that were granted later and have no higher priority.
     overtaken: u32,
-    /// So often it was late, and might have been waiting in front of the link.
+    /// Number of times that it was late, and might have been queued in front of the link.
     waits: u32,
 }
 
 /// Data that has arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
-    /// Where it starts.
+    /// Start of the data in the stream.
     pub start: u64,
-    /// Bytes of data.
+    /// Number of bytes of data.
     pub bytes: u64,
-    /// It had not arrived before.
+    /// The data had not arrived before.
     pub new: bool,
-    /// Its host says that much waits there.
+    /// Its host signals a large backlog.
     pub informed: bool,
     /// A switch marked it.
     pub marked: bool,
-    /// The next byte that is expected now.
+    /// The next expected byte after it.
     pub next: u64,
 }
 
-/// How full a link is, interval by interval.
+/// Utilization of a link, interval by interval.
 #[derive(Clone, Copy, Debug, Default)]
 struct Link {
-    /// When this interval began, and for how long what has come since has occupied the link.
+    /// Start of this interval, and the time for which arrivals since have occupied the link.
     since: Instant,
     busy: Span,
-    /// The one before was full.
+    /// The interval before it was full.
     full: bool,
 }
 
 impl Link {
-    /// What counts as full, in tenths.
+    /// The utilization that counts as full, in tenths.
     const FULL: u64 = 9;
 
-    /// Something has come that took so long; intervals are `interval` long.
+    /// Counts an arrival that occupied the link for `takes`; intervals are `interval` long.
     fn carries(&mut self, now: Instant, takes: Span, interval: Span) {
         let elapsed = now.saturating_sub(self.since);
         if elapsed >= interval {
@@ -141,19 +141,19 @@ impl Link {
     }
 }
 
-/// The most doublings of the time after which something is granted again.
+/// Maximum number of doublings of the time after which data is granted again.
 const MOST_DOUBLINGS: u32 = 6;
-/// What may wait in front of a link that is never idle is granted again after so many times `resend_after`: so long that messages of megabytes
-/// before it are over, and that it comes to something only where there is no end of them.
+/// Data that may be queued in front of a link that is never idle is granted again after this multiple of
+/// `resend_after`. It is long enough for megabytes of earlier messages, and matters only where they have no end.
 const MOST_WAITS: u32 = 64;
-/// What has not come after so many times its patience counts as late though its message goes on: 16 ms or more, which is 20 MB at
-/// 10 Gbps, so that it comes to this in messages that are longer, or have no end.
+/// Data that has not arrived after this multiple of its patience counts as late though its message progresses. That is
+/// 16 ms or more, or 20 MB at 10 Gbps, so that it concerns longer messages and messages without an end.
 const MOST_SILENCES: u64 = 16;
-/// So many round trips `resend_after` is at least, if it is left out.
+/// Minimum of `resend_after` in round trips, if it is left out.
 const ROUND_TRIPS: u64 = 3;
 
 impl Flow {
-    /// What is to be granted next of it: where it starts and ends.
+    /// Returns the next range to grant: start and end.
     fn upcoming(&self, mss: u64) -> Option<(u64, u64)> {
         if let Some(&(start, end, _)) = self.again.front() {
             return Some((start, end));
@@ -162,7 +162,7 @@ impl Flow {
         Some((message.granted, (message.granted + mss).min(message.end)))
     }
 
-    /// Takes that.
+    /// Takes the next range as a grant.
     fn take(&mut self, mss: u64, rank: u32) -> Option<Grant> {
         if let Some((start, end, late)) = self.again.pop_front() {
             return Some(Grant { start, end, rank, again: true, late });
@@ -173,33 +173,33 @@ impl Flow {
         Some(Grant { start, end: message.granted, rank, again: false, late: false })
     }
 
-    /// The earliest deadline of its messages that are not all granted: they arrive one after the other, so the first is as
-    /// urgent as any.
+    /// Returns the earliest deadline of its messages that are not all granted. They arrive one after the other, so the
+    /// first is as urgent as any.
     fn deadline(&self) -> Instant {
         let waits = |message: &&Wanted| message.granted < message.end || !self.again.is_empty();
         self.messages.iter().filter(waits).map(|message| message.deadline).min().unwrap_or(Instant::MAX)
     }
 
-    /// Bytes that are missing of the first message.
+    /// Returns the missing bytes of the first message.
     fn missing(&self) -> u64 {
         self.messages.front().map_or(0, |message| message.missing)
     }
 
-    /// Bytes that are to be granted of the first message for which there are any.
+    /// Returns the bytes still to grant of the first message that has any.
     fn rest(&self) -> u64 {
         let lost: u64 = self.again.iter().map(|(start, end, _)| end - start).sum();
         let message = self.messages.iter().find(|message| message.granted < message.end);
         lost + message.map_or(0, |message| message.end - message.granted)
     }
 
-    /// What was granted of the first message.
+    /// Returns the granted bytes of the first message.
     fn served(&self) -> u64 {
         self.messages.front().map_or(0, |message| message.granted - message.start)
     }
 }
 
 impl Incoming {
-    /// Nothing is expected by a host whose link carries so much, and so many bytes beside each packet.
+    /// Returns the state of a host that expects nothing. Its link has this rate, and this overhead of each frame.
     pub fn new(policy: Policy, rate: Rate, frame_overhead: Bytes) -> Incoming {
         Incoming {
             policy: policy.at(rate),
@@ -222,7 +222,8 @@ impl Incoming {
         }
     }
 
-    /// A message is announced, which follows those before; so many of its bytes are there, and `is_there` says which.
+    /// Records the announcement of a message, which follows the earlier ones. `there` of its bytes have arrived, and
+    /// `is_there` tests one.
     pub fn ask(&mut self, now: Instant, end: End, ask: &Ask, there: u64, is_there: impl Fn(u64) -> bool) {
         let flow = self.flows.entry(end.connection).or_insert_with(|| Flow {
             end,
@@ -254,7 +255,7 @@ impl Incoming {
         }
     }
 
-    /// Data of a connection has arrived. Gives whether that completes its first message.
+    /// Records the arrival of data of a connection. Returns true if that completes its first message.
     pub fn arrived(&mut self, now: Instant, end: End, arrival: &Arrival) -> bool {
         let id = end.connection;
         let takes = self.takes(arrival.bytes);
@@ -273,7 +274,7 @@ impl Incoming {
         {
             message.missing -= arrival.bytes;
         }
-        // What counted as lost, and was not.
+        // Data that counted as lost, and was not.
         flow.again.retain(|(start, ..)| *start != arrival.start);
         if let Some(place) = flow.on_the_way.iter().position(|granted| granted.start == arrival.start) {
             let granted = flow.on_the_way[place];
@@ -292,8 +293,8 @@ impl Incoming {
         self.complete(id)
     }
 
-    /// Something has come that took so long on the link. The link was idle before that if more than a packet would have fitted in:
-    /// as much times of arrival vary at a host.
+    /// Records an arrival that occupied the link for `takes`. The link was idle before that if more than a packet would
+    /// have fitted in: times of arrival vary by that much at a host.
     pub fn comes(&mut self, now: Instant, takes: Span) {
         let began = Instant(now.0.saturating_sub(takes.0));
         if began > self.last_arrival + self.takes(self.policy.mss.into()) {
@@ -302,12 +303,12 @@ impl Incoming {
         self.last_arrival = now;
     }
 
-    /// How long the link takes for a packet without data.
+    /// Returns the time that the link takes for a packet without data.
     pub fn takes_for_control(&self, bytes: u16) -> Span {
         self.rate.transmission().of(Bytes(bytes.into()))
     }
 
-    /// What starts here of a connection has come, or will: its message is not lost.
+    /// Records that data of a connection at `start` has arrived or is announced: its message is not lost.
     pub fn hear(&mut self, now: Instant, id: ConnectionId, start: u64) {
         let Some(flow) = self.flows.get_mut(&id) else { return };
         flow.lates = 0;
@@ -316,7 +317,7 @@ impl Incoming {
         }
     }
 
-    /// Forgets the messages of a connection that are complete; gives whether there was one.
+    /// Forgets the complete messages of a connection; returns true if there was one.
     fn complete(&mut self, id: ConnectionId) -> bool {
         let Some(flow) = self.flows.get_mut(&id) else { return false };
         let mut complete = false;
@@ -333,7 +334,7 @@ impl Incoming {
         complete
     }
 
-    /// Nothing more is expected of a connection.
+    /// Forgets a connection of which nothing more is expected.
     pub fn forget(&mut self, id: ConnectionId) {
         if let Some(flow) = self.flows.remove(&id) {
             self.in_flight -= flow.in_flight;
@@ -344,14 +345,15 @@ impl Incoming {
         }
     }
 
-    /// The packets of a connection's end take another way now.
+    /// Changes the route of packets to a connection's end.
     pub fn moves(&mut self, end: End) {
         if let Some(flow) = self.flows.get_mut(&end.connection) {
             flow.end = end;
         }
     }
 
-    /// Whether the sender waits for grants and was not told that it is known what it waits for; then it is.
+    /// Returns true if the sender needs grants and was not notified that its announcement is known; it then counts as
+    /// notified.
     pub fn is_to_be_told(&mut self, id: ConnectionId) -> bool {
         let mss = u64::from(self.policy.mss);
         let waits = |flow: &&mut Flow| flow.told < flow.known && flow.upcoming(mss).is_some();
@@ -360,7 +362,7 @@ impl Incoming {
         true
     }
 
-    /// Grants what is late once more.
+    /// Marks late segments, so that they are granted again.
     pub fn look_for_late(&mut self, now: Instant) {
         while let Some(&Reverse((at, id, number))) = self.late_at.peek() {
             if at > now && self.is_expected(id, number) {
@@ -377,7 +379,7 @@ impl Incoming {
         }
     }
 
-    /// When something is late, or may be granted.
+    /// Returns the time at which a segment is late, or may be granted.
     pub fn wake_at(&self) -> Instant {
         self.late_at.peek().map_or(Instant::MAX, |Reverse((at, ..))| *at).min(self.resume)
     }
@@ -386,10 +388,12 @@ impl Incoming {
         self.flows.get(&id).is_some_and(|flow| flow.on_the_way.iter().any(|granted| granted.number == number))
     }
 
-    /// Until when a segment that is late may still come, where silence tells: until nothing of its message has come for as long as
-    /// is allowed; and then it may wait in front of the host's own link, if that has not been idle since it must have been
-    /// there, and nothing of its connection has come that would have to wait behind it. Not for good: there may be no
-    /// end of what is before it.
+    /// Returns the time until which a late segment may still arrive, where silence decides. At first that is until no
+    /// data of its message has arrived for the allowed time.
+    ///
+    /// After that it may be queued in front of the host's own link. The link must not have been idle since the segment
+    /// must have reached it, and no later data of its connection may have arrived. It is limited, as the data before it
+    /// may have no end.
     fn may_come_until(&mut self, now: Instant, id: ConnectionId, number: u64) -> Option<Instant> {
         let Policy { by_silence, resend_after, .. } = self.policy;
         if now > self.last_arrival + self.takes(self.policy.mss.into()) {
@@ -410,7 +414,7 @@ impl Incoming {
         may_wait.then(|| now.saturating_add(resend_after))
     }
 
-    /// A segment is on its way.
+    /// Records a segment in flight.
     fn expect(&mut self, now: Instant, id: ConnectionId, (start, end): (u64, u64), rank: u32) {
         let Some(flow) = self.flows.get_mut(&id) else { return };
         let number = self.segments;
@@ -425,7 +429,7 @@ impl Incoming {
         self.late_at.push(Reverse((now.saturating_add(patience), id, number)));
     }
 
-    /// A segment is not on its way any more.
+    /// Removes a segment from the ones in flight.
     fn release(&mut self, id: ConnectionId, number: u64) -> Option<Granted> {
         let flow = self.flows.get_mut(&id)?;
         let place = flow.on_the_way.iter().position(|granted| granted.number == number)?;
@@ -439,13 +443,13 @@ impl Incoming {
         Some(granted)
     }
 
-    /// A segment counts as lost.
+    /// Counts a segment as lost.
     fn give_up(&mut self, id: ConnectionId, number: u64, late: bool) {
         let Some(granted) = self.release(id, number) else { return };
         let Some(flow) = self.flows.get_mut(&id) else { return };
         flow.again.push_back((granted.start, granted.end, late));
         self.arranged = None;
-        // What is late together counts once.
+        // Segments that are late together count once.
         if late && number >= flow.late_until {
             (flow.lates, flow.late_until) = (flow.lates + 1, self.segments);
             if let (Some(rule), Some(limits)) = (&self.policy.limits, self.senders.get_mut(&flow.from)) {
@@ -454,7 +458,7 @@ impl Incoming {
         }
     }
 
-    /// The next grant, if one may be given now: the end that it is for, and the packet.
+    /// Returns the next grant, if one may be sent now: the end that it is for, and the packet.
     pub fn grant(&mut self, now: Instant) -> Option<(End, Packet, Extension)> {
         self.resume = Instant::MAX;
         if self.flows.is_empty()
@@ -483,18 +487,19 @@ impl Incoming {
         Some((to, packet, header.extension()))
     }
 
-    /// When a segment may be granted: so that no more than `at_once` was, beyond what the link has carried since.
+    /// Returns the time from which a segment may be granted: at most `at_once` is granted beyond the data that the link
+    /// has carried.
     fn may_grant_from(&self) -> Instant {
         let ahead = self.takes(self.policy.at_once).0.saturating_sub(self.takes(self.policy.mss.into()).0);
         Instant(self.carried_at.0.saturating_sub(ahead))
     }
 
-    /// Which connection is granted now, and the rank of its packet.
+    /// Returns the connection to grant now, and the rank of its packet.
     fn choose(&self) -> Option<(ConnectionId, u32)> {
         let waits = |id: ConnectionId| self.flows[&id].upcoming(u64::from(self.policy.mss)).is_some();
         if let Some(levels) = &self.policy.levels {
             let mut senders = BTreeSet::new();
-            // What was granted to it and has not come takes its place as what is still to be granted.
+            // Granted data that has not arrived counts like data that is still to be granted.
             let granted =
                 |id: &ConnectionId| self.flows[id].on_the_way.iter().any(|granted| granted.rank >= levels.unscheduled);
             let mut is_next = |id: &ConnectionId| {
@@ -509,7 +514,7 @@ impl Incoming {
             let waiting = self.order.iter().copied().filter(|id| waits(*id));
             waiting.take(self.policy.active).find(|id| self.may_be_granted(*id))
         };
-        // Of those without a deadline the one that has had least, so that they share alike.
+        // Of the flows without a deadline the least served one, so that all share alike.
         let patient = || {
             let may = self.background.iter().copied().filter(|id| self.may_be_granted(*id));
             may.min_by_key(|id| (self.flows[id].served(), *id))
@@ -527,7 +532,7 @@ impl Incoming {
         in_window && self.senders.get(&flow.from).is_none_or(|limits| limits.allow(end - start))
     }
 
-    /// Settles the order.
+    /// Computes the order of the flows.
     fn arrange(&mut self, now: Instant) {
         self.arranged = Some(now);
         self.order.clear();
@@ -547,7 +552,7 @@ impl Incoming {
         let mut urgent = Vec::new();
         for (&id, flow) in &self.flows {
             match (flow.deadline(), flow.rest()) {
-                // What was granted comes, whatever is shed.
+                // Granted data arrives, whatever is shed.
                 (_, 0) => {}
                 (Instant::MAX, _) => self.background.push(id),
                 (deadline, rest) => urgent.push((deadline, id, self.takes(rest))),
@@ -557,7 +562,7 @@ impl Incoming {
         let job =
             |&(deadline, _, takes): &(Instant, ConnectionId, Span)| Job { deadline, takes: self.beside_others(takes) };
         let jobs: Vec<Job> = urgent.iter().map(job).collect();
-        // What is on its way comes first, and nobody can take it back: to shed its message frees nothing.
+        // Data in flight is first, and cannot be taken back: to shed its message frees nothing.
         let from = now.saturating_add(self.takes(self.in_flight));
         let late = if sheds { shed(from, &jobs) } else { vec![false; jobs.len()] };
         let place = |number: usize| (late[number], if late[number] { jobs[number].takes } else { Span::ZERO }, number);
@@ -566,7 +571,7 @@ impl Incoming {
         self.order.extend(places.into_iter().map(|(.., number)| urgent[number].1));
     }
 
-    /// How long something takes where every so manyth grant is that of a message without a deadline.
+    /// Adds the time of the grants to messages without a deadline, which are one in `background_every`.
     fn beside_others(&self, takes: Span) -> Span {
         match self.policy.background_every {
             every @ 2.. if !self.background.is_empty() => Span(takes.0.saturating_add(takes.0 / (every - 1))),
@@ -574,7 +579,7 @@ impl Incoming {
         }
     }
 
-    /// How long the link takes for so many bytes of data.
+    /// Returns the time that the link takes for this number of bytes of data.
     fn takes(&self, bytes: u64) -> Span {
         // A flow without end takes longer than any run.
         const LONGEST: u64 = 1_000_000;
@@ -584,7 +589,7 @@ impl Incoming {
     }
 }
 
-/// A packet that says that everything before `next` has arrived.
+/// Returns a packet that acknowledges everything before `next`.
 pub fn answer_packet(policy: &Policy, next: u64) -> Packet {
     let mut packet = Packet::ack(next, policy.control, Instant::MAX, Flags::NONE);
     packet.rank = policy.levels.map_or(Packet::UNTAGGED, |_| Levels::CONTROL);

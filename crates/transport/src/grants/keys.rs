@@ -1,4 +1,4 @@
-//! Parameters that all transports of the family have.
+//! Parameters of all transports of the family.
 
 use units::{Amount, Default, Key, Kind, Range, Rate, Span, Value, Values};
 
@@ -6,7 +6,7 @@ use super::limits::{Cut, Rule};
 use super::policy::{Follows, Order, Policy};
 use crate::{Surroundings, connection};
 
-/// Requests, grants, and what becomes of those that are lost.
+/// Requests, grants, and the handling of lost ones.
 pub const KEYS: &[Key] = &[
     Key {
         name: "control",
@@ -55,10 +55,10 @@ pub const KEYS: &[Key] = &[
     },
 ];
 
-/// What finds losses, where a transport's source leaves it to time.
+/// The detection of losses where a transport's source leaves it to time.
 pub const BY_TIME: Key =
     Key { name: "overtaken", kind: Kind::Choice(&["waits", "is-lost"]), default: Default::Is("waits"), ..OVERTAKEN };
-/// What finds losses, for a path on which packets stay in order.
+/// The detection of losses for a path on which packets stay in order.
 pub const BY_ORDER: Key =
     Key { name: "overtaken", kind: Kind::Choice(&["waits", "is-lost"]), default: Default::Is("is-lost"), ..OVERTAKEN };
 const OVERTAKEN: Key = Key {
@@ -72,10 +72,11 @@ const OVERTAKEN: Key = Key {
              (is-lost)",
 };
 
-/// The values that follow from the network, for keys that were left out: each so many bandwidth-delay products.
+/// Sets the values that follow from the network, for keys that were left out: each a multiple of the bandwidth-delay
+/// product.
 pub fn settle(values: &mut Values, surroundings: &Surroundings, products: &[(&'static str, f64)]) {
     let product = product(values, surroundings);
-    // No key: what amounts that follow are for.
+    // Not a key: the line rate for which these amounts are computed.
     values.set_default(LINE_RATE, Value::Rate(surroundings.line_rate));
     let at_rate = |time| surroundings.at_rate(time, MEASURED_UP_TO);
     follows(values, "resend_after", |_| Value::Time(at_rate(Span::from_millis(1)).max(surroundings.base_rtt * 3)));
@@ -87,25 +88,26 @@ pub fn settle(values: &mut Values, surroundings: &Surroundings, products: &[(&'s
     }
 }
 
-/// The fastest link of a host for which times were measured (experiments/promise); queues of a size are shorter on faster ones.
+/// The fastest link of a host for which times were measured (experiments/promise); queues of a size are shorter on
+/// faster ones.
 const MEASURED_UP_TO: Rate = Rate::from_gbps(10);
 
-/// The link that amounts are for which follow from the network, among the values.
+/// Name of the line rate among the values, for which amounts are computed.
 const LINE_RATE: &str = "line_rate";
 
-/// Gives a key that was left out the value that follows from the others.
+/// Sets a key that was left out to the value that follows from the others.
 pub fn follows(values: &mut Values, name: &'static str, value: impl FnOnce(&Values) -> Value) {
     if values.find(name).is_none() {
         values.set_default(name, value(values));
     }
 }
 
-/// The network's bandwidth-delay product, in full packets.
+/// Returns the network's bandwidth-delay product, in full packets.
 pub fn product(values: &Values, surroundings: &Surroundings) -> f64 {
     surroundings.bandwidth_delay(values.size("mss") + values.size("header"))
 }
 
-/// The payload of an amount.
+/// Returns the payload of an amount.
 pub fn payload(values: &Values, name: &str, connection: &connection::Config) -> u64 {
     match values.amount_if_set(name) {
         None => u64::MAX,
@@ -114,7 +116,8 @@ pub fn payload(values: &Values, name: &str, connection: &connection::Config) -> 
     }
 }
 
-/// With the values of [`KEYS`] and of the key that finds losses: a receiver that grants everything at once.
+/// Returns the policy of a receiver that grants everything at once, from the values of [`KEYS`] and of the loss
+/// detection.
 pub fn policy(values: &Values, connection: &connection::Config, order: Order) -> Policy {
     Policy {
         order,
@@ -150,7 +153,7 @@ pub fn policy(values: &Values, connection: &connection::Config, order: Order) ->
     }
 }
 
-/// A limit on what is on its way from one host.
+/// Returns a rule for the data in flight from one host.
 pub fn rule(most: u64, connection: &connection::Config, cut: fn(u64) -> Cut, share: f64) -> Rule {
     const ONE: f64 = 65536.0;
     let least = u64::from(connection.mss);
@@ -208,13 +211,13 @@ mod tests {
         assert_eq!(at("edf-grants", fast.line_rate), policy_of("edf-grants", &fast));
         let edf = at("edf-grants", tenfold);
         assert_eq!((edf.budget, edf.limits.unwrap().most, edf.backlog), (packets(190), packets(190), packets(80)));
-        // A tenth is two; what is granted at once is on its way at once.
+        // A tenth is two packets; but all data that is granted at once is in flight at once.
         assert_eq!((at("edf-grants", tenth).budget, at("edf-grants", tenth).backlog), (packets(8), packets(8)));
         let sird = at("sird", tenth);
         assert_eq!((sird.budget, sird.limits.unwrap().most, sird.backlog), (packets(2), packets(2), packets(1)));
         let homa = at("homa", tenfold);
         assert_eq!((homa.window, homa.unscheduled, homa.budget), (packets(130), packets(13), u64::MAX));
-        // What somebody wrote stays.
+        // A written value stays.
         let written = registry::find("edf-grants").unwrap().with(&[("outstanding", "25 packets")]).unwrap();
         let Control::Grants(written) = written.control else { panic!() };
         assert_eq!(written.at(tenth).budget, packets(25));
@@ -238,15 +241,16 @@ mod tests {
                 &Surroundings { line_rate: Rate::from_gbps(10), base_rtt: Span::from_micros(microseconds) },
             )
         };
-        // 60 us at 10 Gbit/s are 75 000 B, 50 packets of 1500 B: half are told of, and each sign takes 1.6 / 50, in 65 536ths.
+        // 60 us at 10 Gbit/s are 75 000 B, 50 packets of 1500 B: the backlog is half, and each sign cuts 1.6 / 50, in
+        // 65 536ths.
         assert_eq!((edf(60).backlog, edf(60).limits.unwrap().cut), (25 * 1460, Cut::Each(2097)));
-        // What is left of a limit after a product of signs: e to the -1.6 at most, and 0.9 to the 16th at least.
+        // The rest of a limit after a product of signs: e to the -1.6 at most, and 0.9 to the 16th at least.
         for (microseconds, packets) in [(24, 20), (60, 50), (240, 200)] {
             let Cut::Each(share) = edf(microseconds).limits.unwrap().cut else { panic!() };
             let left = (1.0 - share as f64 / 65536.0).powi(packets);
             assert!((0.185..=0.202).contains(&left), "{packets}: {left}");
         }
-        // What a receiver grants at once is never told of, however much it is.
+        // The amount that a receiver grants at once is no backlog, however much it is.
         let backlog = |at_once| {
             let edf = registry::find("edf-grants").unwrap();
             let Control::Grants(policy) = edf.with(&[("at_once", at_once)]).unwrap().control else { panic!() };
@@ -255,7 +259,7 @@ mod tests {
         assert_eq!(backlog("20 packets"), 20 * 1460);
         assert_eq!(backlog("20 KB"), 14 * 1460, "20000 B are 13.7 segments");
         assert_eq!(backlog("1 packet"), 7 * 1460, "half of the product's 12.17");
-        // 16 packets and fewer: what a receiver grants at once is not told of, and a sign takes a tenth.
+        // 16 packets and fewer: the amount granted at once is no backlog, and a sign cuts a tenth.
         for microseconds in [6, 19] {
             assert_eq!((edf(microseconds).backlog, edf(microseconds).limits.unwrap().cut), (8 * 1460, Cut::Each(6554)));
         }

@@ -1,59 +1,59 @@
-//! How much may be on its way from one sending host: less when it says that much waits there, or when switches mark.
+//! Limits of the data in flight from one sending host: they fall when it signals a backlog, or when switches mark.
 //!
-//! Both links are shared with others that this host knows nothing of, so it reacts to them, as a window does.
+//! The receiver does not know the others that share both links, so it reacts to these signs, as a window does.
 
-/// How a limit reacts.
+/// The reaction of a limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rule {
-    /// Never more than this.
+    /// Maximum of the limit, in bytes.
     pub most: u64,
-    /// Never less: a segment.
+    /// Minimum of the limit: a segment.
     pub least: u64,
-    /// What a mark takes away.
+    /// The reduction for a mark.
     pub cut: Cut,
 }
 
-/// What a mark takes away from a limit.
+/// The reduction of a limit for a mark.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cut {
-    /// Each one a share, in 65536ths.
+    /// Each mark reduces it by this share, in 65536ths.
     Each(u64),
-    /// As DCTCP: once per window, half of the smoothed share of what was marked; this is the weight of a new share, in
+    /// As DCTCP: once per window, by half of the smoothed share of marked data; this is the weight of a new share, in
     /// 65536ths.
     Window(u64),
 }
 
 const ONE: u64 = 1 << 16;
 
-/// What a host lets be on its way from another one.
+/// A host's limits of the data in flight from another host.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
-    /// For the sending host's own link.
+    /// The limit for the sending host's own link.
     informed: Limit,
-    /// For the network.
+    /// The limit for links in the network.
     marked: Limit,
-    /// On its way.
+    /// Bytes in flight from the host.
     pub in_flight: u64,
 }
 
 impl Limits {
-    /// Nothing is on its way.
+    /// Returns the limits of a host with nothing in flight.
     pub fn new(rule: &Rule) -> Limits {
         Limits { informed: Limit::new(rule), marked: Limit::new(rule), in_flight: 0 }
     }
 
-    /// Whether a segment more may be granted; one may always be on its way.
+    /// Returns true if another segment may be granted; one may always be in flight.
     pub fn allow(&self, segment: u64) -> bool {
         self.in_flight == 0 || self.in_flight + segment <= self.informed.bytes.min(self.marked.bytes)
     }
 
-    /// Data has arrived, and says whether its host's queue is long, and whether a switch marked it.
+    /// Records the arrival of data, with the signs of a backlog at its host and of a mark by a switch.
     pub fn hear(&mut self, rule: &Rule, bytes: u64, informed: bool, marked: bool) {
         self.informed.hear(rule, bytes, informed);
         self.marked.hear(rule, bytes, marked);
     }
 
-    /// Something has not arrived in time: it is lost, or waits at its host.
+    /// Halves the limits for data that has not arrived in time: it is lost, or is queued at its host.
     pub fn late(&mut self, rule: &Rule) {
         for limit in [&mut self.informed, &mut self.marked] {
             limit.bytes = (limit.bytes / 2).max(rule.least);
@@ -61,11 +61,11 @@ impl Limits {
     }
 }
 
-/// One limit.
+/// One of a host's limits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Limit {
     bytes: u64,
-    /// With [`Cut::Window`]: the smoothed share of what is marked, and what has arrived in this window.
+    /// With [`Cut::Window`]: the smoothed share of marked data, and the bytes that have arrived in this window.
     alpha: u64,
     seen: u64,
     signs: u64,
@@ -136,12 +136,12 @@ mod tests {
     #[test]
     fn as_dctcp_it_cuts_once_per_window_by_half_of_the_smoothed_share() {
         let mut limit = Limit::new(&HALF);
-        // A quarter of a window of 16 is marked: alpha is an eighth, and a sixteenth of 16 000 goes.
+        // A quarter of a window of 16 is marked: alpha is an eighth, and a sixteenth of 16 000 is cut.
         (0..16).for_each(|number| limit.hear(&HALF, 1000, number % 4 == 0));
         assert_eq!((limit.bytes, limit.alpha), (15_000, ONE / 8));
         (0..15).for_each(|_| limit.hear(&HALF, 1000, false));
         assert_eq!((limit.bytes, limit.alpha), (16_000, ONE / 16));
-        // All of a window: alpha is 17/32, of which half goes, 4250 B; without a mark a segment comes back per window.
+        // All of a window: alpha is 17/32, of which half is cut, 4250 B; without a mark a segment is added per window.
         (0..16).for_each(|_| limit.hear(&HALF, 1000, true));
         assert_eq!((limit.bytes, limit.alpha), (11_750, ONE * 17 / 32));
         (0..12).for_each(|_| limit.hear(&HALF, 1000, false));

@@ -1,11 +1,12 @@
-//! Receiver-driven transports: the receiving host says which bytes may be sent, packet by packet.
+//! Receiver-driven transports: the receiving host decides which bytes may be sent, packet by packet.
 //!
-//! A sending end asks for its messages ([`Header::Ask`]); what it may send without having been asked for goes with it. The
-//! receiving host keeps the order of all that its connections wait for ([`incoming`]), and grants ranges of their streams
-//! ([`Header::Answer`]), so that no more is on its way to it than fills its link. What does not arrive it grants again: losses are the
-//! receiver's business, and a grant says all that a sender needs to know. At the sending host what is granted waits in one
-//! queue for the link ([`outgoing`]), and data says when that queue is long, which shrinks what the receiver lets be on
-//! its way from there ([`limits`]).
+//! A sending end requests grants for its messages ([`Header::Ask`]), and sends unscheduled data with the request. The
+//! receiving host orders the expected data of all its connections ([`incoming`]). It grants ranges of their streams
+//! ([`Header::Answer`]), so that no more is in flight than fills its link.
+//!
+//! Data that does not arrive is granted again: the receiver detects losses, and a grant has all that a sender needs to
+//! know. At the sending host, granted data is enqueued in one queue for the link ([`outgoing`]). Data packets signal a
+//! long queue, for which the receiver reduces the limit of data in flight from that host ([`limits`]).
 //!
 //! A transport of this family is one file here, which makes a [`Policy`], and one line in [`DESCRIPTORS`].
 
@@ -33,28 +34,30 @@ pub use crate::agent::NoAgents as Agents;
 
 use crate::{Descriptor, Signal};
 
-/// See [`Control::goes_by_numbers`](crate::control::Control::goes_by_numbers): of messages with as much left, or due at the same time, the lower number comes first.
+/// See [`Control::goes_by_numbers`](crate::control::Control::goes_by_numbers): of messages with as much left, or due at
+/// the same time, the one of the connection with the lower id is first.
 pub(crate) const GOES_BY_NUMBERS: bool = true;
 
-/// See [`Entry::reads`](crate::registry::Entry::reads): losses and timeouts are the receiver's, after times of its own.
+/// See [`Entry::reads`](crate::registry::Entry::reads): the receiver handles losses and timeouts, after times of its
+/// own.
 pub(crate) const READS: Option<&[&str]> = Some(&["mss", "header", "dup_ack_threshold"]);
 
 /// The family's transports, in the order of `duetime transports`.
 pub(crate) const DESCRIPTORS: &[Descriptor<Config>] = &[edf::DESCRIPTOR, homa::DESCRIPTOR, sird::DESCRIPTOR];
 
-/// What a receiving host grants, and when.
+/// The rules by which a receiving host grants.
 pub type Config = Policy;
 
 impl Config {
-    /// Nothing is kept at ports.
+    /// Returns none: nothing is kept at ports.
     pub fn agents(&self) -> Option<Agents> {
         None
     }
 }
 
-/// What can be observed of the family.
+/// The signals of the family.
 const SIGNALS: &[Signal] = &[WAITING];
-/// What the sending end has not sent.
+/// The unsent data of the sending end.
 const WAITING: Signal = Signal {
     name: "waiting",
     help: "bytes that were never sent, for want of a grant (edf-grants, homa, sird)",

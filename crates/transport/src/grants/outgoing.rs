@@ -1,4 +1,5 @@
-//! What a sending host may send: one queue for all its connections, from which the link takes one packet at a time.
+//! The data that a sending host may send: one queue for all its connections, from which the link takes one packet at a
+//! time.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -9,15 +10,15 @@ use super::{Ask, Header, Policy};
 use crate::host::{End, HostOutput};
 use crate::{Flags, Packet};
 
-/// The queue. What comes first is sent first, whenever the link is free.
+/// The queue of a sending host. Its first segment is sent whenever the link is free.
 #[derive(Debug, Default)]
 pub struct Outgoing {
     queue: BTreeMap<(u64, u64), Segment>,
-    /// Where in it what waits of each connection is, by where it starts in the stream.
+    /// The keys of each connection's segments in the queue, by their start in the stream.
     places: BTreeMap<(ConnectionId, u64), (u64, u64)>,
-    /// Payload in it.
+    /// Payload in the queue, in bytes.
     bytes: u64,
-    /// How many were ever put into it, and taken out.
+    /// Total numbers of segments that were enqueued, and dequeued.
     put: u64,
     taken: u64,
 }
@@ -25,27 +26,27 @@ pub struct Outgoing {
 /// A packet of data that may be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Whose.
+    /// The sending end that it belongs to.
     pub end: End,
-    /// Where it starts in the stream.
+    /// Start of the data in the stream.
     pub start: u64,
-    /// Where its message ends.
+    /// End of its message in the stream.
     pub until: u64,
-    /// Bytes of data.
+    /// Number of bytes of data.
     pub payload: u32,
-    /// Its priority.
+    /// The priority of its packet.
     pub rank: u32,
     /// It was sent before.
     pub again: bool,
-    /// What goes with it.
+    /// The request that is sent with it.
     pub ask: Option<Ask>,
 }
 
-/// What comes first of all that waits.
+/// The key of messages without a deadline, which are sent after all others.
 pub const LAST: u64 = u64::MAX;
 
 impl Outgoing {
-    /// Puts a packet into the queue, those with a low key first; gives whether it was not there yet.
+    /// Enqueues a segment, low keys first; returns false if it was queued already.
     pub fn put(&mut self, policy: &Policy, key: u64, segment: Segment) -> bool {
         let Entry::Vacant(place) = self.places.entry((segment.end.connection, segment.start)) else { return false };
         place.insert((key, self.put));
@@ -58,11 +59,11 @@ impl Outgoing {
         true
     }
 
-    /// Goes by what is left of the message of a segment, for all that waits of it.
+    /// Orders the queued segments of a segment's message by the rest of that message.
     fn order_by_rest(&mut self, &Segment { end, until, .. }: &Segment) {
         let Outgoing { queue, places, .. } = self;
         let of_message = |place: &(u64, u64)| queue.get(place).is_some_and(|other| other.until == until);
-        // What waits of its connection before it ends; messages follow one another there.
+        // The queued segments of its connection before the end of the message; messages follow one another there.
         let before = places.range((end.connection, 0)..(end.connection, until)).rev();
         let waiting: Vec<(u64, (u64, u64))> =
             before.take_while(|(_, place)| of_message(place)).map(|(&(_, start), &place)| (start, place)).collect();
@@ -76,7 +77,7 @@ impl Outgoing {
         }
     }
 
-    /// A connection is closed: nothing of it is sent any more.
+    /// Removes the segments of a closed connection.
     pub fn forget(&mut self, connection: ConnectionId) {
         let of_it: Vec<(ConnectionId, u64)> =
             self.places.range((connection, 0)..=(connection, u64::MAX)).map(|(place, _)| *place).collect();
@@ -87,7 +88,7 @@ impl Outgoing {
         }
     }
 
-    /// Sends one packet if the link is free, and asks to be woken when it is.
+    /// Sends packets while the link is free, and requests a wake-up for the time when it is.
     pub fn send(&mut self, now: Instant, policy: &Policy, out: &mut impl HostOutput) {
         while let Some((&first, Segment { end, .. })) = self.queue.first_key_value() {
             if !out.link_is_free(now, *end) {

@@ -1,4 +1,5 @@
-//! What a receiving host grants, in which order, and how much: all that tells the family's transports apart.
+//! The policy of a receiving host: which data it grants, in which order, and how much. It has all the differences
+//! between the family's transports.
 
 use units::{Rate, Span};
 
@@ -7,90 +8,91 @@ use super::limits::Rule;
 /// The parameters of a transport of this family. Sizes are in bytes of payload.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Policy {
-    /// Who is granted first.
+    /// The order in which messages are granted.
     pub order: Order,
-    /// The link of a host that what follows from the network is for.
+    /// The rate of a host's link for which the amounts below were computed.
     pub rate: Rate,
-    /// What does.
+    /// The amounts that follow from that rate.
     pub follows: Follows,
-    /// So much may be on its way to a host.
+    /// Maximum of the data in flight to a host.
     pub budget: u64,
-    /// So much is granted at once; beyond that, grants are as far apart as their packets on the host's link.
+    /// The amount that is granted at once; beyond that, grants are as far apart as their packets on the host's link.
     pub at_once: u64,
-    /// So much of what is on its way may be of one connection.
+    /// Maximum of one connection's data in flight.
     pub window: u64,
-    /// So many connections are granted at a time.
+    /// Maximum number of connections that are granted at a time.
     pub active: usize,
-    /// So much of a message is sent without a grant,
+    /// The unscheduled bytes of a message,
     pub unscheduled: u64,
     /// if it is no longer than this,
     pub unscheduled_up_to: u64,
-    /// all that were asked for with it are together no longer than this,
+    /// all messages that were requested together with it are no longer than this in sum,
     pub together: u64,
     /// and it is due within this,
     pub within: Span,
-    /// and less of what its receiver has asked for at once together with many others, if that is limited.
+    /// and fewer of a message that its receiver has requested together with many others, if that is limited.
     pub incast: Option<Incast>,
-    /// What lets be on its way from one host, if that is limited.
+    /// The limits of data in flight from one host, if there are any.
     pub limits: Option<Rule>,
     /// Marks count only while the host's own link is not full.
     pub own_link_apart: bool,
-    /// What is granted leaves its host in the order in which it was, whoever is more urgent.
+    /// Granted data leaves its host in the order of the grants, whatever its urgency.
     pub first_come: bool,
-    /// What is shorter goes first there by what is left of it, not by its size.
+    /// A sending host orders shorter messages first, by their rest instead of their size.
     pub by_rest: bool,
-    /// So many messages are granted at a time that each have another sender.
+    /// Only messages from different senders are granted at a time.
     pub one_per_sender: bool,
-    /// A sending host says so when more than this waits there.
+    /// A sending host signals a backlog above this.
     pub backlog: u64,
-    /// How packets are divided into priorities, if they are.
+    /// The division of packets into priorities, if there is one.
     pub levels: Option<Levels>,
-    /// Every so manyth grant goes to messages without a deadline, where both wait; 0: none.
+    /// One grant in this number is for messages without a deadline, if both kinds are expected; 0: none.
     pub background_every: u64,
-    /// A grant stands for all before it in its stream that its sender was not granted: those grants are lost.
+    /// A grant includes all data before it in its stream that its sender was not granted: those grants are lost.
     pub cumulative: bool,
-    /// What is overtaken by so many later ones is lost; none: only time tells.
+    /// Number of later segments whose arrival shows that a segment is lost; none: only time does.
     pub overtaken: Option<u32>,
-    /// What does not arrive for so long after its grant is granted again,
+    /// The time after its grant at which data that has not arrived is granted again,
     pub resend_after: Span,
-    /// and with this only if nothing of its message has come for as long, and it cannot wait in front of the host's own link.
+    /// and with this only if nothing of its message has arrived for as long, and it cannot be queued in front of the
+    /// host's own link.
     pub by_silence: bool,
-    /// A request is repeated after this, then after twice as long,
+    /// A request is repeated after this time, then after twice as long,
     pub ask_again: Span,
     /// and so on up to this.
     pub ask_limit: Span,
-    /// The order is looked at again after this at the latest.
+    /// The order is computed again after this time at the latest.
     pub review: Span,
-    /// Bytes of a request and of a grant.
+    /// Size of a request and of a grant, in bytes.
     pub control: u32,
     /// Payload of a full segment.
     pub mss: u32,
-    /// Bytes of its headers.
+    /// Size of its headers, in bytes.
     pub header: u32,
 }
 
-/// Which amounts follow from the network, as nobody wrote them.
+/// The amounts that follow from the network, as they were left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Follows {
-    /// [`Policy::budget`].
+    /// [`Policy::budget`] follows from the network.
     pub budget: bool,
-    /// [`Policy::window`].
+    /// [`Policy::window`] follows from the network.
     pub window: bool,
-    /// [`Rule::most`] of [`Policy::limits`].
+    /// [`Rule::most`] of [`Policy::limits`] follows from the network.
     pub limit: bool,
-    /// [`Policy::backlog`].
+    /// [`Policy::backlog`] follows from the network.
     pub backlog: bool,
 }
 
 impl Policy {
-    /// The same for a host whose link has another rate, which brings so many times as much in a round trip. What is sent without
-    /// a grant stays: a sender does not know the link of its receiver.
+    /// Returns the same for a host whose link has another rate, with a proportional bandwidth-delay product. The amount
+    /// of unscheduled data stays: a sender does not know the link of its receiver.
     pub fn at(&self, rate: Rate) -> Policy {
         if rate == self.rate {
             return *self;
         }
         let mss = u64::from(self.mss);
-        // What is granted at once is no less than that anywhere.
+        // The amount granted at once is the minimum of all.
         let least = if self.at_once < u64::MAX { self.at_once } else { mss };
         let at = |follows: bool, bytes: u64| {
             let times = u128::from(bytes) * u128::from(rate.0) / u128::from(self.rate.0);
@@ -109,37 +111,37 @@ impl Policy {
     }
 }
 
-/// What is sent without a grant where many are asked for at once.
+/// The unscheduled data of messages of which many are requested at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Incast {
-    /// So many of them are as any other message.
+    /// The number of these that are treated as any other message.
     pub after: u32,
-    /// Of each of the others so much.
+    /// The unscheduled bytes of each of the others.
     pub unscheduled: u64,
 }
 
-/// Who is granted first.
+/// The order in which messages are granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// The earliest deadline. With `sheds`, as few as possible are late, and those come last.
+    /// The earliest deadline is first. With `sheds`, as few messages as possible are late, and those are last.
     Deadline {
-        /// What cannot be in time anyway makes room.
+        /// Messages that cannot be in time make room for others.
         sheds: bool,
     },
-    /// The message of which the least is missing.
+    /// The message with the fewest missing bytes is first.
     Remaining,
 }
 
 /// Priorities of packets, 0 the highest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Levels {
-    /// How many there are.
+    /// Number of priorities in all.
     pub count: u32,
-    /// Of these, for what is sent without a grant: the others are for what is granted.
+    /// Number of these for unscheduled data: the others are for granted data.
     pub unscheduled: u32,
-    /// Messages up to this have the first.
+    /// Maximum size of messages with the first priority.
     pub first: u64,
-    /// Each of them ends at so many times the end of the one above it.
+    /// The end of each priority is this multiple of the end of the one above it.
     pub ratio: u64,
     /// The rule for their ends; [`Levels::first`] and [`Levels::ratio`] count for [`Cutoffs::Geometric`] only.
     pub cutoffs: Cutoffs,
@@ -178,7 +180,7 @@ impl Levels {
         let (mut ends, mut below) = (Vec::new(), 0.0);
         for message in messages.into_iter().filter(|_| all > 0.0) {
             below += bytes(message);
-            // Less by what rounding may have taken from the sum.
+            // Less by a possible rounding error of the sum.
             while (ends.len() as u32) + 1 < self.unscheduled
                 && below * f64::from(self.unscheduled) >= all * (ends.len() + 1) as f64 * (1.0 - 1e-9)
             {
@@ -207,8 +209,8 @@ impl Levels {
         level
     }
 
-    /// That of the message at a place, from 0, among those that are granted: the lowest ones, so that one that comes
-    /// later and is shorter finds a higher one free.
+    /// Returns the priority of the message at a place, from 0, among the granted ones. They are the lowest ones, so
+    /// that a later and shorter message finds a higher one free.
     pub fn of_scheduled(&self, place: usize, active: usize) -> u32 {
         let lowest = self.count - 1;
         let used = self.scheduled().min(active as u32).max(1);
@@ -222,8 +224,8 @@ mod tests {
 
     const LEVELS: Levels = Levels { count: 8, unscheduled: 4, first: 100, ratio: 10, cutoffs: Cutoffs::Geometric };
 
-    /// 900 messages of 1 KB and 10 of 100 KB, of which 10 KB are sent without a grant: 900 KB and 100 KB. Of four
-    /// priorities each has 250 KB, so three end with the short messages.
+    /// 900 messages of 1 KB and 10 of 100 KB, of which 10 KB are unscheduled: 900 KB and 100 KB. Of four priorities
+    /// each has 250 KB, so three end with the short messages.
     #[test]
     fn each_priority_has_as_many_unscheduled_bytes() {
         let messages = vec![(100_000, 10.0), (1000, 900.0)];

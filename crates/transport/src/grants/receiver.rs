@@ -1,4 +1,4 @@
-//! The receiving end: puts a stream together, and tells its host what it waits for.
+//! The receiving end: reassembles a stream, and tells its host which data to expect.
 
 use units::Instant;
 
@@ -20,31 +20,31 @@ pub struct Receiver {
 #[derive(Clone, Debug)]
 struct State {
     policy: Policy,
-    /// Everything before this has arrived.
+    /// The position before which all data has arrived.
     next: u64,
-    /// What has arrived beyond a gap.
+    /// The data that has arrived beyond a gap.
     beyond: Ranges,
-    /// It is known what comes up to here.
+    /// The end of the announced data.
     known: u64,
 }
 
 impl Receiver {
-    /// Nothing received yet.
+    /// Returns the state in which nothing has been received.
     pub fn new(own: &Config) -> Receiver {
         Receiver { state: Box::new(State { policy: *own, next: 0, beyond: Ranges::default(), known: 0 }) }
     }
 
-    /// Everything before this position has arrived.
+    /// Returns the position before which all data has arrived.
     pub fn next(&self) -> u64 {
         self.state.next
     }
 
-    /// Returns how many bytes before a position have arrived, in order or not, each counted once.
+    /// Returns the number of bytes before a position that have arrived, in order or not, each counted once.
     pub fn arrived_below(&self, position: u64) -> u64 {
         self.state.next.min(position) + self.state.beyond.bytes_below(position)
     }
 
-    /// Takes a packet from the sender.
+    /// Processes a packet from the sender.
     pub fn on_packet(
         &mut self,
         _: &connection::Config,
@@ -64,10 +64,10 @@ impl Receiver {
         self.state.on_packet(now, packet, ask, out);
     }
 
-    /// It has none: its host has.
+    /// Does nothing: its host has the timers.
     pub fn on_timer(&mut self, _: &connection::Config, _: Instant, _: &mut impl AtHost) {}
 
-    /// Nothing more is expected, and others may have what was granted.
+    /// Ends the expectation of data, so that others may have its grants.
     pub fn on_close(&mut self, _: &connection::Config, now: Instant, out: &mut impl AtHost) {
         let id = out.end().connection;
         at_desk(&self.state.policy, out, |desk, out| {
@@ -80,7 +80,8 @@ impl Receiver {
 impl State {
     fn on_packet(&mut self, now: Instant, packet: &Packet, ask: Option<Ask>, out: &mut impl AtHost) {
         let own = out.end();
-        // The one that follows what is known, or what has arrived before anybody spoke of it; others are repeated, or were.
+        // A request is new if it follows the announced data, or the data that arrived before its announcement; others
+        // are repetitions.
         let follows = |ask: &Ask| ask.start == self.known || (self.known..=self.next).contains(&ask.start);
         let next_one = ask.filter(|ask| follows(ask) && ask.end > self.known);
         let there = next_one.map_or(0, |ask| self.there(ask.start, ask.end));
@@ -91,7 +92,7 @@ impl State {
             self.known = ask.end;
         }
         let (next, known, policy) = (self.next, self.known, self.policy);
-        // What this packet brings is told to the host when it knows what to wait for.
+        // The data of this packet is reported to the host once it knows of the message.
         let brought = arrival.filter(|arrival| arrival.new).map(|arrival| arrival.start);
         let was_there = |start| brought != Some(start) && (start < next || self.beyond.find(start).is_some());
         at_desk(&policy, out, |desk, out| {
@@ -104,7 +105,7 @@ impl State {
             }
             let confirms = arrival.is_some_and(|arrival| desk.incoming.arrived(now, own, &arrival) || !arrival.new);
             desk.work(now, out);
-            // A grant says all this too.
+            // A grant contains all this too.
             let told = desk.incoming.is_to_be_told(own.connection);
             if confirms || asks_again || told {
                 let answer = Header::Answer(Answer { known, grant: None });
@@ -113,13 +114,13 @@ impl State {
         });
     }
 
-    /// How much has arrived between two positions.
+    /// Returns the number of bytes that have arrived between two positions.
     fn there(&self, start: u64, end: u64) -> u64 {
         let beyond = self.beyond.bytes_below(end) - self.beyond.bytes_below(start);
         self.next.clamp(start, end) - start + beyond
     }
 
-    /// Takes data.
+    /// Takes the data of a packet into the stream.
     fn take(&mut self, packet: &Packet) -> Arrival {
         let (start, end) = (packet.seq, packet.end());
         let new = start >= self.next && self.beyond.find(start).is_none();

@@ -1,4 +1,4 @@
-//! The sending end: asks, and sends what it is granted.
+//! The sending end: requests grants, and sends the granted data.
 
 use std::collections::VecDeque;
 
@@ -20,38 +20,38 @@ pub struct Sender {
     policy: Policy,
     /// Messages that are not acknowledged.
     messages: VecDeque<Own>,
-    /// The end of what the application has handed over.
+    /// The end of the data that the application has enqueued.
     end: u64,
-    /// Everything before this is acknowledged.
+    /// The position before which all data is acknowledged.
     acknowledged: u64,
-    /// The receiving host knows of the messages up to here.
+    /// The end of the messages that the receiving host knows.
     known: u64,
-    /// What was sent, or waits for its host's link.
+    /// The data that was sent, or is queued for its host's link.
     sent: Ranges,
-    /// How often it has asked since it last heard anything.
+    /// Number of requests since the last answer.
     asked: u32,
-    /// When it asks again.
+    /// The time of the next request.
     ask_at: Instant,
 }
 
-/// A message.
+/// A message of this sender.
 #[derive(Clone, Copy, Debug)]
 struct Own {
     start: u64,
     end: u64,
-    /// Up to here it is sent without a grant.
+    /// The end of the data that is sent without a grant.
     unscheduled: u64,
     deadline: Instant,
 }
 
 impl Own {
-    /// What is said of it.
+    /// Returns the request for this message.
     fn ask(&self, out: &impl AtHost) -> Ask {
         let &Own { start, end, unscheduled, deadline } = self;
         Ask { start, end, unscheduled, deadline, from: out.site().host }
     }
 
-    /// What goes first at the sending host, the lower key: the earlier deadline, the shorter message, or what came first.
+    /// Returns the key in the sending host's queue, low keys first: by deadline, by size, or in the order of arrival.
     fn key(&self, policy: &Policy) -> u64 {
         match policy.order {
             _ if policy.first_come => 0,
@@ -61,7 +61,8 @@ impl Own {
     }
 }
 
-/// How much of a message of this size, which is due in so long and was asked for with as many in all, is sent without a grant.
+/// Returns the unscheduled bytes of a message of this size, which is due within `due_in` and was requested with `asked`
+/// in all.
 fn unscheduled(policy: &Policy, size: u64, due_in: Span, asked: u32) -> u64 {
     let together = size.saturating_mul(asked.max(1).into());
     if size > policy.unscheduled_up_to || together > policy.together || due_in > policy.within {
@@ -71,14 +72,14 @@ fn unscheduled(policy: &Policy, size: u64, due_in: Span, asked: u32) -> u64 {
     size.min(policy.unscheduled).min(limited.map_or(u64::MAX, |incast| incast.unscheduled))
 }
 
-/// While a request is known and not granted, it is repeated this much more seldom: a grant that is lost the receiver repeats
-/// by itself, and each repetition takes time of the link that the message waits for.
+/// While a request is known and not granted, it is repeated less often by this factor. A lost grant is repeated by the
+/// receiver itself, and each repetition takes time of the link that the message needs.
 const KNOWN: u64 = 8;
-/// The most doublings of the time between two requests.
+/// Maximum number of doublings of the time between two requests.
 const MOST_DOUBLINGS: u32 = 16;
 
 impl Sender {
-    /// Nothing to send yet.
+    /// Returns a sender without data.
     pub fn new(_: &connection::Config, own: &Config) -> Sender {
         Sender {
             policy: *own,
@@ -92,7 +93,7 @@ impl Sender {
         }
     }
 
-    /// Takes a message; it follows those handed over before. Sends the first of it, if it may, or asks.
+    /// Enqueues a message after the earlier ones. Sends its unscheduled data, if it has any, or a request.
     pub fn hand_over(&mut self, _: &connection::Config, now: Instant, message: Message, out: &mut impl AtHost) {
         let start = self.end;
         self.end = self.end.saturating_add(message.bytes.map_or(ENDLESS, |bytes| bytes.0)).min(ENDLESS);
@@ -113,17 +114,17 @@ impl Sender {
         self.rest(now, out);
     }
 
-    /// Everything before this position is acknowledged.
+    /// Returns the position before which all data is acknowledged.
     pub fn acknowledged(&self) -> u64 {
         self.acknowledged
     }
 
-    /// Whether everything handed over is acknowledged.
+    /// Returns true if all enqueued data is acknowledged.
     pub fn is_idle(&self) -> bool {
         self.acknowledged == self.end
     }
 
-    /// Takes an answer of the receiving host.
+    /// Processes an answer of the receiving host.
     pub fn on_packet(
         &mut self,
         _: &connection::Config,
@@ -148,7 +149,7 @@ impl Sender {
         self.rest(now, out);
     }
 
-    /// Nothing was heard for a while: it asks again.
+    /// Repeats the request after a time without an answer.
     pub fn on_timer(&mut self, _: &connection::Config, now: Instant, out: &mut impl AtHost) {
         if self.is_idle() {
             return;
@@ -156,7 +157,7 @@ impl Sender {
         if self.ask_at > now {
             return out.arm(self.ask_at);
         }
-        // The first that the host does not know; if it knows all, the last one, whose arrival it will confirm.
+        // The first message that the host does not know; if it knows all, the last one, whose arrival it will confirm.
         let unknown = self.messages.iter().find(|message| message.end > self.known);
         if unknown.is_some() || self.sent.bytes() == self.end {
             out.timed_out(Expired::Own);
@@ -169,27 +170,27 @@ impl Sender {
         self.rest(now, out);
     }
 
-    /// The host's queue has room: data is not sent by an end, but by the host ([`link_is_free`](HostOutput::link_is_free)).
+    /// Does nothing: data is not sent by an end, but by the host ([`link_is_free`](HostOutput::link_is_free)).
     pub fn on_room(&mut self, _: &connection::Config, _: Instant, _: &mut impl AtHost) {}
 
-    /// The connection is closed here: what waits for the link is not needed.
+    /// Handles the close of the connection: its queued data is not needed.
     pub fn on_close(&mut self, _: &connection::Config, _: Instant, out: &mut impl AtHost) {
         let connection = out.end().connection;
         at_desk(&self.policy, out, |desk, _| desk.outgoing.forget(connection));
     }
 
-    /// Shows what can be observed now.
+    /// Reports the present values of the signals.
     pub fn observe(&self, _: &connection::Config, _: Instant, seen: &mut Observation) {
         let waiting = self.end - self.sent.bytes();
         seen.add_if(&WAITING, (waiting < ENDLESS / 2).then_some(waiting as f64));
     }
 
-    /// Says it in a packet by itself.
+    /// Sends a request in a packet of its own.
     fn send_ask(&self, ask: Ask, out: &mut impl AtHost) {
         out.send_extended(control_packet(&self.policy, ask.start), Header::Ask(ask).extension());
     }
 
-    /// Says it in each packet of what is sent without a grant: one that arrives is enough.
+    /// Sends a request in each packet of unscheduled data: one that arrives is enough.
     fn send_unscheduled(&mut self, now: Instant, own: &Own, ask: Ask, out: &mut impl AtHost) {
         let (mss, end) = (u64::from(self.policy.mss), out.end());
         let rank = self.policy.levels.map_or(Packet::UNTAGGED, |levels| levels.of_unscheduled(own.end - own.start));
@@ -207,7 +208,8 @@ impl Sender {
         });
     }
 
-    /// The segments before a grant whose own grants have not come: all were granted before, so those grants are lost or overtaken.
+    /// Returns the segments before a grant whose own grants have not arrived: all were granted before, so those grants
+    /// are lost or overtaken.
     fn unheard(&self, grant: &Grant) -> Vec<(u64, u64)> {
         let (mut unheard, mut start) = (Vec::new(), self.acknowledged);
         while self.policy.cumulative && start < grant.start {
@@ -224,7 +226,7 @@ impl Sender {
         unheard
     }
 
-    /// Puts what was granted into its host's queue.
+    /// Enqueues granted data at its host.
     fn granted(&mut self, now: Instant, grant: &Grant, out: &mut impl AtHost) {
         let (start, end) = (grant.start.max(self.acknowledged), grant.end.min(self.end));
         let Some(own) = self.messages.iter().find(|message| message.end > start).copied() else { return };
@@ -256,7 +258,7 @@ impl Sender {
         });
     }
 
-    /// Waits for the other side, but not for ever.
+    /// Arms the timer for the next request.
     fn rest(&mut self, now: Instant, out: &mut impl AtHost) {
         if self.is_idle() {
             self.ask_at = Instant::MAX;
@@ -268,7 +270,7 @@ impl Sender {
             () if self.known < self.end => (ask_again, ask_limit),
             // Perhaps the last acknowledgement was lost.
             () if self.sent.bytes() == self.end => (ask_again * 2, ask_limit),
-            // It will grant, or has lost the way.
+            // It will grant, or has no route back.
             () => (ask_limit * KNOWN, ask_limit * KNOWN),
         };
         let wait = Span(first.0.saturating_mul(1 << self.asked)).min(most.max(first));

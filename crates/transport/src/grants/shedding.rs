@@ -1,20 +1,20 @@
-//! Which messages to let be late, so that as few as possible are (Moore and Hodgson 1968).
+//! The choice of messages to be late, so that as few as possible are (Moore and Hodgson 1968).
 
 use std::collections::BinaryHeap;
 
 use units::{Instant, Span};
 
-/// What is left of a message, as time on the link.
+/// The rest of a message, as time on the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// When it should be over.
+    /// The time at which it should be complete.
     pub deadline: Instant,
-    /// How long the link takes for it.
+    /// The time that it takes on the link.
     pub takes: Span,
 }
 
-/// Which of `jobs`, in the order of their deadlines, are to be late, if the link begins with them now: of those up to
-/// the first that would be late the longest, again and again. No choice leaves fewer late.
+/// Returns which of `jobs`, in the order of their deadlines, are to be late, if the link begins with them now. Of the
+/// jobs up to the first late one, the longest is chosen, again and again. No choice leaves fewer late.
 pub fn shed(now: Instant, jobs: &[Job]) -> Vec<bool> {
     let mut late = vec![false; jobs.len()];
     let mut kept: BinaryHeap<(Span, usize)> = BinaryHeap::new();
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn the_longest_makes_room() {
-        // At 7 two of three are over: 3 + 5 is more, so the 5 goes, and 3 + 2 + 2 are in time.
+        // At 7 two of three are over: 3 + 5 is more, so the 5 is shed, and 3 + 2 + 2 are in time.
         assert_eq!(shed(Instant(0), &jobs(&[(4, 3), (7, 5), (7, 2), (7, 2)])), [false, true, false, false]);
         assert_eq!(shed(Instant(10), &jobs(&[(9, 1), (20, 10), (30, 10)])), [true, false, false]);
     }

@@ -1,4 +1,4 @@
-//! `sird`: the receiver schedules the link that it owns, and reacts on those that it shares.
+//! `sird`: the receiver schedules the link that it owns, and reacts to the links that it shares.
 
 use units::{Default, Key, Kind, Range};
 
@@ -8,7 +8,7 @@ use super::policy::{Follows, Order, Policy};
 use super::{Config, SIGNALS};
 use crate::{Descriptor, Needs};
 
-/// SIRD.
+/// The descriptor of SIRD.
 pub const DESCRIPTOR: Descriptor<Config> = Descriptor {
     name: "sird",
     help: "SIRD: the receiver gives credit for its link, the shortest message first; what may be on its way from one host follows \

@@ -1,4 +1,4 @@
-//! `cubic`: what Linux users have today.
+//! `cubic`: the default of Linux.
 
 use units::{Default, Instant, Key, Kind, Range, Span, Values};
 
@@ -6,7 +6,7 @@ use super::echo::Echoes;
 use super::{Acked, Cwnd, Ecn, Lost, Window};
 use crate::{Descriptor, Needs};
 
-/// CUBIC.
+/// The descriptor of CUBIC.
 pub const DESCRIPTOR: Descriptor<Cubic> = Descriptor {
     name: "cubic",
     help: "CUBIC: cubic growth around the window of the last loss; what Linux runs by default",
@@ -110,7 +110,7 @@ pub struct Cubic {
     w_max: f64,
     /// The window when ssthresh was last set (cwnd_prior), which fast convergence does not lower.
     prior: f64,
-    /// Where the present cubic began; none until congestion avoidance starts.
+    /// The start of the present cubic; none until congestion avoidance starts.
     epoch: Option<Epoch>,
     /// Windows are whole segments, as in Linux.
     whole: Option<Box<Counts>>,
@@ -119,9 +119,9 @@ pub struct Cubic {
 /// The segments that Linux counts until one is added to a window.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Counts {
-    /// Acknowledged since the window was last increased (snd_cwnd_cnt).
+    /// Segments acknowledged since the window was last increased (snd_cwnd_cnt).
     to_window: f64,
-    /// Acknowledged since Reno's window was (ack_cnt).
+    /// Segments acknowledged since Reno's window was last increased (ack_cnt).
     to_reno: f64,
 }
 
@@ -132,7 +132,7 @@ struct Epoch {
     k: f64,
     /// The window at the plateau.
     origin: f64,
-    /// What Reno's window would be (RFC 9438 4.3).
+    /// The estimate of Reno's window (RFC 9438 4.3).
     w_est: f64,
 }
 
@@ -149,17 +149,18 @@ impl Cubic {
         }
     }
 
-    /// A window as it is kept.
+    /// Returns a window in the unit in which it is kept.
     fn rounded(&self, window: f64) -> f64 {
         if self.whole.is_some() { window.floor() } else { window }
     }
 
-    /// RFC 9438 4.3: how many segments Reno's window grows by per window. One where the last loss happened.
+    /// Returns the segments per window by which Reno's window grows (RFC 9438 4.3): one from the window of the last
+    /// loss on.
     fn reno_alpha(&self, w_est: f64) -> f64 {
         if self.alpha_rises && w_est >= self.prior { 1.0 } else { 3.0 * (1.0 - self.beta) / (1.0 + self.beta) }
     }
 
-    /// The present cubic, which begins with the window `cwnd` if there is none.
+    /// Returns the present cubic, which begins with the window `cwnd` if there is none.
     fn begin(&mut self, now: Instant, cwnd: f64) -> Epoch {
         let (c, w_max) = (self.c, self.w_max);
         let epoch = self.epoch.get_or_insert_with(|| Epoch {
@@ -188,7 +189,7 @@ impl Cubic {
         window.cwnd = window.cwnd.min(window.limit);
     }
 
-    /// As Linux grows a window of whole segments: bictcp_update() and tcp_cong_avoid_ai().
+    /// Grows a window of whole segments as Linux does: bictcp_update() and tcp_cong_avoid_ai().
     #[cold]
     fn grow_whole(&mut self, window: &mut Cwnd, ack: &Acked) {
         let slow_start = (window.ssthresh - window.cwnd).clamp(0.0, ack.segments);
@@ -202,7 +203,7 @@ impl Cubic {
         let least_rtt = ack.min_rtt.unwrap_or_default();
         let from_plateau = (ack.now.saturating_sub(start) + least_rtt).as_secs_f64() - k;
         let target = origin + (self.c * from_plateau * from_plateau * from_plateau).trunc();
-        // A segment is added for so many.
+        // A segment is added for this number of segments.
         let mut per_segment = if target > cwnd { (cwnd / (target - cwnd)).floor() } else { 100.0 * cwnd };
         if self.w_max == 0.0 {
             per_segment = per_segment.min(20.0);
@@ -222,7 +223,7 @@ impl Cubic {
         // RFC 9438 4.2: at most half a window per window.
         let per_segment = per_segment.max(2.0);
         if counts.to_window >= per_segment {
-            // What was counted for a slower growth counts once.
+            // Segments counted for a slower growth count once.
             counts.to_window = 0.0;
             window.cwnd += 1.0;
         }

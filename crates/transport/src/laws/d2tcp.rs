@@ -6,7 +6,7 @@ use super::dctcp::{self, Marking};
 use super::{Acked, Current, Cwnd, Ecn, Lost, Window};
 use crate::{Descriptor, Message, Needs, Observation, Signal};
 
-/// D2TCP.
+/// The descriptor of D2TCP.
 pub const DESCRIPTOR: Descriptor<D2tcp> = Descriptor {
     name: "d2tcp",
     help: "D2TCP: cuts the window by alpha^d/2, d how imminent the deadline is",
@@ -19,7 +19,7 @@ pub const DESCRIPTOR: Descriptor<D2tcp> = Descriptor {
     build: |values, _| Ok(build(values)),
 };
 
-/// How imminent the deadline is.
+/// The imminence of the deadline.
 const D: Signal = Signal { name: "d", help: "how imminent the deadline is (d2tcp)", unit: "" };
 
 /// Parameters of its own, beside DCTCP's.
@@ -91,7 +91,7 @@ pub struct D2tcp {
     urgency: Urgency,
 }
 
-/// How d follows from a deadline.
+/// The computation of d from a deadline.
 #[derive(Clone, Debug, PartialEq)]
 struct Urgency {
     d_cap: f64,
@@ -110,9 +110,9 @@ enum Expired {
 }
 
 impl Urgency {
-    /// How imminent the deadlines are: TCP sends in order, so that the nearest may be that of a message behind the one
-    /// that is being sent. The largest d of all that wait, each with what is to be sent before it; 1 if none has a
-    /// deadline.
+    /// Returns the imminence of the deadlines. TCP sends in order, so that the nearest deadline may be of a message
+    /// behind the present one. It is the largest d of all messages, each with all data to be sent before it; 1 if none
+    /// has a deadline.
     #[inline]
     fn imminence(&self, cwnd: f64, ack: &Acked) -> f64 {
         let own = self.imminence_of(&ack.message, cwnd, ack);
@@ -123,8 +123,8 @@ impl Urgency {
         later.chain(own).reduce(f64::max).unwrap_or(1.0)
     }
 
-    /// By one message: d = T_c / D within [1/n, n] (D2TCP 3.2.3), of everything up to its end; 1 with nothing left, or
-    /// before the first RTT sample. Nothing without a deadline or without a known size.
+    /// Returns the imminence for one message: d = T_c / D within [1/n, n] (D2TCP 3.2.3), of everything up to its end.
+    /// It is 1 with nothing left, or before the first RTT sample. None without a deadline or without a known size.
     #[inline]
     fn imminence_of(&self, current: &Current, cwnd: f64, ack: &Acked) -> Option<f64> {
         let Message { bytes: Some(_), deadline: Some(deadline), .. } = current.message else { return None };
@@ -145,8 +145,8 @@ impl Urgency {
     }
 }
 
-/// RTTs that `b` segments need with a sawtooth up to `w` segments, from its exact sum (D2TCP 3.2.3):
-/// over more than one period, L = W/2 RTTs, or within the first.
+/// Returns the RTTs that `b` segments need with a sawtooth up to `w` segments, from its exact sum (D2TCP 3.2.3). They
+/// are over more than one period, L = W/2 RTTs, or within the first.
 fn precise_rounds(b: f64, w: f64) -> f64 {
     if w < 1.0 {
         // Below a segment there is no sawtooth: one segment in 1/W RTTs.
@@ -161,7 +161,7 @@ fn precise_rounds(b: f64, w: f64) -> f64 {
     }
 }
 
-/// p = alpha^d; exactly alpha when d is 1, so that a flow without a deadline is exactly DCTCP.
+/// Returns p = alpha^d; exactly alpha when d is 1, so that a flow without a deadline is exactly DCTCP.
 fn penalty(alpha: f64, d: f64) -> f64 {
     if d == 1.0 { alpha } else { libm::pow(alpha, d) }
 }
@@ -255,7 +255,7 @@ mod tests {
         assert!((d(Some(800), &[]) - 0.25).abs() < 1e-12);
         assert!((d(Some(800), &[behind(15, Some(200))]) - 1.5).abs() < 1e-12);
         assert!((d(Some(800), &[behind(1, None), behind(15, Some(200)), behind(30, Some(9000))]) - 1.5).abs() < 1e-12);
-        // What has no deadline asks for nothing, and keeps nobody from waiting.
+        // A message without a deadline has no d, and does not hide the others.
         assert!((d(Some(800), &[behind(15, None)]) - 0.25).abs() < 1e-12);
         assert!((d(None, &[behind(15, Some(1200))]) - 0.25).abs() < 1e-12);
         assert_eq!(d(None, &[behind(15, None)]), 1.0);

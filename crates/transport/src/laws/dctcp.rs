@@ -5,7 +5,7 @@ use units::{Default, Key, Kind, Range, Values};
 use super::{Acked, Cwnd, Ecn, Lost, Window, float};
 use crate::{Advice, Descriptor, Needs, Observation, Regime, Signal};
 
-/// Why DCTCP and D2TCP grow as they do.
+/// The growth of DCTCP and D2TCP.
 pub(crate) const AS_RFC: Growth = Growth {
     on_echo: "never",
     on_echo_source: "RFC 3168 6.1.2 and Linux (never); the authors' ns-2 code (bursts)",
@@ -13,7 +13,7 @@ pub(crate) const AS_RFC: Growth = Growth {
     steps_source: "RFC 5681 3.1 (per-ack); Linux and ns-2 (per-window)",
 };
 
-/// How a member of the family grows unless told otherwise: they have different sources.
+/// The default growth of a member of the family: they have different sources.
 pub(crate) struct Growth {
     pub on_echo: &'static str,
     pub on_echo_source: &'static str,
@@ -22,7 +22,7 @@ pub(crate) struct Growth {
 }
 
 impl Growth {
-    /// The parameters of growth, with these defaults.
+    /// Returns the parameters of growth, with these defaults.
     pub(crate) const fn keys(self) -> [Key; 2] {
         [
             Key {
@@ -46,7 +46,7 @@ impl Growth {
     }
 }
 
-/// DCTCP.
+/// The descriptor of DCTCP.
 pub const DESCRIPTOR: Descriptor<Dctcp> = Descriptor {
     name: "dctcp",
     help: "DCTCP: cuts the window by alpha/2, alpha the moving share of marked bytes",
@@ -58,11 +58,11 @@ pub const DESCRIPTOR: Descriptor<Dctcp> = Descriptor {
     build: |values, _| Ok(Dctcp::from_values(values)),
 };
 
-/// What a law that goes by the share of marks needs.
+/// The needs of a controller that uses the share of marks.
 pub(super) const ON_MARKS: Needs =
     Needs::of("ECN marks above a threshold", "a window law, and an exact echo of marks").made_for(MARKS);
 
-/// The marks that DCTCP's law was made for, which others take over.
+/// The marking for which DCTCP's law was designed, and which other transports take over.
 pub(super) const MARKS: &[Regime] = &[Regime {
     key: "mark",
     source: "DCTCP 3.4: K above a seventh of the bandwidth-delay product",
@@ -81,7 +81,7 @@ pub(super) const MARKS: &[Regime] = &[Regime {
 /// The estimate of the extent of marking.
 pub(crate) const ALPHA: Signal =
     Signal { name: "alpha", help: "the extent of marking, 0 to 1 (DCTCP's family)", unit: "" };
-/// The penalty.
+/// The penalty of a cut.
 pub(crate) const P: Signal =
     Signal { name: "p", help: "the penalty, half of which a cut takes off: alpha (dctcp), alpha^d (d2tcp)", unit: "" };
 
@@ -120,7 +120,7 @@ pub struct Dctcp {
 }
 
 impl Dctcp {
-    /// From the checked values of its keys.
+    /// Reads the checked values of its keys.
     pub(super) fn from_values(values: &Values) -> Dctcp {
         Dctcp { marking: Marking::from_values(values) }
     }
@@ -147,7 +147,7 @@ impl Window for Dctcp {
     }
 }
 
-/// What all of DCTCP's family share: the estimate of the extent of marking, and when to cut.
+/// The common part of DCTCP's family: the estimate of the extent of marking, and the time of cuts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Marking {
     /// The moving share of marked bytes.
@@ -155,7 +155,7 @@ pub struct Marking {
     g: f64,
     cut_at_window_end: bool,
     grow_in_bursts: bool,
-    /// The last ACK carried an echo.
+    /// True after an ACK with an echo.
     in_burst: bool,
     grow_per_window: bool,
     /// Segments acknowledged since the window was last changed, when it grows once per window.
@@ -173,7 +173,7 @@ pub struct Marking {
 }
 
 impl Marking {
-    /// From the checked values of [`KEYS`] and of [`Growth::keys`].
+    /// Reads the checked values of [`KEYS`] and of [`Growth::keys`].
     pub fn from_values(values: &Values) -> Marking {
         Marking {
             alpha: values.number("initial_alpha"),
@@ -191,8 +191,8 @@ impl Marking {
         }
     }
 
-    /// Counts marks; cuts by `penalty(window, alpha)` at most once per window and only when that
-    /// window carried a mark, and otherwise grows as TCP does. Gives true when it has cut.
+    /// Counts marks. Cuts by `penalty(window, alpha)` at most once per window and only when that window had a mark, and
+    /// otherwise grows as TCP does. Returns true when it has cut.
     #[inline(always)]
     pub fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked, penalty: impl FnOnce(&Cwnd, f64) -> f64) -> bool {
         self.count(ack.bytes, ack.marked);
@@ -215,15 +215,15 @@ impl Marking {
         due
     }
 
-    /// So many bytes have arrived, with an echo or without. What has arrived beyond a gap counts for alpha; it does not
-    /// cut, since the loss that it tells of will.
+    /// Counts bytes that have arrived, with an echo or without. Data beyond a gap counts for alpha; it does not cut,
+    /// since the loss that it shows will.
     #[inline]
     pub fn count(&mut self, bytes: u64, marked: bool) {
         self.acked += bytes;
         self.marked += if marked { bytes } else { 0 };
     }
 
-    /// A loss has cut the window: the marks of this observation window count for alpha and ask for nothing.
+    /// Handles a loss that has cut the window: the marks of this observation window count for alpha and cause no cut.
     pub fn on_loss(&mut self) {
         self.asked = false;
     }
@@ -241,7 +241,7 @@ impl Marking {
         }
     }
 
-    /// RFC 8257 3.3, steps 4 to 8. Gives true when the cut comes now.
+    /// Closes the observation window (RFC 8257 3.3, steps 4 to 8). Returns true when a cut is due.
     fn close_window(&mut self, next: u64) -> bool {
         let share = float(self.marked) / float(self.acked);
         self.alpha = (1.0 - self.g) * self.alpha + self.g * share;

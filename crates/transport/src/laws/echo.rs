@@ -2,24 +2,24 @@
 
 use super::{Acked, Ecn};
 
-/// Which echoes ask for a cut.
+/// The rule for echoes that cause a cut.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Echoes {
     negotiated: bool,
-    /// No second cut before this position is passed.
+    /// Position before which no second cut is made.
     cut_end: u64,
 }
 
 impl Echoes {
-    /// With ECN, or without.
+    /// Returns the state of a connection with ECN, or without.
     pub fn new(negotiated: bool) -> Echoes {
         Echoes { negotiated, cut_end: 0 }
     }
-    /// How ECN is used.
+    /// Returns the use of ECN.
     pub fn ecn(&self) -> Ecn {
         if self.negotiated { Ecn::Classic } else { Ecn::Off }
     }
-    /// Whether an acknowledgement with an echo asks for a cut, which is then made.
+    /// Returns true if an acknowledgement with an echo causes a cut, which is then made.
     pub fn ask_for_cut(&mut self, ack: &Acked) -> bool {
         let due = ack.may_cut && ack.una > self.cut_end;
         if due {

@@ -6,7 +6,7 @@ use super::dctcp::{self, Dctcp};
 use super::{Acked, Cwnd, Ecn, Lost, Window};
 use crate::{Descriptor, Needs, Observation, Pacing};
 
-/// HULL.
+/// The descriptor of HULL.
 pub const DESCRIPTOR: Descriptor<Hull> = Descriptor {
     name: "hull",
     help: "HULL: paced DCTCP over ports whose phantom queues mark before a real one builds",
@@ -72,18 +72,18 @@ fn build(values: &Values) -> Hull {
     }
 }
 
-/// DCTCP's cuts, at a pace.
+/// DCTCP's cuts, with pacing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hull {
     dctcp: Dctcp,
     always: bool,
     after: u64,
     lasts: Span,
-    /// Marked ACKs since it was last told to pace.
+    /// Marked ACKs since pacing was last turned on.
     marked: u64,
-    /// It is paced until then.
+    /// The time until which it paces.
     until: Instant,
-    /// When the last ACK came, on which more is sent.
+    /// The arrival time of the last ACK, on which more is sent.
     now: Instant,
 }
 
@@ -138,7 +138,7 @@ mod tests {
             law.on_ack(&mut window, &acked(una, true));
         }
         assert_eq!(law.pacing_rate(&OFF, &window), Some(window.cwnd));
-        // 10 us per ACK here: it was told at 80 us.
+        // 10 us per ACK here: pacing began at 80 us.
         law.on_ack(&mut window, &acked(1007, false));
         assert!(law.pacing_rate(&OFF, &window).is_some());
         law.on_ack(&mut window, &acked(1008, false));

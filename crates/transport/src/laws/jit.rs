@@ -1,4 +1,4 @@
-//! `jit`: paces at the rate that the deadline needs, whatever the network says. A yardstick for MCP's law.
+//! `jit`: paces at the rate that the deadline needs, whatever the network's state. A yardstick for MCP's law.
 
 use units::Instant;
 
@@ -8,7 +8,7 @@ use super::{Acked, Cwnd, Ecn, Lost, Window};
 use crate::connection::RATE;
 use crate::{Descriptor, Message, Needs, Observation, Site};
 
-/// Just in time.
+/// The descriptor of just-in-time pacing.
 pub const DESCRIPTOR: Descriptor<Jit> = Descriptor {
     name: "jit",
     help: "just in time, a yardstick: paces at bytes left over time left and hears nothing of the network; messages \
@@ -21,7 +21,7 @@ pub const DESCRIPTOR: Descriptor<Jit> = Descriptor {
     build: |values, connection| Ok(Jit { paced: Box::new(Paced::from_values(values, connection, Feedback::None)) }),
 };
 
-/// Paces at gamma.
+/// A sender that paces at gamma.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Jit {
     paced: Box<Paced>,

@@ -1,4 +1,4 @@
-//! `karuna`: MCP's law in the highest priority, and everybody else below, by size or by what they have sent.
+//! `karuna`: MCP's law in the highest priority, and all other messages below, by size or by bytes sent.
 
 use units::{Default, Instant, Key, Kind, Range, Values};
 
@@ -8,7 +8,7 @@ use super::{Acked, Current, Cwnd, Ecn, Lost, Window, mcp};
 use crate::connection::RATE;
 use crate::{Descriptor, Message, Needs, Observation, Site};
 
-/// Karuna.
+/// The descriptor of Karuna.
 pub const DESCRIPTOR: Descriptor<Karuna> = Descriptor {
     name: "karuna",
     help: "Karuna: messages with a deadline as mcp in the highest switch priority, others as dctcp in priorities below, by \
@@ -69,7 +69,7 @@ pub struct Karuna {
     levels: Levels,
 }
 
-/// How messages without a deadline are divided.
+/// The division of messages without a deadline.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Levels {
     by_size: bool,
@@ -88,7 +88,7 @@ impl Levels {
         }
     }
 
-    /// The priority, from 0, of a message of so many bytes, or of which so many were sent.
+    /// Returns the priority, from 0, of a message of this size, or with this number of bytes sent.
     fn of(&self, bytes: u64) -> u8 {
         let (mut level, mut end) = (0, self.first);
         while level + 1 < self.count && bytes as f64 > end {
@@ -110,7 +110,7 @@ impl Window for Karuna {
         if deadline.is_some() {
             return 0;
         }
-        // What was given up before it ended is shorter than it was to be.
+        // A message that was aborted before its end is shorter than planned.
         let sent = bytes.map_or(seq, |bytes| seq.saturating_sub(current.end.saturating_sub(bytes.0)));
         1 + u32::from(self.levels.of(bytes.filter(|_| self.levels.by_size).map_or(sent, |bytes| bytes.0)))
     }
@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(law.levels(), Some(4));
     }
 
-    /// Found by `make fuzz`: a message that was given up ends before its size would say.
+    /// Found by `make fuzz`: an aborted message ends before its size.
     #[test]
     fn a_message_that_was_cut_short_has_a_rank() {
         let message = Message::of(Bytes(100_000));

@@ -1,4 +1,4 @@
-//! `mcp`: paces at the rate that the deadline needs, held against what ECN says of the network.
+//! `mcp`: paces at the rate that the deadline needs, corrected by the ECN marks of the network.
 //!
 //! The law itself is in `rate/`; with the path's price in a header instead of marks it is `mcp-opt`, in `crate::mcp`.
 
@@ -26,22 +26,22 @@ pub const DESCRIPTOR: Descriptor<Mcp> = Descriptor {
     build: |values, connection| Ok(Mcp::from_values(values, connection, Feedback::Ecn)),
 };
 
-/// Words that people write for parameters of the law.
+/// Other words for parameters of the law.
 pub(crate) const ALIASES: &[units::Alias] = &[("kappa", "gain"), ("V", "price_weight")];
 
-/// MCP's law, whatever it listens to. (Boxed: it is larger than the laws that most runs have.)
+/// MCP's law, with any kind of feedback. (Boxed: it is larger than the controllers of most runs.)
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mcp {
     paced: Box<Paced>,
 }
 
 impl Mcp {
-    /// From the checked values of the groups above; those of marks only where it listens to them.
+    /// Reads the checked values of the groups above; the keys of marks only with that feedback.
     pub fn from_values(values: &Values, connection: &connection::Config, feedback: Feedback) -> Mcp {
         Mcp { paced: Box::new(Paced::from_values(values, connection, feedback)) }
     }
 
-    /// The pacing sender.
+    /// Returns the pacing sender.
     pub(crate) fn paced(&mut self) -> &mut Paced {
         &mut self.paced
     }

@@ -1,4 +1,4 @@
-//! The window laws, one file each: what a sender's window answers to ACKs, marks and losses.
+//! The congestion controllers of window transports, one file each: the window's reaction to ACKs, marks and losses.
 
 mod cubic;
 mod d2tcp;
@@ -24,74 +24,77 @@ use units::{Bytes, Instant, Span};
 
 use crate::{Descriptor, Message, Observation, Pacing, Site};
 
-/// A window law.
+/// A congestion controller with a window.
 pub trait Window {
-    /// How it uses ECN.
+    /// Returns the use of ECN.
     fn ecn(&self) -> Ecn;
-    /// New data was acknowledged. Gives true when it has cut the window because of a mark.
+    /// Handles an acknowledgement of new data. Returns true when it has cut the window because of a mark.
     fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked) -> bool;
-    /// So many bytes have arrived beyond a gap; the ACK that says so carries an echo, or does not.
+    /// Handles the arrival of `bytes` beyond a gap; `marked` if the ACK has an echo.
     fn on_beyond(&mut self, _bytes: u64, _marked: bool) {}
-    /// Data was lost: sets `ssthresh`; the connection sets cwnd.
+    /// Handles a loss: sets `ssthresh`; the connection sets cwnd.
     fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost);
-    /// The retransmission timer has expired and everything is to be sent again: sets cwnd, to `loss_window` at most.
+    /// Handles a retransmission timeout, after which everything is sent again: sets cwnd, to `loss_window` at most.
     fn on_timeout(&mut self, window: &mut Cwnd, loss_window: f64, _loss: &Lost) {
         window.cwnd = window.cwnd.min(loss_window);
     }
-    /// Nothing is to be sent before this, whatever the window says; asked only where it [may space](Window::paces).
+    /// Returns the time before which nothing may be sent, whatever the window. Used only where it [may
+    /// pace](Window::paces).
     fn held_until(&self) -> Instant {
         Instant::ZERO
     }
-    /// Of what is sent next, if that only asks: so many bytes, a segment at most, and nothing more until they are answered.
+    /// Returns the size of a probe if the next packet only probes: at most a segment, and nothing more until it is
+    /// answered.
     fn asks(&self) -> Option<Bytes> {
         None
     }
-    /// A number that no other connection has, for what it draws.
+    /// Sets a number that no other connection has, for the random numbers of the controller.
     fn identify(&mut self, _identity: u64) {}
-    /// Whether it may space its packets even where the shared parameters do not ask for that.
+    /// Returns true if it may pace its packets even where the shared parameters do not require that.
     fn paces(&self) -> bool {
         false
     }
-    /// The rate at which packets are to leave, in segments per round trip; none: as the window opens. A window below
-    /// one segment is spaced in any case, and this is not asked.
+    /// Returns the pacing rate, in segments per round trip; none: packets are sent as the window opens. A window below
+    /// one segment is paced in any case, without this function.
     fn pacing_rate(&self, pacing: &Pacing, window: &Cwnd) -> Option<f64> {
         pacing.gain(window).map(|gain| gain * window.cwnd)
     }
-    /// A message was handed over: `idle` if everything before it is acknowledged. Asked only where the law
-    /// [paces](Window::paces). `state` is that of an acknowledgement of nothing.
+    /// Handles a new message: `idle` if everything before it is acknowledged. Used only where the controller
+    /// [paces](Window::paces). `state` is the content of an acknowledgement of nothing.
     fn on_message(&mut self, _window: &mut Cwnd, _state: &Acked, _idle: bool, _site: Site) {}
-    /// The rate at which packets leave, in bit/s with headers, whatever the window and the round trip; none: the window
-    /// decides. Asked only where the law [paces](Window::paces).
+    /// Returns the sending rate, in bit/s with headers, whatever the window and the round trip; none: the window
+    /// decides. Used only where the controller [paces](Window::paces).
     fn rate(&self) -> Option<f64> {
         None
     }
-    /// There was nothing to send for this long.
+    /// Handles a time without data to send.
     fn on_idle(&mut self, _: Span) {}
-    /// What was being sent is acknowledged, and the message behind it is being sent now.
+    /// Handles the end of a message: it is acknowledged, and the next one is being sent.
     fn on_next(&mut self) {}
-    /// Shows its own signals, those of its descriptor.
+    /// Reports the signals of its descriptor.
     fn observe(&self, _window: &Cwnd, _ack: &Acked, _seen: &mut Observation) {}
-    /// How its messages are divided into switch priorities, if they are.
+    /// Returns the division of messages into switch priorities, if there is one.
     fn priorities(&self) -> Option<&Priorities> {
         None
     }
-    /// Into how many priorities it divides its packets by itself, with [`rank`](Window::rank), if it does.
+    /// Returns the number of priorities into which it divides its packets itself, with [`rank`](Window::rank), if it
+    /// does.
     fn levels(&self) -> Option<u8> {
         None
     }
-    /// Whether only the retransmission timer tells it of losses, not duplicate ACKs.
+    /// Returns true if it detects losses by the retransmission timer only, not by duplicate ACKs.
     fn repairs_by_timer_alone(&self) -> bool {
         false
     }
-    /// After a timeout: whether to ask with a byte if anything comes through, and to send no more until it does.
+    /// Returns true if after a timeout it probes the path with a byte, and sends no more until that is acknowledged.
     fn probes(&self) -> bool {
         false
     }
-    /// Whether the message that is being sent is given up now.
+    /// Returns true if the message that is being sent is aborted now.
     fn gives_up(&self, _message: &Message, _now: Instant) -> bool {
         false
     }
-    /// The rank of a packet of this message that begins at `seq`, where ports send the lowest rank first.
+    /// Returns the rank of a packet of this message that begins at `seq`, where ports send the lowest rank first.
     #[inline]
     fn rank(&self, message: &Current, _seq: u64) -> u32 {
         message.message.rank
@@ -112,14 +115,15 @@ macro_rules! laws {
             build: |values, connection| ($module::DESCRIPTOR.build)(values, connection).map(Law::$law),
         }),*];
 
-        /// Any window law: matched, not called through a pointer, so that it is inlined per packet.
+        /// Any congestion controller of a window transport: matched, not called through a pointer, so that it is
+        /// inlined per packet.
         #[derive(Clone, Debug, PartialEq)]
         #[allow(missing_docs)]
         pub enum Law { $($law($module::$law)),* }
 
         impl Law {
-            /// As [`on_ack`](Window::on_ack), told how to describe the acknowledgement. Each law has the description made
-            /// for itself, so that what it does not ask is not worked out.
+            /// As [`on_ack`](Window::on_ack), with a function for the description of the acknowledgement. Each
+            /// controller has its own instance of it, so that values that it does not use are not computed.
             #[inline(always)]
             pub(crate) fn answer<'a>(&mut self, window: &mut Cwnd, ack: impl Fn() -> Acked<'a>) -> bool {
                 match self { $(Law::$law(law) => law.on_ack(window, &ack())),* }
@@ -212,10 +216,10 @@ laws! {
     jit::Jit,
 }
 
-/// How a transport uses ECN.
+/// The use of ECN by a transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ecn {
-    /// Not at all: its packets cannot be marked.
+    /// No ECN: its packets cannot be marked.
     Off,
     /// RFC 3168: one echo per window, latched by the receiver until the sender has reacted.
     Classic,
@@ -226,19 +230,19 @@ pub enum Ecn {
 /// The congestion window, in segments.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cwnd {
-    /// Congestion window.
+    /// Congestion window (cwnd), in segments.
     pub cwnd: f64,
-    /// Slow-start threshold.
+    /// Slow-start threshold (ssthresh), in segments.
     pub ssthresh: f64,
-    /// No cut goes below this.
+    /// Minimum of the window after a cut.
     pub floor: f64,
-    /// No growth goes above this.
+    /// Maximum of the window after growth.
     pub limit: f64,
 }
 
 impl Cwnd {
-    /// RFC 5681 3.1: slow start below ssthresh, then one segment per window. Below one segment that is a segment per
-    /// ACK, which comes once in 1/cwnd round trips (Swift, SIGCOMM 2020, algorithm 1).
+    /// Grows the window (RFC 5681 3.1): slow start below ssthresh, then one segment per window. Below one segment that
+    /// is a segment per ACK, of which there is one in 1/cwnd round trips (Swift, SIGCOMM 2020, algorithm 1).
     #[inline]
     pub fn grow(&mut self, segments: f64) {
         let room = self.ssthresh - self.cwnd;
@@ -259,19 +263,19 @@ impl Cwnd {
         self.cwnd = (self.cwnd * factor).max(self.floor);
         self.ssthresh = self.cwnd;
     }
-    /// RFC 5681 eq. 4: half of what was in flight.
+    /// Sets ssthresh to half of the segments in flight (RFC 5681 eq. 4).
     pub fn halve(&mut self, loss: &Lost) {
         self.ssthresh = (loss.flight / 2.0).max(self.floor);
     }
 }
 
-/// A number of bytes, of which there are fewer than 2^63: a signed number becomes a float in one instruction.
+/// Converts a number of bytes below 2^63: a signed number becomes a float in one instruction.
 #[inline]
 pub(crate) fn float(bytes: u64) -> f64 {
     bytes as i64 as f64
 }
 
-/// The whole segments of a window, of which there are fewer than 2^32: to find a larger number takes more instructions.
+/// Returns the whole segments of a window, fewer than 2^32: a larger number takes more instructions.
 #[inline]
 pub(crate) fn whole(window: f64) -> u64 {
     u64::from(window as u32)
@@ -280,22 +284,22 @@ pub(crate) fn whole(window: f64) -> u64 {
 /// An acknowledgement of new data.
 #[derive(Clone, Debug)]
 pub struct Acked<'q> {
-    /// The time.
+    /// The present simulated time.
     pub now: Instant,
-    /// Bytes that have arrived, as it says first: those that it acknowledges, but for those counted when they arrived
-    /// beyond a gap, and those that it SACKs. (Linux counts `delivered` and `delivered_ce` so; RFC 8257 3.3 would count
-    /// what lies beyond a gap, marked or not, only when the gap is filled, with the echo of what filled it.)
+    /// Bytes whose arrival it is the first to report: newly acknowledged ones that were not counted beyond a gap, and
+    /// newly SACKed ones. (Linux counts `delivered` and `delivered_ce` in this way. RFC 8257 3.3 would count data
+    /// beyond a gap only when the gap is filled, with the echo of the segment that filled it.)
     pub bytes: u64,
-    /// What it acknowledges newly, in segments.
+    /// Newly acknowledged data, in segments.
     pub segments: f64,
-    /// It carries an ECN echo.
+    /// It has an ECN echo.
     pub marked: bool,
-    /// The window may grow: no loss is being repaired and the window is what limits the sender.
+    /// The window may grow: no loss is being repaired and the window limits the sender.
     pub may_grow: bool,
-    /// A mark may cut the window: no loss is being repaired, and what was sent before the last one was found,
-    /// for which the window has been cut, is acknowledged and more.
+    /// A mark may cut the window: no loss is being repaired, and more is acknowledged than was sent before the last one
+    /// was detected. That one has cut the window.
     pub may_cut: bool,
-    /// Everything before this position is acknowledged.
+    /// The position before which all data is acknowledged.
     pub una: u64,
     /// The next position to send.
     pub next: u64,
@@ -305,13 +309,13 @@ pub struct Acked<'q> {
     pub srtt: Option<Span>,
     /// Smallest RTT sample so far.
     pub min_rtt: Option<Span>,
-    /// The message that is being sent.
+    /// The present message, which is being sent.
     pub message: Current,
-    /// Those behind it, in turn.
+    /// The messages behind it, in order.
     pub later: &'q VecDeque<Current>,
 }
 
-/// Nothing behind the message that is being sent.
+/// No messages behind the one that is being sent.
 pub static NO_MORE: VecDeque<Current> = VecDeque::new();
 
 /// The message that is being sent.
@@ -319,20 +323,20 @@ pub static NO_MORE: VecDeque<Current> = VecDeque::new();
 pub struct Current {
     /// The position of its end in the stream.
     pub end: u64,
-    /// What was handed over; the deadline as a point in time.
+    /// The message as enqueued; the deadline as a point in time.
     pub message: Message,
 }
 
-/// A loss.
+/// A detected loss of data.
 #[derive(Clone, Debug)]
 pub struct Lost<'q> {
-    /// The time.
+    /// The present simulated time.
     pub now: Instant,
-    /// What an acknowledgement of nothing would say now.
+    /// The content of an acknowledgement of nothing at this time.
     pub state: Acked<'q>,
-    /// What was sent and not acknowledged, in segments.
+    /// Data that is sent and not acknowledged, in segments.
     pub flight: f64,
-    /// The retransmission timer found it.
+    /// The retransmission timer detected it.
     pub timeout: bool,
 }
 

@@ -5,7 +5,7 @@ use units::{Amount, Default, Instant, Key, Kind, Range, Value, Values};
 use super::{Acked, Current, Cwnd, Ecn, Lost, Window};
 use crate::{Advice, Conditions, Descriptor, Message, Needs, Packet, Regime, Surroundings};
 
-/// pFabric.
+/// The descriptor of pFabric.
 pub const DESCRIPTOR: Descriptor<Pfabric> = Descriptor {
     name: "pfabric",
     help: "pFabric: starts at line rate, tells losses by its timer alone; ports send the most urgent flow first and \
@@ -53,13 +53,13 @@ fn advise_small_buffers(held: f64, conditions: &Conditions) -> Advice {
     }
 }
 
-/// Round trips that the authors' RTO is long.
+/// The authors' RTO, in round trips.
 const RTO_ROUND_TRIPS: u64 = 3;
 
-/// By so much the window may exceed the first one.
+/// Maximum of the window as a multiple of the first one.
 const LIMIT: f64 = 15.0 / 12.0;
 
-/// Parameters of its own, and those of every connection that it sets otherwise.
+/// Parameters of its own, and shared ones with other defaults.
 pub const KEYS: &[Key] = &[
     Key {
         name: "priority",
@@ -198,12 +198,12 @@ pub struct Pfabric {
     by_deadline: bool,
     aborts: bool,
     probe_after: u64,
-    /// Timeouts since something was acknowledged.
+    /// Timeouts since the last acknowledgement.
     timeouts: u64,
 }
 
 impl Pfabric {
-    /// The first rank of messages without a deadline: those with one come first.
+    /// The first rank of messages without a deadline: all messages with one are before them.
     const LATER: u32 = 1 << 31;
 
     fn by_size(left: u64, from: u32) -> u32 {
@@ -243,7 +243,7 @@ impl Window for Pfabric {
     fn gives_up(&self, message: &Message, now: Instant) -> bool {
         self.aborts && message.deadline.is_some_and(|deadline| deadline < now)
     }
-    /// A deadline in microseconds, or the bytes that are left.
+    /// Returns the deadline in microseconds, or the bytes that are left.
     fn rank(&self, current: &Current, seq: u64) -> u32 {
         const MICROSECOND: u64 = 1_000_000;
         let left = current.end.saturating_sub(seq);

@@ -35,7 +35,7 @@ pub struct Reno {
 }
 
 impl Reno {
-    /// From the checked values of its keys.
+    /// Reads the checked values of its keys.
     pub(super) fn from_values(values: &Values) -> Reno {
         Reno { echoes: Echoes::new(values.bool("ecn")) }
     }

@@ -21,7 +21,7 @@ pub const DESCRIPTOR: Descriptor<Tcppr> = Descriptor {
     build: |values, _| build(values),
 };
 
-/// Most classes with a deadline.
+/// Maximum number of classes with a deadline.
 const MOST_CLASSES: f64 = 32.0;
 
 /// Parameters of its own, beside TCP's.
@@ -61,16 +61,16 @@ fn build(values: &mut Values) -> Result<Tcppr, Problem> {
     Ok(Tcppr { reno: Reno::from_values(values), priorities })
 }
 
-/// How messages are divided into priorities.
+/// The division of messages into priorities.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Priorities {
-    /// How many with a deadline.
+    /// Number of priorities for messages with a deadline.
     pub classes: u8,
     /// The longest deadline of each of them but the last; none: equal shares of the deadlines' range.
     pub limits: Option<Arc<[Span]>>,
 }
 
-/// `tcp` with priorities.
+/// The controller of `tcp`, with priorities.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tcppr {
     reno: Reno,

@@ -6,7 +6,7 @@ use super::dctcp::{self, Marking};
 use super::{Acked, Cwnd, Ecn, Lost, Window};
 use crate::{Descriptor, Needs, Observation};
 
-/// xDCTCP.
+/// The descriptor of xDCTCP.
 pub const DESCRIPTOR: Descriptor<Xdctcp> = Descriptor {
     name: "xdctcp",
     help: "xDCTCP: cuts the window by ns alpha in short flows and by nl alpha in long ones",

@@ -1,4 +1,4 @@
-//! A port's side: how long its queue is, and what its load costs.
+//! The port's side: the length of its queue, and the price of its load.
 
 use units::{Bytes, Instant, Rate, Span, Values};
 
@@ -9,17 +9,17 @@ use crate::{Flags, Header, Packet};
 /// The parameters of all ports of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Agents {
-    /// tau: what queues are measured by, and the interval over which load is.
+    /// tau: the unit of queues, and the interval over which load is measured.
     base_rtt: Span,
     price_weight: f64,
     load_cap: f64,
 }
 
 impl Agents {
-    /// It answers no requests that could be denied.
+    /// False, as it answers no requests that could be denied.
     pub const COUNTS_REQUESTS: bool = false;
 
-    /// From checked values.
+    /// Reads the parameters from checked values.
     pub fn from_values(values: &Values) -> Agents {
         Agents {
             base_rtt: values.time("base_rtt"),
@@ -28,7 +28,7 @@ impl Agents {
         }
     }
 
-    /// The agent of one port.
+    /// Returns the agent of one port.
     pub fn at(&self, rate: Rate, _: Bytes) -> Box<dyn Agent> {
         Box::new(Price {
             config: *self,
@@ -41,21 +41,21 @@ impl Agents {
     }
 }
 
-/// One egress port.
+/// The agent of one egress port.
 #[derive(Clone, Debug)]
 pub struct Price {
     config: Agents,
     rate: Rate,
-    /// When the load was last measured, for how long the port had sent by then, and how many bytes waited.
+    /// The time of the last measurement of the load, and the port's total sending time and queue then.
     at: Instant,
     sent_for: Span,
     waiting: Bytes,
-    /// What arrived over the last interval, as a share of what the link can carry.
+    /// Arrivals over the last interval, as a share of the link's rate.
     load: f64,
 }
 
 impl Price {
-    /// What arrives is what was sent and by how much the queue has grown.
+    /// Measures the load: arrivals are the data sent plus the growth of the queue.
     fn measure(&mut self, port: &PortState) {
         let elapsed = port.now.saturating_sub(self.at);
         if elapsed < self.config.base_rtt {
@@ -72,7 +72,7 @@ impl Agent for Price {
     fn on_packet(&mut self, port: &PortState, packet: &Packet, header: &mut Header) -> Option<Decision> {
         let Header::Mcp(header) = header else { return None };
         if packet.flags.has(Flags::ACK) {
-            // What comes back was summed up on its way there.
+            // The returned copy of a header was summed up on its way to the receiver.
             return None;
         }
         self.measure(port);

@@ -1,7 +1,7 @@
 //! MCP with the path's price in a header: `mcp-opt`.
 //!
-//! Each data packet has a [`Header`], to which the agent of every port on the path adds what waits there and the price
-//! of its load; the receiving end returns it. The ends are those of window transports, whose law is that of `mcp`
+//! Each data packet has a [`Header`], to which the agent of every port on the path adds its queue and the price of its
+//! load; the receiving end returns it. The ends are the ends of window transports, with the law of `mcp`
 //! (`laws/rate/`).
 
 mod agent;
@@ -17,10 +17,10 @@ use crate::laws::{Ecn, Law, dctcp};
 use crate::returning::{self, How, Returns};
 use crate::{Descriptor, Needs};
 
-/// See [`Control::goes_by_numbers`](crate::control::Control::goes_by_numbers): a port adds up prices, whosever packet it is.
+/// See [`Control::goes_by_numbers`](crate::control::Control::goes_by_numbers): a port adds up prices of any packet.
 pub(crate) const GOES_BY_NUMBERS: bool = false;
 
-/// See [`Entry::reads`](crate::registry::Entry::reads): its ends are those of window transports.
+/// See [`Entry::reads`](crate::registry::Entry::reads): its ends are the ends of window transports.
 pub(crate) const READS: Option<&[&str]> = None;
 
 /// The family's transports, in the order of `duetime transports`.
@@ -50,7 +50,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// What stands at every port.
+    /// Returns the agents of every port.
     pub fn agents(&self) -> Option<Agents> {
         Some(self.agents)
     }
@@ -70,10 +70,10 @@ impl Returns for Config {
     }
 }
 
-/// What data packets carry along their path, and their acknowledgements back.
+/// The header of data packets along their path, and of their acknowledgements on the way back.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Header {
-    /// Of all hops: the queue as a share of C tau, and the price of the load.
+    /// The sum over all hops of the queue as a share of C tau, and the price of the load.
     pub network: f64,
     /// The rate of the largest link, in bit/s.
     pub largest: u64,

@@ -1,4 +1,4 @@
-//! The sending end: that of a window transport, whose packets ask each hop for its price.
+//! The sending end: a window transport's, whose packets request the price of each hop.
 
 use units::{Bytes, Instant};
 
@@ -7,34 +7,34 @@ use crate::connection::{self, Config};
 use crate::laws::Law;
 use crate::{Expired, Extension, Header, Message, Observation, Output, Packet, Site};
 
-/// The sending end of a connection that hears of its path.
+/// The sending end of a connection that has feedback from its path.
 #[derive(Clone, Debug)]
 pub struct Sender {
     data: connection::Sender,
 }
 
 impl Sender {
-    /// Nothing to send yet.
+    /// Returns a sender without data.
     pub fn new(config: &Config, own: &Own) -> Sender {
         Sender { data: connection::Sender::new(config, &own.law) }
     }
 
-    /// Takes a message; it follows those handed over before.
+    /// Enqueues a message after the earlier ones.
     pub fn hand_over(&mut self, config: &Config, now: Instant, message: Message, out: &mut impl Output) {
         self.data.hand_over(config, now, message, &mut Asking(out));
     }
 
-    /// Everything before this position is acknowledged.
+    /// Returns the position before which all data is acknowledged.
     pub fn acknowledged(&self) -> u64 {
         self.data.acknowledged()
     }
 
-    /// Whether everything handed over is acknowledged.
+    /// Returns true if all enqueued data is acknowledged.
     pub fn is_idle(&self) -> bool {
         self.data.is_idle()
     }
 
-    /// Takes an acknowledgement.
+    /// Processes an acknowledgement from the receiver.
     pub fn on_packet(
         &mut self,
         config: &Config,
@@ -50,26 +50,26 @@ impl Sender {
         self.data.on_packet(config, now, packet, extension.as_deref(), &mut Asking(out));
     }
 
-    /// The time for which the timer was armed has come.
+    /// Handles the armed timer.
     pub fn on_timer(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         self.data.on_timer(config, now, &mut Asking(out));
     }
 
-    /// The host's queue has room.
+    /// Continues sending when the host's queue has room again.
     pub fn on_room(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         self.data.on_room(config, now, &mut Asking(out));
     }
 
-    /// The connection is closed here.
+    /// Handles the close of the connection at this host.
     pub fn on_close(&mut self, _: &Config, _: Instant, _: &mut impl Output) {}
 
-    /// Shows what can be observed now.
+    /// Reports the present values of the signals.
     pub fn observe(&self, config: &Config, now: Instant, seen: &mut Observation) {
         self.data.observe(config, now, seen);
     }
 }
 
-/// Gives each data packet a header.
+/// An output that adds a header to each data packet.
 struct Asking<'a, O>(&'a mut O);
 
 impl<O: Output> Output for Asking<'_, O> {

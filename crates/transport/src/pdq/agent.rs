@@ -1,4 +1,4 @@
-//! A port's side: the most urgent flows, and which of them may send.
+//! The port's side: the most urgent flows, and which of them may send.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use super::Header;
 use crate::agent::{Agent, Decision, Flow, PortState};
 use crate::{Flags, Packet, connection};
 
-/// How long a port dampens at this rate, where nothing else is written; at others in proportion.
+/// The default dampening of a port at this rate; proportional to 1/rate at others.
 const DAMPENING: (Span, Rate) = (Span::from_micros(10), Rate::from_gbps(1));
 
-/// Base round trips after which a silent flow counts no more, unless `expiry` says so.
+/// Base round trips after which a silent flow is not counted any more, unless `expiry` is set.
 pub(super) const EXPIRY: u64 = 10;
 
 /// Parameters of the ports; one set for all transports of a run.
@@ -105,32 +105,32 @@ pub struct Agents {
     pub early_start: f64,
     /// X, in round trips.
     pub probe_spread: f64,
-    /// How long another paused flow must wait; none: [`DAMPENING`] in proportion to the port's rate.
+    /// The time for which another paused flow stays paused; none: [`DAMPENING`] scaled to the port's rate.
     pub dampening: Option<Span>,
-    /// How many flows are remembered, for each that sends.
+    /// Number of flows that are remembered, for each that sends.
     pub list_factor: f64,
-    /// Less than this share of the link is nothing.
+    /// Minimum share of the link; a smaller one counts as 0.
     pub least_share: f64,
     /// Round trips between two settings of the rate.
     pub rate_interval: f64,
-    /// When a silent flow is forgotten.
+    /// The time after which a silent flow is forgotten.
     pub expiry: Span,
     /// Control packets pass full buffers.
     pub protected: bool,
 }
 
 impl Agents {
-    /// It answers no requests that could be denied.
+    /// False, as it answers no requests that could be denied.
     pub const COUNTS_REQUESTS: bool = false;
 
-    /// The agent of one port. Rates count headers but not the overhead of frames, so that so much of the link is not
-    /// given away.
+    /// Returns the agent of one port. Rates count headers but not the overhead of frames, so that this part of the link
+    /// is not allocated.
     pub fn at(&self, rate: Rate, frame_overhead: Bytes) -> Box<dyn Agent> {
         let net = u128::from(rate.0) * u128::from(self.segment.0) / u128::from((self.segment + frame_overhead).0);
         Box::new(Port::new(*self, net as u64))
     }
 
-    /// From checked values.
+    /// Reads the parameters from checked values.
     pub fn from_values(values: &Values, connection: &connection::Config) -> Agents {
         Agents {
             base_rtt: values.time("base_rtt"),
@@ -151,51 +151,51 @@ impl Agents {
 #[derive(Clone, Debug)]
 pub struct Port {
     config: Agents,
-    /// The link's rate.
+    /// The rate of the link.
     rate: u64,
-    /// C: what may be given away.
+    /// C: the rate that may be allocated.
     capacity: u64,
-    /// When that was set.
+    /// The time at which that was set.
     set_at: Option<Instant>,
     /// The most urgent flows, the first ones first.
     list: Vec<Known>,
-    /// Flows that are not in it, and when they were last heard of.
+    /// Flows that are not in it, and the times of their last packets.
     others: BTreeMap<Flow, Instant>,
-    /// When a paused flow was last let send.
+    /// The time at which a paused flow was last allowed to send.
     let_go: Option<Instant>,
 }
 
-/// What a port remembers of a flow.
+/// A port's memory of a flow.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     flow: Flow,
     /// None: it has no deadline.
     deadline: Option<Instant>,
-    /// How long the rest takes at the flow's full rate.
+    /// Duration of the rest at the flow's full rate.
     needs: Span,
     rtt: Span,
-    /// What it may send; 0: it is paused.
+    /// The accepted rate; 0: it is paused.
     rate: u64,
     heard: Instant,
 }
 
 impl Known {
-    /// The most urgent first: the earliest deadline, then the shortest rest (PDQ 3.3.1).
+    /// Returns the sorting key, the most urgent first: the earliest deadline, then the shortest rest (PDQ 3.3.1).
     fn order(&self) -> (Instant, Span, Flow) {
         (self.deadline.unwrap_or(Instant::MAX), self.needs, self.flow)
     }
 }
 
 impl Port {
-    /// A port with a link of `rate` bit/s, and no flows.
+    /// Returns a port with a link of `rate` bit/s, and no flows.
     pub fn new(config: Agents, rate: u64) -> Port {
         Port { config, rate, capacity: rate, set_at: None, list: Vec::new(), others: BTreeMap::new(), let_go: None }
     }
 
-    /// A packet of a flow comes through: accepts it, at a rate, or pauses it (PDQ, algorithms 1 to 3).
+    /// Processes a packet of a flow: accepts the flow, at a rate, or pauses it (PDQ, algorithms 1 to 3).
     ///
-    /// What a port has accepted holds from here on, not from the acknowledgement on, which may take another way back; if
-    /// a later port pauses the flow, the flow's next packet says so.
+    /// An acceptance is in force from here on, not from the acknowledgement on, which may return on another route. If a
+    /// later port pauses the flow, the flow's next packet shows it.
     pub fn pass(&mut self, now: Instant, flow: Flow, header: &mut Header) {
         let hop = header.hop;
         header.hop = hop.saturating_add(1);
@@ -230,7 +230,7 @@ impl Port {
         header.probe_every = header.probe_every.max(self.config.probe_spread * place as f64);
     }
 
-    /// What the flows before a place leave, but for those that are about to end (PDQ, algorithm 2).
+    /// Returns the rate that the flows before a place leave, without flows that are about to end (PDQ, algorithm 2).
     fn available(&self, place: usize) -> u64 {
         let (mut ending, mut held) = (0.0, 0_u64);
         for known in &self.list[..place] {
@@ -244,13 +244,13 @@ impl Port {
         self.capacity.saturating_sub(held)
     }
 
-    /// What the flows of the list leave to each of the others.
+    /// Returns the rate that the flows of the list leave to each of the others.
     fn fair_share(&self) -> u64 {
         let held = self.list.iter().fold(0_u64, |sum, known| sum.saturating_add(known.rate));
         self.capacity.saturating_sub(held) / (self.others.len() as u64).max(1)
     }
 
-    /// Takes the least urgent flows off the list while it is too long.
+    /// Removes the least urgent flows from the list while it is too long.
     fn shorten(&mut self, now: Instant) {
         let sending = self.list.iter().filter(|known| known.rate > 0).count().max(1);
         let most = (sending as f64 * self.config.list_factor) as usize;
@@ -265,7 +265,7 @@ impl Port {
         self.others.retain(|_, heard| heard.saturating_add(expiry) > now);
     }
 
-    /// Whether a paused flow was let send just now.
+    /// Returns true if a paused flow was allowed to send just now.
     fn is_dampened(&self, now: Instant) -> bool {
         let dampening = self.config.dampening.unwrap_or_else(|| {
             let (time, rate) = DAMPENING;
@@ -274,7 +274,7 @@ impl Port {
         self.let_go.is_some_and(|at| at.saturating_add(dampening) > now)
     }
 
-    /// Sets what may be given away: the rate, less what empties a queue of so many bytes in as long as this holds.
+    /// Sets the rate that may be allocated: the link's rate, less the rate that drains the queue in one interval.
     fn set_capacity(&mut self, now: Instant, waiting: Bytes) {
         let interval = Span::from_ps_f64(self.config.rate_interval * self.config.base_rtt.0 as f64);
         if self.set_at.is_some_and(|at| at.saturating_add(interval) > now) {
@@ -321,7 +321,7 @@ mod tests {
         own.ports
     }
 
-    /// A port of 1 Gbit/s at a flow's second hop; flows come as (number, deadline in ms, kilobytes left).
+    /// A port of 1 Gbit/s at a flow's second hop; flows are (number, deadline in ms, kilobytes left).
     struct Bench {
         port: Port,
         now: Instant,
@@ -347,7 +347,7 @@ mod tests {
                 hop: 1,
             }
         }
-        /// The rate in Mbit/s at which a flow may send.
+        /// Returns the rate in Mbit/s at which a flow may send.
         fn pass(&mut self, flow: u32, deadline_ms: Option<u64>, kb: u64) -> u64 {
             let mut header = self.header(deadline_ms, kb);
             self.port.pass(self.now, (ConnectionId(flow), 0, 0), &mut header);
@@ -382,7 +382,7 @@ mod tests {
         assert_eq!([port.pass(1, None, 24), port.pass(2, None, 500)], [1000, 1000]);
         let mut port = Bench::new(Agents { early_start: 0.0, ..config() });
         assert_eq!([port.pass(1, None, 24), port.pass(2, None, 500)], [1000, 0]);
-        // Early starters count up to two round trips in sum, then they hold what they send: 1.6 + 1.6, and the third.
+        // Early starters count up to two round trips in sum, then they occupy their rates: 1.6 + 1.6, and the third.
         let mut port = Bench::new(Agents { list_factor: 9.0, ..config() });
         let rates: Vec<u64> = (1..=4).map(|flow| port.pass(flow, None, 20)).collect();
         assert_eq!(rates, [1000, 1000, 1000, 0]);
@@ -512,11 +512,11 @@ mod tests {
         // 25 KB are two round trips, and not fewer.
         let mut port = Bench::new(config());
         assert_eq!([port.pass(1, None, 25), port.pass(2, None, 500)], [1000, 0]);
-        // 0.8 and 0.8 are 1.6: the third holds what it sends.
+        // 0.8 and 0.8 are 1.6: the third occupies its rate.
         let mut port = Bench::new(Agents { list_factor: 9.0, early_start: 1.6, ..config() });
         let rates: Vec<u64> = (1..=4).map(|flow| port.pass(flow, None, 10)).collect();
         assert_eq!(rates, [1000, 1000, 1000, 0]);
-        // `pass` asks that who gets nothing is paused.
+        // `pass` must pause a flow that gets nothing.
         let mut port = Bench::new(Agents { least_share: 0.0, ..config() });
         assert_eq!([port.pass(1, Some(5), 500), port.pass(2, Some(9), 500)], [1000, 0]);
     }

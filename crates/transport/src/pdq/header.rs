@@ -1,44 +1,44 @@
-//! What every packet of the family says to the ports on its way.
+//! The header of every packet of the family, read and written by the ports on its path.
 
 use units::{Bytes, Instant, Span};
 
-/// What a flow tells, and what becomes of it on the way. Rates are in bit/s, with headers.
+/// A flow's description for the ports, and their verdict. Rates are in bit/s, with headers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Header {
-    /// Which of the connection's messages it is about, from 0: each is a flow of its own.
+    /// Index of the connection's message, from 0: each message is a flow of its own.
     pub message: u32,
-    /// The sender's count of its headers, so that it knows which answer is the latest.
+    /// The sender's count of its headers, to identify the latest answer.
     pub number: u64,
-    /// When it was sent.
+    /// The time of sending.
     pub sent: Instant,
     /// The flow sends no more (TERM).
     pub over: bool,
-    /// Its deadline (D).
+    /// Its deadline (D), if it has one.
     pub deadline: Option<Instant>,
     /// Wire bytes that it has left to send, for the time that it needs (T).
     pub left: Bytes,
-    /// Its round-trip time.
+    /// The round-trip time of the flow.
     pub rtt: Span,
-    /// The rate that it is to send at: the most that it can, until a port sets it (R).
+    /// The rate at which it is to send: its maximum, until a port sets it (R).
     pub rate: u64,
     /// The hop that has paused it, if one has (P).
     pub paused_by: Option<u8>,
-    /// Round trips that it is to wait between two probes (I).
+    /// Round trips between two of its probes (I).
     pub probe_every: f64,
     /// The rate of its first link.
     pub uplink: u64,
-    /// Hops that it has passed.
+    /// Number of hops that it has passed.
     pub hop: u8,
 }
 
 impl Header {
-    /// How long the rest takes at the rate of the first link.
+    /// Returns the duration of the rest at the rate of the first link.
     pub fn needs(&self) -> Span {
         time_of(self.left, self.uplink)
     }
 }
 
-/// How long so many bytes take at a rate; for ever at none.
+/// Returns the duration of `bytes` at a rate; practically infinite at 0.
 pub(super) fn time_of(bytes: Bytes, rate: u64) -> Span {
     let ps = u128::from(bytes.0) * 8_000_000_000_000 / u128::from(rate.max(1));
     Span(u64::try_from(ps).unwrap_or(u64::MAX))

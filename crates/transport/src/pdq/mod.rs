@@ -1,8 +1,8 @@
 //! `pdq`: ports let the most urgent flows send at full rate and pause the others.
 //!
-//! Every packet of the sending end carries a [`Header`]: its deadline, the bytes that are left, and who has paused it. The
-//! [`Port`] of every link on the path accepts or pauses it; the receiving end returns what came of it; the sending end
-//! paces at that rate, or asks again from time to time with a packet without data.
+//! Every packet of the sending end has a [`Header`]: its deadline, the bytes that are left, and the port that has
+//! paused it. The [`Port`] of every link on the path accepts or pauses the flow, and the receiving end returns the
+//! result. The sending end paces at that rate, or probes from time to time with a packet without data.
 
 mod agent;
 mod header;
@@ -29,19 +29,20 @@ impl Returns for Config {
     const ECN: Ecn = Ecn::Off;
 
     fn how(header: &crate::Header) -> How {
-        // Nobody waits for the answer to a TERM.
+        // The sender expects no answer to a TERM.
         let over = matches!(header, crate::Header::Pdq(header) if header.over);
         if over { How::Never } else { How::AtOnce }
     }
 }
 
-/// See [`Control::goes_by_numbers`](crate::control::Control::goes_by_numbers): of flows as urgent as each other the lower number comes first.
+/// See [`Control::goes_by_numbers`](crate::control::Control::goes_by_numbers): of equally urgent flows the one of the
+/// connection with the lower id is first.
 pub(crate) const GOES_BY_NUMBERS: bool = true;
 
-/// See [`Entry::reads`](crate::registry::Entry::reads): those of segments, ACKs, timers and loss recovery.
+/// See [`Entry::reads`](crate::registry::Entry::reads): the keys of segments, ACKs, timers and loss recovery.
 pub(crate) const READS: Option<&[&str]> = Some(crate::stream::READS);
 
-/// The family's one transport.
+/// The only transport of the family.
 pub(crate) const DESCRIPTORS: &[Descriptor<Config>] = &[DESCRIPTOR];
 
 const DESCRIPTOR: Descriptor<Config> = Descriptor {
@@ -60,7 +61,7 @@ const DESCRIPTOR: Descriptor<Config> = Descriptor {
     build: |values, connection| Ok(Config::from_values(values, connection)),
 };
 
-/// Parameters of the ends, beside those of the ports.
+/// Parameters of the ends, beside the ports' parameters.
 const KEYS: &[Key] = &[
     Key {
         name: "early_termination",
@@ -90,14 +91,14 @@ fn settle(values: &mut Values, surroundings: &Surroundings) {
     }
 }
 
-/// Parameters of a connection's ends and of the ports on its way.
+/// Parameters of a connection's ends and of the ports on its path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
-    /// Give messages up that cannot be in time.
+    /// Aborts messages that cannot be in time.
     pub early_termination: bool,
-    /// Round trips between two probes, at least.
+    /// Minimum of the round trips between two probes.
     pub probe_every: f64,
-    /// What the ports do, the same for all connections of a run.
+    /// The parameters of the ports, the same for all connections of a run.
     pub ports: Agents,
 }
 
@@ -110,7 +111,7 @@ impl Config {
         }
     }
 
-    /// What stands at every port.
+    /// Returns the agents of every port.
     pub fn agents(&self) -> Option<Agents> {
         Some(self.ports)
     }

@@ -1,8 +1,8 @@
 //! The sending end: sends at the rate that ports have accepted, probes while it is paused, repairs losses.
 //!
-//! Each message is a flow of its own to the ports. One is known to them at a time: the one that is being sent, from a
-//! packet without data before its first byte to one after its last (TERM). What must be sent again of an earlier message
-//! goes at the rate of the present one, or makes its own known again where there is none.
+//! Each message is a flow of its own to the ports. They know one at a time: the one that is being sent, from a packet
+//! without data before its first byte to one after its last (TERM). Retransmissions of an earlier message are sent at
+//! the rate of the present one, or announce their own again where there is none.
 
 use units::{Bytes, Instant, Span};
 
@@ -22,16 +22,16 @@ pub struct Sender {
     flow: Option<Flow>,
     /// The rate of the host's link, once known.
     uplink: u64,
-    /// How many headers were sent.
+    /// Number of headers sent.
     told: u64,
 }
 
 /// The flow that the ports know.
 #[derive(Clone, Debug)]
 struct Flow {
-    /// The number of its message.
+    /// Index of its message.
     message: u32,
-    /// What it may send, in bit/s; 0: it is paused, or has not been answered.
+    /// The accepted rate, in bit/s; 0: it is paused, or has not been answered.
     rate: u64,
     /// The hop that has paused it.
     paused_by: Option<u8>,
@@ -39,34 +39,34 @@ struct Flow {
     probe_every: f64,
     /// The number of the header that was answered last.
     answered: u64,
-    /// When ports were last told of it.
+    /// The time at which the last header was sent.
     told_at: Instant,
     pacer: Pacer,
 }
 
 impl Sender {
-    /// Nothing to send yet.
+    /// Returns a sender without data.
     pub fn new(config: &Config, own: &Own) -> Sender {
         Sender { own: *own, stream: MessageStream::new(config), flow: None, uplink: u64::MAX, told: 0 }
     }
 
-    /// Takes a message; it follows those handed over before.
+    /// Enqueues a message after the earlier ones.
     pub fn hand_over(&mut self, config: &Config, now: Instant, message: Message, out: &mut impl Output) {
         self.stream.hand_over(message);
         self.transmit(config, now, out);
     }
 
-    /// Everything before this position is acknowledged.
+    /// Returns the position before which all data is acknowledged.
     pub fn acknowledged(&self) -> u64 {
         self.stream.recovery.una
     }
 
-    /// Whether everything handed over is acknowledged.
+    /// Returns true if all enqueued data is acknowledged.
     pub fn is_idle(&self) -> bool {
         self.stream.is_idle()
     }
 
-    /// Takes an acknowledgement.
+    /// Processes an acknowledgement from the receiver.
     pub fn on_packet(
         &mut self,
         config: &Config,
@@ -89,7 +89,7 @@ impl Sender {
         self.transmit(config, now, out);
     }
 
-    /// The time for which the timer was armed has come.
+    /// Handles the armed timer.
     pub fn on_timer(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         if self.stream.recovery.rto_at <= now {
             out.timed_out(self.stream.recovery.rto.timer(config));
@@ -100,23 +100,23 @@ impl Sender {
         self.transmit(config, now, out);
     }
 
-    /// The host's queue has room.
+    /// Continues sending when the host's queue has room again.
     pub fn on_room(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         self.transmit(config, now, out);
     }
 
-    /// The connection is closed here.
+    /// Handles the close of the connection at this host.
     pub fn on_close(&mut self, _: &Config, _: Instant, _: &mut impl Output) {}
 
-    /// Shows what can be observed now.
+    /// Reports the present values of the signals.
     pub fn observe(&self, _: &Config, _: Instant, seen: &mut Observation) {
         seen.add_if(&SRTT, self.stream.recovery.rto.srtt().map(Span::as_micros_f64));
         seen.add_if(&RATE, self.flow.as_ref().map(|flow| flow.rate as f64 / 1e6));
     }
 
-    /// What was told comes back with what the ports made of it.
+    /// Handles a header echo with the ports' verdict.
     fn answered(&mut self, config: &Config, now: Instant, answer: &Told) {
-        // Each header has a number of its own, so that Karn's rule does not exclude what is sent again.
+        // Each header has a number of its own, so that Karn's rule does not exclude retransmissions.
         self.stream.recovery.rto.sample(now - answer.sent, config);
         self.uplink = answer.uplink;
         let Some(flow) = &mut self.flow else { return };
@@ -128,7 +128,7 @@ impl Sender {
         }
     }
 
-    /// Sends what may be sent, or asks whether it may, and arms the timer for the rest.
+    /// Sends as much as is allowed, or a probe, and arms the timer for the rest.
     fn transmit(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         let next = self.send(config, now, out);
         let wake = next.min(self.stream.recovery.rto_at);
@@ -137,7 +137,7 @@ impl Sender {
         }
     }
 
-    /// Sends what may leave now; gives when more may, or when the ports are to be asked again.
+    /// Sends as much as is allowed now; returns the time of the next packet, or of the next probe.
     fn send(&mut self, config: &Config, now: Instant, out: &mut impl Output) -> Instant {
         loop {
             self.close_when_sent(config, now, out);
@@ -188,14 +188,14 @@ impl Sender {
         out.send_extended(packet, Extension::of_header(header));
     }
 
-    /// Asks the ports, without data.
+    /// Probes the ports, without data.
     fn probe(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         let header = self.tell(config, now, false);
         let packet = Packet::data(self.stream.recovery.next, 0, config.header, Instant::MAX, Flags::SYN);
         out.send_extended(packet, Extension::of_header(header));
     }
 
-    /// What the ports are told of the present flow.
+    /// Returns the header for the ports about the present flow.
     fn tell(&mut self, config: &Config, now: Instant, over: bool) -> Header {
         let rtt = self.rtt();
         let flow = self.flow.as_mut().expect("there is a flow to tell of");
@@ -219,14 +219,14 @@ impl Sender {
         }))
     }
 
-    /// Wire bytes that a message has left to send (PDQ 3: what its expected transmission time is of).
+    /// Returns the wire bytes that a message has left to send (PDQ 3: the base of its expected transmission time).
     fn left(&self, config: &Config, number: u32) -> Bytes {
         let Some((start, current)) = self.stream.message(number) else { return Bytes::ZERO };
         let bytes = self.stream.left(config, start, current.end);
         Bytes(MessageStream::with_headers(config, bytes))
     }
 
-    /// Tells the ports of a message that is sent, and of which nothing is to be repaired.
+    /// Notifies the ports of a message that is sent, and of which nothing is to be repaired.
     fn close_when_sent(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         if self.flow.as_ref().is_some_and(|flow| self.stream.is_sent(flow.message)) {
             self.close(config, now, out);
@@ -240,7 +240,7 @@ impl Sender {
         out.send_extended(packet, Extension::of_header(header));
     }
 
-    /// PDQ 3.1: gives the oldest message up, once, if it cannot be in time.
+    /// Aborts the oldest message, once, if it cannot be in time (PDQ 3.1).
     fn terminate_early(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         let Some((number, oldest)) = self.stream.oldest().filter(|_| self.own.early_termination) else { return };
         let Some(deadline) = oldest.message.deadline else { return };

@@ -1,5 +1,5 @@
-//! Sequence space and loss recovery, once for all senders: what was sent, acknowledged and lost, and when the
-//! retransmission timer expires. Whether a window or a rate decides how much is sent makes no difference here.
+//! Sequence space and loss recovery, once for all senders: which data was sent, acknowledged and lost, and when the
+//! retransmission timer expires. It is the same for windows and for rates.
 
 mod rack;
 mod ranges;
@@ -15,98 +15,98 @@ use units::{Instant, Span};
 
 use crate::connection::Config;
 
-/// The sequence space of a sending end, and what becomes of its losses (RFC 5681, 6298, 6582, 6675, 8985).
+/// The sequence space of a sending end, and the recovery of its losses (RFC 5681, 6298, 6582, 6675, 8985).
 #[derive(Clone, Debug)]
 pub struct Recovery {
-    /// Everything before this is acknowledged (SND.UNA).
+    /// The position before which all data is acknowledged (SND.UNA).
     pub una: u64,
     /// The next position to send (SND.NXT); falls back to `una` after a timeout.
     pub next: u64,
     /// The highest position that was sent.
     pub highest: u64,
-    /// What is being repaired.
+    /// The present phase of recovery.
     pub phase: Phase,
-    /// Duplicate ACKs in a row.
+    /// Number of successive duplicate ACKs.
     pub dup_acks: u32,
-    /// The recovery ends when this is acknowledged.
+    /// The position whose acknowledgement ends the recovery.
     pub recover: u64,
     /// The round-trip time, and the timeout that follows.
     pub rto: RtoEstimator,
-    /// When the retransmission timer expires.
+    /// The time at which the retransmission timer expires.
     pub rto_at: Instant,
     /// The retransmission timer was restarted in this recovery (RFC 6582 3.2, step 3).
     partial_seen: bool,
-    /// Something may have arrived beyond a gap: if not, the board is empty and `beyond` nothing, and neither is looked at.
+    /// True if data may have arrived beyond a gap. If false, the board is empty, `beyond` is 0, and neither is read.
     gap: bool,
     rare: Box<Rare>,
 }
 
-/// What few acknowledgements touch, kept apart so that the rest takes fewer cache lines.
+/// Fields for few acknowledgements, kept apart so that the others take fewer cache lines.
 #[derive(Clone, Debug, Default)]
 struct Rare {
     board: Scoreboard,
-    /// Without SACK: bytes that duplicate ACKs say have arrived beyond the gap.
+    /// Without SACK: bytes beyond the gap according to duplicate ACKs.
     beyond: u64,
-    /// When segments were sent, if that decides which are lost (RFC 8985).
+    /// The sending times of segments, if they decide which are lost (RFC 8985).
     rack: Option<Rack>,
 }
 
-/// What is being repaired.
+/// A phase of recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Nothing.
+    /// Nothing is being repaired.
     Open,
     /// A loss that duplicate ACKs have shown: fast recovery.
     Recovery,
-    /// Everything sent before a timeout, until it is acknowledged.
+    /// A timeout: everything sent before it is repaired, until it is acknowledged.
     Loss,
 }
 
-/// What an acknowledgement of new data has brought about.
+/// The result of an acknowledgement of new data.
 #[derive(Clone, Copy, Debug)]
 pub struct Advance {
-    /// How far `una` has moved.
+    /// Bytes by which `una` has moved.
     pub bytes: u64,
-    /// Of these, bytes that had been counted when they arrived beyond a gap.
+    /// Bytes among these that had been counted when they arrived beyond a gap.
     pub counted: u64,
-    /// What was being repaired when it came.
+    /// The phase before the acknowledgement.
     pub was: Phase,
-    /// NewReno: the next hole shows, to be repaired at once (a partial ACK, RFC 6582 3.2, step 3).
+    /// NewReno: the next hole is to be repaired at once (a partial ACK, RFC 6582 3.2, step 3).
     pub partial: bool,
-    /// Of these it is the first in this recovery.
+    /// It is the first partial ACK of this recovery.
     pub first_partial: bool,
 }
 
-/// What a duplicate ACK means.
+/// The meaning of a duplicate ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Duplicate {
     /// A loss: [`Recovery::enter`] begins its repair.
     Loss,
     /// Another segment has left the network during a repair.
     Departure,
-    /// Nothing yet.
+    /// No sign of a loss yet.
     Nothing,
 }
 
-/// What blocks of SACKs have brought.
+/// The result of SACK blocks.
 #[derive(Clone, Copy, Debug)]
 pub struct News {
     /// Bytes that are SACKed for the first time.
     pub bytes: u64,
-    /// Something that was sent again is lost again, and was sent again after the last cut.
+    /// A retransmission was lost that was sent after the last cut.
     pub lost_again: bool,
 }
 
-/// An acknowledgement, as far as time decides which segments are lost.
+/// The parts of an acknowledgement that matter where time decides which segments are lost.
 #[derive(Clone, Copy, Debug)]
 pub struct Answer<'a> {
-    /// What has arrived beyond a gap.
+    /// The data that has arrived beyond a gap.
     pub blocks: &'a [(u64, u64)],
     /// It acknowledges nothing new.
     pub duplicate: bool,
 }
 
-/// What time has shown.
+/// The losses that time has shown.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Findings {
     /// Something is lost, and nothing is being repaired yet.
@@ -118,7 +118,7 @@ pub struct Findings {
 }
 
 impl Recovery {
-    /// Nothing sent yet.
+    /// Returns the state in which nothing has been sent.
     pub fn new(config: &Config) -> Recovery {
         Recovery {
             una: 0,
@@ -135,15 +135,15 @@ impl Recovery {
         }
     }
 
-    /// As [`new`](Recovery::new), for a sending end that says when it sends what ([`note_sent`](Recovery::note_sent)),
-    /// wakes up [when asked](Recovery::wake_at) and repairs [by the pipe](Recovery::repairs_by_pipe).
+    /// As [`new`](Recovery::new), for a sending end that reports each sending ([`note_sent`](Recovery::note_sent)). It
+    /// wakes up [when requested](Recovery::wake_at) and repairs [by the pipe](Recovery::repairs_by_pipe).
     pub fn timed(config: &Config) -> Recovery {
         let mut recovery = Recovery::new(config);
         recovery.rare.rack = config.rack.then(Rack::default);
         recovery
     }
 
-    /// Takes the blocks of an acknowledgement.
+    /// Records the SACK blocks of an acknowledgement.
     #[inline]
     pub fn note_blocks(&mut self, config: &Config, blocks: &[(u64, u64)]) -> News {
         let looks = config.finds_lost_again && self.rare.rack.is_none();
@@ -156,15 +156,15 @@ impl Recovery {
         let bytes = board.bytes() - before;
         let mut lost_again = false;
         if bytes > 0 && self.phase == Phase::Recovery && looks {
-            // RFC 5681 4.3: the loss of a retransmission is a second sign of congestion. What was sent
-            // again before the last cut is no new one.
+            // RFC 5681 4.3: the loss of a retransmission is a second sign of congestion. A retransmission before the
+            // last cut is no new one.
             lost_again = board.find_lost_again(rules(config)).is_some_and(|sent_at| sent_at >= self.recover);
         }
         News { bytes, lost_again }
     }
 
-    /// Everything before `seq` is acknowledged, which is news. `stamp` is the time when the data was sent that is
-    /// answered, or [`Instant::MAX`] if that gives no sample (Karn's rule).
+    /// Handles the acknowledgement of new data before `seq`. `stamp` is the time when the answered data was sent, or
+    /// [`Instant::MAX`] if that is no sample (Karn's rule).
     #[inline(always)]
     pub fn advance(&mut self, config: &Config, now: Instant, seq: u64, stamp: Instant) -> Advance {
         let bytes = seq - self.una;
@@ -190,7 +190,7 @@ impl Recovery {
         Advance { bytes, counted, was, partial, first_partial }
     }
 
-    /// Of the `bytes` up to the new `una`, how many had been counted when they arrived beyond a gap.
+    /// Returns how many of the `bytes` up to the new `una` had been counted when they arrived beyond a gap.
     #[inline]
     fn counted_before(&mut self, config: &Config, bytes: u64) -> u64 {
         if !self.gap {
@@ -211,7 +211,7 @@ impl Recovery {
         counted
     }
 
-    /// How many bytes a duplicate ACK says have arrived beyond a gap: those SACKed newly, or a segment without SACK.
+    /// Returns the bytes that a duplicate ACK reports beyond a gap: the newly SACKed ones, or a segment without SACK.
     pub fn count_beyond(&mut self, config: &Config, news: u64) -> u64 {
         if config.sack {
             return news;
@@ -223,7 +223,7 @@ impl Recovery {
         bytes
     }
 
-    /// Takes a duplicate ACK.
+    /// Processes a duplicate ACK.
     pub fn on_duplicate(&mut self, config: &Config) -> Duplicate {
         self.dup_acks += 1;
         match self.phase {
@@ -231,7 +231,7 @@ impl Recovery {
             Phase::Recovery => Duplicate::Departure,
             Phase::Open => {
                 let lost = config.sack && self.rare.board.lost_below(rules(config)) > self.una;
-                // RFC 6582 3.2, step 2: NewReno cannot tell a loss from the duplicates that a timeout caused
+                // RFC 6582 3.2, step 2: NewReno cannot distinguish a loss from the duplicates that a timeout caused
                 // until more than `recover` is acknowledged. SACK can.
                 let ours = self.una > self.recover || self.una == self.recover && (config.sack || self.recover == 0);
                 let found = (lost || self.dup_acks >= config.dup_ack_threshold) && ours;
@@ -240,8 +240,8 @@ impl Recovery {
         }
     }
 
-    /// The repair of a loss begins. Gives what is to be sent again at once: where it starts, and a position that it
-    /// must not pass.
+    /// Begins the repair of a loss. Returns the data to retransmit at once: its start, and a position that it must not
+    /// pass.
     pub fn enter(&mut self) -> (u64, u64) {
         self.phase = Phase::Recovery;
         self.recover = self.highest;
@@ -256,7 +256,7 @@ impl Recovery {
         (self.una, self.rare.board.next_sacked(self.una))
     }
 
-    /// The window has been cut for a loss: what is sent from here on belongs to a new one.
+    /// Begins a new window for later packets, as the window has been cut for a loss.
     pub fn begin_window(&mut self, now: Instant) {
         self.recover = self.highest;
         if let Some(rack) = &mut self.rare.rack {
@@ -264,14 +264,14 @@ impl Recovery {
         }
     }
 
-    /// The retransmission timer has expired (RFC 6298 5.5).
+    /// Handles the expiry of the retransmission timer (RFC 6298 5.5).
     pub fn on_timeout(&mut self) {
         self.rto.back_off();
         self.rto_at = Instant::MAX;
     }
 
-    /// After a timeout: everything that is not acknowledged counts as lost (RFC 5681 3.1), or all that may be in time
-    /// where that counts (RFC 8985 6.3).
+    /// Marks losses after a timeout: everything that is not acknowledged counts as lost (RFC 5681 3.1). Where time
+    /// decides, segments that may still be in time do not (RFC 8985 6.3).
     pub fn go_back(&mut self, config: &Config, now: Instant) {
         let around = self.surroundings(config, now);
         self.phase = Phase::Loss;
@@ -294,16 +294,16 @@ impl Recovery {
         }
     }
 
-    /// RFC 8985 7.4: whether an ACK of everything before `seq`, which is still to be taken, shows that a probe has repaired
-    /// a loss.
+    /// Returns true if an ACK of everything before `seq`, which is processed later, shows that a probe has repaired a
+    /// loss (RFC 8985 7.4).
     #[cold]
     pub fn answer_to_probe(&mut self, seq: u64, has_blocks: bool) -> bool {
         let duplicate = seq == self.una;
         self.rare.rack.as_mut().is_some_and(|rack| rack.answer_to_probe(seq, duplicate, has_blocks))
     }
 
-    /// RFC 8985 6.2: what an acknowledgement, which has been taken, says of the segments that were sent before those that
-    /// have arrived.
+    /// Detects losses after an acknowledgement has been processed, among segments that were sent before the arrived
+    /// ones (RFC 8985 6.2).
     #[cold]
     pub fn look_for_losses(&mut self, config: &Config, now: Instant, ack: &Answer) -> Findings {
         let around = self.surroundings(config, now);
@@ -314,7 +314,7 @@ impl Recovery {
             // RFC 8985 7.2: time will tell.
             rack.probe_at = Instant::MAX;
         }
-        // Segments that arrive in order tell nothing of those behind them.
+        // Segments that arrive in order show nothing about later ones.
         if nothing_sacked && self.phase == Phase::Open {
             rack.reorder_at = Instant::MAX;
             return Findings { lost: rack.lost_bytes() > 0, ..Findings::default() };
@@ -322,7 +322,7 @@ impl Recovery {
         self.find_lost(&around)
     }
 
-    /// The same, where the time may be up of what was overtaken.
+    /// Detects losses among overtaken segments whose time is up.
     #[cold]
     pub fn look_again(&mut self, config: &Config, now: Instant) -> Findings {
         let around = self.surroundings(config, now);
@@ -336,7 +336,7 @@ impl Recovery {
         let phase = self.phase;
         let Some(rack) = &mut self.rare.rack else { return Findings::default() };
         let before = rack.lost_bytes();
-        // RFC 5681 4.3: the loss of what was sent again after the last cut is a second sign of congestion.
+        // RFC 5681 4.3: the loss of a retransmission after the last cut is a second sign of congestion.
         let again = rack.find_lost(around).is_some_and(|sent_at| sent_at >= rack.cut_at);
         Findings {
             lost: phase == Phase::Open && rack.lost_bytes() > 0,
@@ -345,9 +345,9 @@ impl Recovery {
         }
     }
 
-    /// RFC 8985 7.2: a probe is to be sent if nothing is heard for two round trips, unless something is being repaired or
-    /// looked at already; at the end of the RTO at the latest. Gives when. Not before the first RTT sample: without one no
-    /// probe may be sent (7.3), and all that would come of it is a later RTO.
+    /// Schedules a probe after two round trips without an ACK, at the end of the RTO at the latest (RFC 8985 7.2). It
+    /// returns the time; none while a loss is being repaired or suspected. There is no probe before the first RTT
+    /// sample: none may be sent (7.3), and it would only delay the RTO.
     #[cold]
     pub fn schedule_probe(&mut self, config: &Config, now: Instant, acknowledged: bool) -> Option<Instant> {
         let flight = self.highest - self.una;
@@ -365,15 +365,15 @@ impl Recovery {
         None
     }
 
-    /// Whether the time for a probe has come, which then is over, and whether one may be sent (RFC 8985 7.3): none is on its
-    /// way, and an RTT was measured since the last.
+    /// Returns none if no probe is due, else whether it may be sent (RFC 8985 7.3), and clears its time. It may if none
+    /// is in flight and an RTT was measured since the last.
     pub fn probe_is_due(&mut self, now: Instant) -> Option<bool> {
         let rack = self.rare.rack.as_mut().filter(|rack| rack.probe_at <= now)?;
         rack.probe_at = Instant::MAX;
         Some(!rack.is_probing() && self.rto.fresh)
     }
 
-    /// A probe was sent: something new, or `again` what was sent last.
+    /// Records that a probe was sent: new data, or the last segment if `again`.
     pub fn probed(&mut self, again: bool) {
         let highest = self.highest;
         self.rto.fresh = false;
@@ -382,18 +382,18 @@ impl Recovery {
         }
     }
 
-    /// The segment that was sent with the highest position.
+    /// Returns the segment that was sent with the highest position.
     pub fn last_segment(&self) -> Option<(u64, u64)> {
         self.rare.rack.as_ref()?.last()
     }
 
-    /// When it is to be looked at next.
+    /// Returns the time at which losses, a probe or the RTO are due next.
     pub fn wake_at(&self) -> Instant {
         let rack = self.rare.rack.as_ref().map_or(Instant::MAX, |rack| rack.reorder_at.min(rack.probe_at));
         self.rto_at.min(rack)
     }
 
-    /// Whether what is sent follows from what is estimated to be in the network (RFC 6675 5).
+    /// Returns true if sending follows from the estimate of the data in the network (RFC 6675 5).
     #[inline]
     pub fn repairs_by_pipe(&self, config: &Config) -> bool {
         match self.phase {
@@ -403,14 +403,14 @@ impl Recovery {
         }
     }
 
-    /// The bytes from `start` to `end` are sent now, whether for the first time or not.
+    /// Records that the bytes from `start` to `end` are sent now, for the first time or not.
     pub fn note_sent(&mut self, now: Instant, start: u64, end: u64) {
         if let Some(rack) = &mut self.rare.rack {
             rack.sent(now, start, end);
         }
     }
 
-    /// The next part of what is lost and not on its way again: where it starts, and a position that it must not pass.
+    /// Returns the next lost data that is not in flight again: its start, and a position that it must not pass.
     pub fn next_lost(&mut self, config: &Config) -> Option<(u64, u64)> {
         match &mut self.rare.rack {
             Some(rack) => rack.next_lost(),
@@ -418,13 +418,13 @@ impl Recovery {
         }
     }
 
-    /// The same, for what may be lost (RFC 6675 4, NextSeg, rule 3). Where time decides, that is waited for.
+    /// The same, for data that may be lost (RFC 6675 4, NextSeg, rule 3). None where time decides.
     pub fn next_doubtful(&self) -> Option<(u64, u64)> {
         if self.rare.rack.is_some() { None } else { self.rare.board.next_doubtful(self.una) }
     }
 
-    /// The segment that RFC 6675 4 (NextSeg, rule 4) sends again when nothing else may be sent, so that something is heard
-    /// of the end of the window. None where time decides: RFC 8985 has its own probe.
+    /// Returns the segment to retransmit when nothing else may be sent (RFC 6675 4, NextSeg, rule 4), for an
+    /// acknowledgement of the end of the window. None where time decides: RFC 8985 has its own probe.
     pub fn next_rescue(&mut self, config: &Config) -> Option<(u64, u64)> {
         if self.rare.rack.is_some() || !config.rescue {
             return None;
@@ -434,28 +434,28 @@ impl Recovery {
         Some(rescue)
     }
 
-    /// The first position from `position` on that is not SACKed.
+    /// Returns the first position from `position` on that is not SACKed.
     pub fn skip(&self, position: u64) -> u64 {
         self.rare.board.skip(position)
     }
 
-    /// Where the next SACKed range after `position` begins.
+    /// Returns the start of the next SACKed range after `position`.
     pub fn next_sacked(&self, position: u64) -> u64 {
         self.rare.board.next_sacked(position)
     }
 
-    /// Whether nothing is SACKed.
+    /// Returns true if nothing is SACKed.
     #[inline]
     pub fn none_sacked(&self) -> bool {
         !self.gap || self.rare.board.is_empty()
     }
 
-    /// Bytes SACKed below `limit`.
+    /// Returns the number of bytes SACKed below `limit`.
     pub fn sacked_below(&self, limit: u64) -> u64 {
         self.rare.board.bytes_below(limit)
     }
 
-    /// RFC 6675 4, SetPipe: bytes that are estimated to be in the network.
+    /// Returns the estimate of the bytes in the network (RFC 6675 4, SetPipe).
     pub fn pipe(&self, config: &Config) -> u64 {
         match &self.rare.rack {
             Some(rack) => self.highest - self.una - self.rare.board.bytes() - rack.lost_bytes(),
@@ -463,13 +463,13 @@ impl Recovery {
         }
     }
 
-    /// Of the bytes from `from` up to `to`, those that are lost and not on their way again.
+    /// Returns the bytes between `from` and `to` that are lost and not in flight again.
     pub fn to_repair(&self, config: &Config, from: u64, to: u64) -> u64 {
         self.rare.board.to_repair(from, to, rules(config))
     }
 
-    /// What follows of a stream that ends at `end`: where it starts, and a position that it must not pass. After a
-    /// timeout that is all that was sent, but for what was SACKed.
+    /// Returns the next data of a stream that ends at `end`: its start, and a position that it must not pass. After a
+    /// timeout that is all data sent before, without the SACKed data.
     #[inline]
     pub fn upcoming(&mut self, end: u64) -> Option<(u64, u64)> {
         let mut limit = end;
@@ -480,14 +480,14 @@ impl Recovery {
         (self.next < end).then_some((self.next, limit))
     }
 
-    /// The bytes from `next` to `end` were sent.
+    /// Records that the bytes from `next` to `end` were sent.
     #[inline]
     pub fn sent(&mut self, end: u64) {
         self.next = end;
         self.highest = self.highest.max(end);
     }
 
-    /// The bytes from `start` to `end`, which are lost, were sent again.
+    /// Records that the lost bytes from `start` to `end` were retransmitted.
     pub fn sent_again(&mut self, config: &Config, start: u64, end: u64) {
         if config.sack && self.rare.rack.is_none() {
             self.rare.board.sent_again(start, end, self.highest);

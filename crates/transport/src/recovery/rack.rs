@@ -1,38 +1,38 @@
-//! RACK-TLP (RFC 8985): a segment is lost when one that was sent later has arrived and its own time is up; and a probe
-//! asks after the tail of a flight that nothing follows.
+//! RACK-TLP (RFC 8985). A segment is lost when one that was sent later has arrived and its own time is up. A probe
+//! elicits an acknowledgement of the tail of a flight that nothing follows.
 //!
 //! Receivers here send no DSACK, so the window for reordering stays a quarter of the smallest round trip (6.2, step 4,
-//! with RACK.reo_wnd_mult = 1), and what was sent again carries no time (Karn), so that only the smallest round trip
-//! tells an ACK of the first transmission from one of the second (step 2).
+//! with RACK.reo_wnd_mult = 1). Retransmissions have no time stamp (Karn). So only the smallest round trip
+//! distinguishes an ACK of the first transmission from one of the second (step 2).
 
 use std::collections::VecDeque;
 
 use units::{Instant, Span};
 
-/// What was sent and is not acknowledged, segment by segment, and when.
+/// The unacknowledged segments, with their sending times.
 #[derive(Clone, Debug)]
 pub struct Rack {
     /// From the first position that is not acknowledged to the highest that was sent, without gaps.
     segments: VecDeque<Segment>,
-    /// Of the segments that have arrived the one that was sent last: when, and its end (RACK.xmit_ts, RACK.end_seq).
+    /// Of the arrived segments the one that was sent last: its time, and its end (RACK.xmit_ts, RACK.end_seq).
     latest: Option<(Instant, u64)>,
-    /// How long a segment and its ACK took last (RACK.rtt).
+    /// Last round-trip time of a segment and its ACK (RACK.rtt).
     rtt: Span,
     /// The highest position that has arrived (RACK.fack).
     highest_arrived: u64,
     /// A segment has arrived after one that was sent later.
     reordering_seen: bool,
-    /// Bytes that are lost and were not sent again.
+    /// Bytes that are lost and were not retransmitted.
     lost_bytes: u64,
     /// Nothing below this is lost.
     lost_from: u64,
-    /// When the window was last cut for a loss.
+    /// The time at which the window was last cut for a loss.
     pub cut_at: Instant,
-    /// When segments that are overtaken will be lost.
+    /// The time at which overtaken segments will be lost.
     pub reorder_at: Instant,
-    /// When a probe is to be sent.
+    /// The time at which a probe is to be sent.
     pub probe_at: Instant,
-    /// The probe on its way: the highest position sent then (TLP.end_seq), and whether it was sent before
+    /// The probe in flight: the highest position sent then (TLP.end_seq), and true if it was a retransmission
     /// (TLP.is_retrans).
     probe: Option<(u64, bool)>,
     /// New data was sent since a probe was last scheduled.
@@ -43,7 +43,7 @@ pub struct Rack {
 struct Segment {
     start: u64,
     end: u64,
-    /// When it was last sent.
+    /// The time at which it was last sent.
     sent_at: Instant,
     /// It was sent more than once.
     again: bool,
@@ -57,18 +57,18 @@ enum State {
     Lost,
 }
 
-/// What the rules depend on beside what was sent.
+/// The values that the rules depend on, beside the sent segments.
 #[derive(Clone, Copy, Debug)]
 pub struct Surroundings {
-    /// The time.
+    /// The present simulated time.
     pub now: Instant,
-    /// Smallest RTT sample.
+    /// The smallest RTT sample.
     pub smallest_rtt: Span,
-    /// Smoothed RTT.
+    /// The smoothed round-trip time.
     pub srtt: Span,
-    /// Something is being repaired.
+    /// A loss is being repaired.
     pub repairing: bool,
-    /// Segments SACKed that count as a loss while no reordering was seen (DupThresh).
+    /// Number of SACKed segments that counts as a loss while no reordering was seen (DupThresh).
     pub threshold: usize,
 }
 
@@ -92,7 +92,7 @@ impl Default for Rack {
 }
 
 impl Rack {
-    /// The bytes from `start` to `end` are sent now.
+    /// Records that the bytes from `start` to `end` are sent now.
     pub fn sent(&mut self, now: Instant, start: u64, end: u64) {
         if self.segments.back().is_none_or(|last| last.end <= start) {
             self.segments.push_back(Segment { start, end, sent_at: now, again: false, state: State::Flying });
@@ -121,7 +121,7 @@ impl Rack {
         }
     }
 
-    /// RFC 8985 6.2, steps 1 to 3: everything before `una` has arrived, and what the blocks say.
+    /// Records that everything before `una` and the blocks have arrived (RFC 8985 6.2, steps 1 to 3).
     pub fn arrived(&mut self, around: &Surroundings, una: u64, blocks: &[(u64, u64)]) {
         while let Some(first) = self.segments.front_mut()
             && first.start < una
@@ -169,8 +169,8 @@ impl Rack {
         self.latest = self.latest.max(Some((segment.sent_at, segment.end)));
     }
 
-    /// Steps 4 and 5: what was sent before the latest that has arrived is lost when its time is up, and otherwise looked
-    /// at again then ([`reorder_at`](Rack::reorder_at)). Gives when the last was sent of those that had been sent again.
+    /// Marks segments sent before the latest arrived one as lost when their time is up (steps 4 and 5). The next such
+    /// time is in [`reorder_at`](Rack::reorder_at). Returns the last sending time of the lost retransmissions.
     pub fn find_lost(&mut self, around: &Surroundings) -> Option<Instant> {
         self.reorder_at = Instant::MAX;
         let latest = self.latest?;
@@ -195,7 +195,7 @@ impl Rack {
         lost_again
     }
 
-    /// Step 4: how much later than its successor a segment may arrive.
+    /// Returns the time by which a segment may arrive after its successor (step 4).
     fn reordering_window(&self, around: &Surroundings) -> Span {
         let sacked = || self.segments.iter().filter(|segment| segment.state == State::Arrived).count();
         if !self.reordering_seen && (around.repairing || sacked() >= around.threshold) {
@@ -204,7 +204,7 @@ impl Rack {
         (around.smallest_rtt / 4).min(around.srtt)
     }
 
-    /// RFC 8985 6.3: at a timeout the first segment is lost, and each whose time is up.
+    /// Marks losses at a timeout: the first segment, and each whose time is up (RFC 8985 6.3).
     pub fn time_out(&mut self, around: &Surroundings) {
         let patience = self.rtt + self.reordering_window(around);
         for (i, segment) in self.segments.iter_mut().enumerate() {
@@ -217,12 +217,12 @@ impl Rack {
         (self.reorder_at, self.probe_at, self.probe) = (Instant::MAX, Instant::MAX, None);
     }
 
-    /// Bytes that are lost and were not sent again.
+    /// Returns the number of bytes that are lost and were not retransmitted.
     pub fn lost_bytes(&self) -> u64 {
         self.lost_bytes
     }
 
-    /// The first of them: where it starts, and a position that it must not pass.
+    /// Returns the first of them: its start, and a position that it must not pass.
     pub fn next_lost(&mut self) -> Option<(u64, u64)> {
         if self.lost_bytes == 0 {
             self.lost_from = u64::MAX;
@@ -235,19 +235,19 @@ impl Rack {
         Some((first.start, waiting.take_while(|segment| segment.state == State::Lost).last().unwrap_or(first).end))
     }
 
-    /// Whether a probe is on its way.
+    /// Returns true if a probe is in flight.
     pub fn is_probing(&self) -> bool {
         self.probe.is_some()
     }
 
-    /// A probe was sent when `highest` was the highest position sent; `again` if it had been sent before.
+    /// Records that a probe was sent when `highest` was the highest position sent; `again` if it is a retransmission.
     pub fn probed(&mut self, highest: u64, again: bool) {
         self.probe = Some((highest, again));
         self.sent_new = false;
     }
 
-    /// RFC 8985 7.4: an ACK of everything before `seq` has come, with SACK blocks if `has_blocks`. Gives true when it
-    /// shows that the probe has repaired a loss, which the window is to be cut for.
+    /// Processes an ACK of everything before `seq` (RFC 8985 7.4), with SACK blocks if `has_blocks`. Returns true when
+    /// it shows that the probe has repaired a loss, for which the window is to be cut.
     pub fn answer_to_probe(&mut self, seq: u64, duplicate: bool, has_blocks: bool) -> bool {
         let Some((end, again)) = self.probe else { return false };
         if seq < end {
@@ -260,7 +260,7 @@ impl Rack {
         repaired
     }
 
-    /// The segment with the highest position.
+    /// Returns the segment with the highest position.
     pub fn last(&self) -> Option<(u64, u64)> {
         self.segments.back().map(|segment| (segment.start, segment.end))
     }
@@ -292,7 +292,7 @@ mod tests {
         assert_eq!((rack.lost_bytes(), rack.next_lost()), (2000, Some((0, 500))));
         rack.sent(Instant::from_micros(200), 0, 500);
         assert_eq!((rack.lost_bytes(), rack.next_lost()), (1500, Some((1500, 3000))));
-        // A part of what is lost arrives after all.
+        // A part of the lost data arrives after all.
         rack.arrived(&around(210), 2500, &[]);
         assert_eq!((rack.lost_bytes(), rack.next_lost()), (500, Some((2500, 3000))));
         rack.arrived(&around(220), 4000, &[]);
@@ -311,7 +311,7 @@ mod tests {
         assert_eq!((rack.segments.len(), rack.lost_bytes(), rack.next_lost()), (4, 1000, Some((2000, 3000))));
     }
 
-    /// RFC 8985 6.2, step 3: only what was sent once tells of reordering.
+    /// RFC 8985 6.2, step 3: only segments that were sent once show reordering.
     #[test]
     fn the_arrival_of_what_was_sent_again_is_no_reordering() {
         let mut rack = Rack::default();
@@ -346,7 +346,7 @@ mod tests {
         let latest = rack.latest;
         rack.arrived(&around(150), 0, &[(3000, 4000)]);
         assert_eq!((rack.latest, rack.rtt, rack.reordering_seen), (latest, Span::from_micros(100), false));
-        // Two ranges that one ACK tells of, the higher first, are no reordering; a lower one later is.
+        // Two ranges of one ACK, the higher first, are no reordering; a lower one later is.
         rack.arrived(&around(151), 0, &[(3000, 4000), (2000, 3000)]);
         assert!(rack.reordering_seen);
     }

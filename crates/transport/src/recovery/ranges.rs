@@ -6,12 +6,12 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ranges {
     ranges: VecDeque<(u64, u64)>,
-    /// The length of all ranges together.
+    /// The total length of all ranges.
     bytes: u64,
 }
 
 impl Ranges {
-    /// Adds a range, merging what it touches; gives the merged range.
+    /// Adds a range, merging it with ranges that it touches; returns the merged range.
     pub fn insert(&mut self, start: u64, end: u64) -> (u64, u64) {
         let first = self.ranges.partition_point(|range| range.1 < start);
         let after = self.ranges.partition_point(|range| range.0 <= end);
@@ -27,7 +27,7 @@ impl Ranges {
         self.ranges.drain(first + 1..after);
         merged
     }
-    /// Forgets everything below `floor`.
+    /// Removes everything below `floor`.
     pub fn remove_below(&mut self, floor: u64) {
         while let Some(first) = self.ranges.front_mut()
             && first.0 < floor
@@ -40,31 +40,31 @@ impl Ranges {
             self.ranges.pop_front();
         }
     }
-    /// The range that holds `position`.
+    /// Returns the range that contains `position`.
     pub fn find(&self, position: u64) -> Option<(u64, u64)> {
         let i = self.ranges.partition_point(|range| range.1 <= position);
         self.ranges.get(i).copied().filter(|range| range.0 <= position)
     }
-    /// Where the first range that starts after `position` starts.
+    /// Returns the start of the first range that starts after `position`.
     pub fn next_start(&self, position: u64) -> Option<u64> {
         let i = self.ranges.partition_point(|range| range.0 <= position);
         self.ranges.get(i).map(|range| range.0)
     }
-    /// Bytes in all ranges.
+    /// Returns the number of bytes in all ranges.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
-    /// Bytes in ranges below `limit`.
+    /// Returns the number of bytes in ranges below `limit`.
     pub fn bytes_below(&self, limit: u64) -> u64 {
         let above: u64 =
             self.latest().take_while(|range| range.1 > limit).map(|range| range.1 - range.0.max(limit)).sum();
         self.bytes - above
     }
-    /// The ranges, the highest first.
+    /// Returns the ranges, the highest first.
     pub fn latest(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.ranges.iter().rev().copied()
     }
-    /// Whether there is none.
+    /// Returns true if there is no range.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }

@@ -19,7 +19,7 @@ pub struct RtoEstimator {
 }
 
 impl RtoEstimator {
-    /// Before the first sample.
+    /// Returns the state before the first sample.
     pub fn new(config: &Config) -> RtoEstimator {
         RtoEstimator {
             srtt: Span::ZERO,
@@ -49,7 +49,7 @@ impl RtoEstimator {
         let timeout = self.srtt + Span(4 * self.variation.0).max(config.rto_granularity);
         self.timeout = timeout.max(config.rto_min).min(config.rto_max);
     }
-    /// RFC 6298 5.5: the timer expired.
+    /// Doubles the timeout after the timer has expired (RFC 6298 5.5).
     pub fn back_off(&mut self) {
         self.doublings = (self.doublings + 1).min(32);
     }
@@ -57,7 +57,7 @@ impl RtoEstimator {
     pub fn end_back_off(&mut self) {
         self.doublings = 0;
     }
-    /// The timeout in force.
+    /// Returns the timeout in force.
     #[inline]
     pub fn timeout(&self, config: &Config) -> Span {
         if self.doublings == 0 {
@@ -65,7 +65,7 @@ impl RtoEstimator {
         }
         Span(self.timeout.0.saturating_mul(1 << self.doublings)).min(config.rto_max.max(self.timeout))
     }
-    /// Which timer the timeout in force is.
+    /// Returns the kind of the timer in force.
     pub fn timer(&self, config: &Config) -> Expired {
         match self.srtt() {
             // Where the maximum is the minimum, as in pFabric, nothing is doubled.
@@ -75,11 +75,11 @@ impl RtoEstimator {
             Some(_) => Expired::Estimated,
         }
     }
-    /// The smoothed round-trip time, once there is a sample.
+    /// Returns the smoothed round-trip time, once there is a sample.
     pub fn srtt(&self) -> Option<Span> {
         (self.srtt > Span::ZERO).then_some(self.srtt)
     }
-    /// The smallest sample so far.
+    /// Returns the smallest sample so far.
     pub fn smallest(&self) -> Option<Span> {
         (self.smallest < Span::MAX).then_some(self.smallest)
     }

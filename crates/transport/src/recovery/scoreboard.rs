@@ -1,47 +1,46 @@
-//! What the receiver has said it holds beyond the cumulative acknowledgement (RFC 6675), and what
-//! was sent again.
+//! The data that the receiver has SACKed beyond the cumulative acknowledgement (RFC 6675), and the retransmitted data.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use super::ranges::Ranges;
 
-/// The SACK scoreboard. An acknowledgement costs a few look-ups, however many holes there are.
+/// The SACK scoreboard. An acknowledgement costs a few look-ups, for any number of holes.
 #[derive(Clone, Debug, Default)]
 pub struct Scoreboard {
     sacked: Ranges,
-    /// Everything below that was not SACKed has been sent again in this recovery (HighRxt).
+    /// The position below which all data without a SACK has been retransmitted in this recovery (HighRxt).
     swept: u64,
-    /// What was sent again and has neither arrived nor been lost again, by its start.
+    /// Retransmitted segments that have neither arrived nor been lost again, by their start.
     resent: BTreeMap<u64, Resent>,
-    /// The starts of these in the order of sending, each with what was the highest position sent then.
+    /// The starts of these in the order of sending, each with the highest position sent then.
     order: VecDeque<(u64, u64)>,
-    /// The bytes of these.
+    /// The number of bytes of these.
     resent_bytes: u64,
-    /// What was sent again and lost again.
+    /// Ranges whose retransmission was lost.
     lost_again: VecDeque<(u64, u64)>,
-    /// RescueRxt: a rescue retransmission waits until more than this is acknowledged. None until this recovery's first
+    /// RescueRxt: no rescue retransmission until more than this is acknowledged. None until this recovery's first
     /// retransmission.
     rescue: Option<u64>,
 }
 
-/// A segment that was sent again when `highest` was the highest position sent.
+/// A segment that was retransmitted when `highest` was the highest position sent.
 #[derive(Clone, Copy, Debug)]
 struct Resent {
     end: u64,
     highest: u64,
 }
 
-/// What the scoreboard's rules depend on.
+/// The parameters of the scoreboard's rules.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
     /// Payload bytes of a full segment.
     pub mss: u64,
-    /// Duplicate ACKs that count as a loss.
+    /// Number of duplicate ACKs that counts as a loss.
     pub threshold: u64,
 }
 
 impl Scoreboard {
-    /// Takes a block; true when it says something new.
+    /// Adds a block; returns true when it contains something new.
     pub fn add(&mut self, block: (u64, u64), una: u64) -> bool {
         let (start, end) = (block.0.max(una), block.1);
         if start >= end || self.sacked.find(start).is_some_and(|range| range.1 >= end) {
@@ -51,12 +50,12 @@ impl Scoreboard {
         self.forget_arrived(start, end);
         true
     }
-    /// The cumulative acknowledgement has reached `una`.
+    /// Handles a cumulative acknowledgement up to `una`.
     pub fn advance(&mut self, una: u64) {
         self.sacked.remove_below(una);
         self.forget_arrived(0, una);
     }
-    /// A recovery begins: nothing has been sent again.
+    /// Begins a recovery, in which nothing has been retransmitted.
     pub fn begin(&mut self, una: u64) {
         self.swept = una;
         self.resent.clear();
@@ -65,28 +64,28 @@ impl Scoreboard {
         self.lost_again.clear();
         self.rescue = None;
     }
-    /// Whether anything is SACKed.
+    /// Returns true if nothing is SACKed.
     pub fn is_empty(&self) -> bool {
         self.sacked.is_empty()
     }
-    /// Bytes SACKed.
+    /// Returns the number of bytes SACKed.
     pub fn bytes(&self) -> u64 {
         self.sacked.bytes()
     }
-    /// Bytes SACKed below `limit`.
+    /// Returns the number of bytes SACKed below `limit`.
     pub fn bytes_below(&self, limit: u64) -> u64 {
         self.sacked.bytes_below(limit)
     }
-    /// The first position from `position` on that is not SACKed.
+    /// Returns the first position from `position` on that is not SACKed.
     pub fn skip(&self, position: u64) -> u64 {
         self.sacked.find(position).map_or(position, |range| range.1)
     }
-    /// Where the next SACKed range after `position` begins.
+    /// Returns the start of the next SACKed range after `position`.
     pub fn next_sacked(&self, position: u64) -> u64 {
         self.sacked.next_start(position).unwrap_or(u64::MAX)
     }
-    /// Everything that is not SACKed below this counts as lost: `threshold` separate ranges, or more
-    /// than `threshold - 1` segments, are SACKed above it (RFC 6675 4, IsLost).
+    /// Returns the position below which everything that is not SACKed counts as lost: `threshold` separate ranges, or
+    /// more than `threshold - 1` segments, are SACKed above it (RFC 6675 4, IsLost).
     pub fn lost_below(&self, rules: Rules) -> u64 {
         let (mut ranges, mut bytes) = (0, 0);
         for (start, end) in self.sacked.latest() {
@@ -98,14 +97,14 @@ impl Scoreboard {
         }
         0
     }
-    /// RFC 6675 4, SetPipe: bytes that are estimated to be in the network.
+    /// Returns the estimate of the bytes in the network (RFC 6675 4, SetPipe).
     pub fn pipe(&self, una: u64, highest: u64, rules: Rules) -> u64 {
         let lost_below = self.lost_below(rules).max(una);
         let lost = lost_below - una - self.sacked.bytes_below(lost_below);
         highest - una - self.sacked.bytes() - lost + self.resent_bytes
     }
-    /// RFC 6675 4, NextSeg, rule 1: the first part of what is lost that is not on its way again,
-    /// as the position where it starts and one that it must not pass.
+    /// Returns the first lost data that is not in flight again (RFC 6675 4, NextSeg, rule 1): its start and a position
+    /// that it must not pass.
     pub fn next_lost(&mut self, una: u64, rules: Rules) -> Option<(u64, u64)> {
         while let Some((start, end)) = self.lost_again.pop_front() {
             let start = self.skip(start.max(una));
@@ -116,22 +115,23 @@ impl Scoreboard {
         let start = self.skip(self.swept.max(una));
         (start < self.lost_below(rules)).then(|| (start, self.next_sacked(start)))
     }
-    /// Of the bytes from `from` up to `to`, those that are lost and not on their way again.
+    /// Returns the bytes between `from` and `to` that are lost and not in flight again.
     pub fn to_repair(&self, from: u64, to: u64, rules: Rules) -> u64 {
         let to = to.min(self.lost_below(rules)).max(from);
         let sacked = self.sacked.bytes_below(to) - self.sacked.bytes_below(from);
         let resent: u64 = self.resent.range(from..to).map(|(start, segment)| segment.end - start).sum();
         (to - from - sacked).saturating_sub(resent)
     }
-    /// NextSeg, rule 3: as [`next_lost`](Scoreboard::next_lost), for what lies below the highest
-    /// SACKed byte and may be lost.
+    /// As [`next_lost`](Scoreboard::next_lost), for data below the highest SACKed byte that may be lost (NextSeg, rule
+    /// 3).
     pub fn next_doubtful(&self, una: u64) -> Option<(u64, u64)> {
         let start = self.skip(self.swept.max(una));
         let limit = self.next_sacked(start);
         (limit != u64::MAX).then_some((start, limit))
     }
-    /// NextSeg, rule 4: the segment with the highest position that is not SACKed, if more has been acknowledged than the
-    /// first retransmission (RFC 6675 5, step 4.3), and no rescue was sent since everything before `una` was.
+    /// Returns the segment with the highest position that is not SACKed (NextSeg, rule 4). More than the first
+    /// retransmission must have been acknowledged (RFC 6675 5, step 4.3), and no rescue been sent since everything
+    /// before `una` was.
     pub fn next_rescue(&self, una: u64, highest: u64, rules: Rules) -> Option<(u64, u64)> {
         if self.rescue.is_none_or(|rescue| una <= rescue) {
             return None;
@@ -146,12 +146,12 @@ impl Scoreboard {
         }
         Some((floor.max(end.saturating_sub(rules.mss)), end))
     }
-    /// A rescue retransmission was sent. Another may follow once everything before `recovery_point` is acknowledged.
+    /// Records a rescue retransmission. Another may follow once everything before `recovery_point` is acknowledged.
     /// HighRxt and the pipe stay as they are.
     pub fn rescued(&mut self, recovery_point: u64) {
         self.rescue = Some(recovery_point);
     }
-    /// A segment was sent again.
+    /// Records that a segment was retransmitted.
     pub fn sent_again(&mut self, start: u64, end: u64, highest: u64) {
         self.rescue.get_or_insert(end);
         self.swept = self.swept.max(end);
@@ -161,8 +161,8 @@ impl Scoreboard {
         }
         self.order.push_back((start, highest));
     }
-    /// Finds out which segments were sent again and lost again: enough of what was sent after them has
-    /// been SACKed. Gives the highest position that had been sent when the last of them was.
+    /// Detects lost retransmissions: enough data sent after them has been SACKed. Returns the highest position that had
+    /// been sent at the last of them.
     pub fn find_lost_again(&mut self, rules: Rules) -> Option<u64> {
         let (_, highest_sacked) = self.sacked.latest().next()?;
         let mut last = None;
@@ -181,7 +181,7 @@ impl Scoreboard {
         last
     }
 
-    /// What was sent again between the two positions has arrived.
+    /// Forgets the retransmissions between the two positions, which have arrived.
     fn forget_arrived(&mut self, from: u64, to: u64) {
         while let Some((&start, &segment)) = self.resent.range(from..to).next()
             && segment.end <= to

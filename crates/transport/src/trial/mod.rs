@@ -1,7 +1,8 @@
-//! The least family with state at hosts: what proves that one fits (feature `trial`, for tests alone).
+//! The smallest family with state at hosts: a proof that one fits (feature `trial`, for tests alone).
 //!
-//! A sending end says what it has to send and until when. The receiving host lets one of its connections send at a
-//! time, in the order of deadlines, and waits a while after a first request for those of others. Nothing may be lost.
+//! A sending end reports the data that it has to send and its deadline. The receiving host lets one of its connections
+//! send at a time, in the order of deadlines. After a first request it collects the requests of others for a while.
+//! Nothing may be lost.
 
 use std::collections::BTreeMap;
 
@@ -12,56 +13,57 @@ use crate::connection;
 use crate::host::{AtHost, End, HostOutput, HostState};
 use crate::{Descriptor, Extension, Flags, Message, Observation, Packet};
 
-/// See [`Control::goes_by_numbers`](crate::control::Control::goes_by_numbers): who waits for a grant stands in the order of deadlines, then of numbers.
+/// See [`Control::goes_by_numbers`](crate::control::Control::goes_by_numbers): requests are ordered by deadline, then
+/// by connection id.
 pub(crate) const GOES_BY_NUMBERS: bool = true;
 
-/// See [`Entry::reads`](crate::registry::Entry::reads).
+/// See [`Entry::reads`](crate::registry::Entry::reads): the keys of packets.
 pub(crate) const READS: Option<&[&str]> = Some(&["mss", "header"]);
 
 /// In no list: only tests make one.
 pub(crate) const DESCRIPTORS: &[Descriptor<Config>] = &[];
 
-/// Its parameter.
+/// The parameter of the family.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// A host that has nothing to grant waits so long after a request.
+    /// The time for which a host that has nothing to grant collects requests after the first.
     pub gather: Span,
 }
 
 impl Config {
-    /// Nothing is kept at ports.
+    /// Returns none: nothing is kept at ports.
     pub fn agents(&self) -> Option<Agents> {
         None
     }
 }
 
-/// What an end says to the other.
+/// The headers that the two ends exchange.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Header {
-    /// From the sender: everything up to a position is to be there by a deadline.
+    /// From the sender: a request to deliver everything up to a position by a deadline.
     Asks {
-        /// The position.
+        /// The end of the data.
         end: u64,
-        /// The deadline.
+        /// The deadline of the data.
         deadline: Instant,
     },
-    /// From the receiver: what was asked for may be sent.
+    /// From the receiver: the requested data may be sent.
     Granted,
 }
 
-/// What a host's connections share: who is waiting for a grant.
+/// The shared state of a host's connections: the requests for a grant.
 #[derive(Debug, Default)]
 pub struct Host {
-    /// By deadline, then by connection; each with the header bytes of its packets.
+    /// The requests by deadline, then by connection; each with the header bytes of its packets.
     waiting: BTreeMap<(Instant, u32), (End, u32)>,
-    /// The one that may send.
+    /// The end that may send.
     granted: Option<End>,
-    /// Nothing is granted before this.
+    /// The time before which nothing is granted.
     opens: Instant,
 }
 
 impl Host {
-    /// The end of the connection that may send now, if nobody else may and one waits.
+    /// Returns the end of the connection that may send now, if no other may and there is a request.
     fn next(&mut self, now: Instant) -> Option<(End, u32)> {
         if self.granted.is_some() || now < self.opens {
             return None;
@@ -71,7 +73,7 @@ impl Host {
         Some((end, header))
     }
 
-    /// One end has all that it was granted, or is gone.
+    /// Removes an end that has received all of its granted data, or was closed.
     fn released(&mut self, end: End) {
         self.waiting.retain(|_, (waiting, _)| *waiting != end);
         self.granted.take_if(|granted| *granted == end);
@@ -99,22 +101,22 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// Nothing to send yet.
+    /// Returns a sender without data.
     pub fn new(_: &connection::Config, _: &Config) -> Sender {
         Sender { end: 0, acknowledged: 0 }
     }
-    /// Takes its message and asks for it.
+    /// Takes its message and requests a grant for it.
     pub fn hand_over(&mut self, config: &connection::Config, _: Instant, message: Message, out: &mut impl AtHost) {
         self.end = message.bytes.expect("it has an end").0;
         let asks = Header::Asks { end: self.end, deadline: message.deadline.unwrap_or(Instant::MAX) };
         let extension = Extension::of_header(crate::Header::Trial(Box::new(asks)));
         out.send_extended(Packet::data(0, 0, config.header, Instant::MAX, Flags::SYN), extension);
     }
-    /// Whether everything is acknowledged.
+    /// Returns true if everything is acknowledged.
     pub fn is_idle(&self) -> bool {
         self.acknowledged == self.end
     }
-    /// Up to where.
+    /// Returns the position before which all data is acknowledged.
     pub fn acknowledged(&self) -> u64 {
         self.acknowledged
     }
@@ -135,18 +137,18 @@ impl Sender {
             }
         }
     }
-    /// It has none.
+    /// Does nothing: it has no timer.
     pub fn on_timer(&mut self, _: &connection::Config, _: Instant, _: &mut impl AtHost) {}
-    /// Nothing is kept where it stands.
+    /// Does nothing: the sending host keeps no state of it.
     pub fn on_close(&mut self, _: &connection::Config, _: Instant, _: &mut impl AtHost) {}
 
-    /// The host's queue has room.
+    /// Does nothing: it sends without asking for room.
     pub fn on_room(&mut self, _: &connection::Config, _: Instant, _: &mut impl AtHost) {}
-    /// It has no signals.
+    /// Does nothing: it has no signals.
     pub fn observe(&self, _: &connection::Config, _: Instant, _: &mut Observation) {}
 }
 
-/// The receiving end.
+/// The receiving end of a connection.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     gather: Span,
@@ -155,19 +157,19 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Nothing received yet.
+    /// Returns the state in which nothing has been received.
     pub fn new(own: &Config) -> Receiver {
         Receiver { gather: own.gather, next: 0, end: u64::MAX }
     }
-    /// Everything before this has arrived.
+    /// Returns the position before which all data has arrived.
     pub fn next(&self) -> u64 {
         self.next
     }
-    /// Returns how many bytes before a position have arrived.
+    /// Returns the number of bytes before a position that have arrived.
     pub fn arrived_below(&self, position: u64) -> u64 {
         self.next.min(position)
     }
-    /// Notes at its host what is asked for; lets the next connection send when it has all.
+    /// Records a request at its host; lets the next connection send when it has all.
     pub fn on_packet(
         &mut self,
         config: &connection::Config,
@@ -197,9 +199,9 @@ impl Receiver {
             Receiver::release(own, now, out);
         }
     }
-    /// It has none.
+    /// Does nothing: it has no timer.
     pub fn on_timer(&mut self, _: &connection::Config, _: Instant, _: &mut impl AtHost) {}
-    /// Whatever it was granted, others may have now.
+    /// Releases the grant, so that other connections may send.
     pub fn on_close(&mut self, _: &connection::Config, now: Instant, out: &mut impl AtHost) {
         Receiver::release(out.end(), now, out);
     }

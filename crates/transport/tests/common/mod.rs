@@ -1,4 +1,4 @@
-//! What the tests of this folder share: a configuration as a scenario gives it, one end of a connection fed by
+//! The common code of the tests of this folder: a configuration from a scenario's keys, one end of a connection fed by
 //! hand, and timelines as tables.
 #![allow(dead_code, reason = "each test file uses its part of this")]
 
@@ -29,21 +29,21 @@ pub fn config_in(name: &str, keys: &str, surroundings: &Surroundings) -> Config 
 /// Bytes of a segment here, so that positions read as segments.
 pub const MSS: u64 = 1000;
 
-/// Packets, or expiries of a timer, that no test here comes near: what does is a loop.
+/// More packets, or expiries of a timer, than any test here has: so many are a loop.
 const ENOUGH: usize = 10_000;
 
-/// Takes down what an end asks for; of the timers only the earliest that is pending.
+/// Records the requests of an end; of the timers only the earliest that is pending.
 #[derive(Debug)]
 pub struct Notes {
     pub sent: Vec<(Packet, Option<Extension>)>,
     pub timer: Instant,
     pub timeouts: u64,
     pub given_up: Vec<(u64, u64)>,
-    /// When all that was sent will have left the host's port; in the past if that is not known.
+    /// The time at which all sent packets will have left the host's port; in the past if that is not known.
     pub leaves: Instant,
     /// Bits of its own.
     pub own: u64,
-    /// What the host of the one connection keeps, and when it is to be woken.
+    /// The state of the connection's host, and the time at which it is to be woken.
     pub shared: Shared,
     pub host_timer: Instant,
 }
@@ -169,14 +169,14 @@ impl Bench {
     }
 }
 
-/// Plays a table against a sender: a line for each moment, `time | what comes in | what must follow`. Segments are
-/// numbered from 0.
+/// Plays a table against a sender: a line for each moment, `time | input | expected output`. Segments are numbered from
+/// 0.
 ///
-/// - In comes `message 20` (segments), `ack 5` (segments 0 to 4 have arrived), `timer` (the retransmission timer
-///   expires now, and not before), or `wait` (it has not expired until now). An ACK may carry `of 100us` (the time
-///   when the data was sent that it answers, for an RTT sample), `sack 7-9`, `ece` and `syn`.
-/// - What follows is all that is sent, in order: `5`, `5-9`, `5r` (sent again), `5+cwr`, `syn`, `opened`; and what can be
-///   observed then: `cwnd=`, `ssthresh=`, `alpha=`, `srtt=`.
+/// - Inputs are `message 20` (segments), `ack 5` (segments 0 to 4 have arrived), `timer` (the retransmission timer
+///   expires now, and not before), or `wait` (it has not expired until now). An ACK may have `of 100us` (the time when
+///   the data was sent that it answers, for an RTT sample), `sack 7-9`, `ece` and `syn`.
+/// - The output is all that is sent, in order: `5`, `5-9`, `5r` (sent again), `5+cwr`, `syn`, `opened`. It also has the
+///   signals' values then: `cwnd=`, `ssthresh=`, `alpha=`, `srtt=`.
 ///
 /// Until the time of the next line the timer must not expire.
 pub fn timeline(name: &str, keys: &str, table: &str) {
@@ -226,11 +226,11 @@ pub fn timeline(name: &str, keys: &str, table: &str) {
     }
 }
 
-/// Plays a table against a receiver, as [`timeline`] does for senders: `time | data | ACKs that must follow`.
+/// Plays a table against a receiver, as [`timeline`] does for senders: `time | data | expected ACKs`.
 ///
-/// In comes `data 3` with `ce`, `cwr`, `rank 2`, or `wait`. Data carries the time of the line as its stamp. What
-/// follows is `ack 4` with `of 100us` (the stamp that it returns), `ece`, `rank 2` and `sack 6-7`; several are
-/// separated by commas. What the table does not say of an ACK is not checked, but for the echo and the blocks.
+/// Inputs are `data 3` with `ce`, `cwr`, `rank 2`, or `wait`. Data carries the time of the line as its stamp. The
+/// output is `ack 4` with `of 100us` (the stamp that it returns), `ece`, `rank 2` and `sack 6-7`; several are separated
+/// by commas. Other properties of an ACK than the written ones are not checked, but for the echo and the blocks.
 pub fn answers(name: &str, keys: &str, table: &str) {
     let config = config(name, &format!("mss = '{MSS} B'\n{keys}"));
     let (mut receiver, mut notes) = (Receiver::new(&config), Notes::default());
@@ -329,7 +329,7 @@ fn describe(packet: &Packet) -> String {
         return "opened".to_string();
     }
     let again = packet.flags.has(Flags::AGAIN);
-    // Karn's rule: what is sent again carries no stamp that could become a sample.
+    // Karn's rule: a retransmission carries no stamp that could become a sample.
     assert_eq!(again, packet.stamp == Instant::MAX, "{packet:?}");
     if packet.flags.has(Flags::SYN) {
         return "syn".to_string();

@@ -1,10 +1,10 @@
-//! Parameters of `d2tcp_plus`, each with where its default comes from.
+//! Parameters of `d2tcp_plus`, each with the source of its default.
 
 use units::{Bytes, Default, Key, Kind, Range, Values};
 
 use crate::connection::Config;
 
-/// Parameters of its own, beside DCTCP's.
+/// The parameters of `d2tcp_plus`, beside DCTCP's.
 pub const KEYS: &[Key] = &[
     Key {
         name: "start",
@@ -292,7 +292,7 @@ pub(super) struct Constants {
     pub(super) company_rounds: f64,
     pub(super) company_refusals: u32,
     pub(super) question: Bytes,
-    /// By how much a receiver may delay the ACK of a single packet.
+    /// The time by which a receiver may delay the ACK of a single packet.
     pub(super) answer_delay: f64,
     pub(super) hold_share: f64,
     pub(super) hold_most: f64,
@@ -305,7 +305,7 @@ pub(super) struct Constants {
 }
 
 impl Constants {
-    /// As a scenario gives them.
+    /// Reads the values of a scenario.
     pub(super) fn of(values: &Values, connection: &Config) -> Constants {
         Constants {
             start: values.number("start"),

@@ -1,5 +1,5 @@
-//! `d2tcp_plus`: what a sender alone can do for deadlines: insist on the rate that a message needs where that is more
-//! than the least that it can send, and stand back by how much time it can spare.
+//! `d2tcp_plus`: deadlines without help from the network. A sender insists on the rate that a message needs where that
+//! is above its minimum rate, and defers the message according to its laxity.
 
 mod keys;
 mod standing;
@@ -32,48 +32,49 @@ pub const DESCRIPTOR: Descriptor<D2tcpPlus> = Descriptor {
 /// The rate that the deadline needs.
 const NEED: Signal =
     Signal { name: "need", help: "the window that the deadline needs, in segments (d2tcp_plus)", unit: "segments" };
-/// The time that can be spared.
+/// The laxity: the time to spare.
 const LAXITY: Signal =
     Signal { name: "laxity", help: "time left beyond what the rest needs at this window (d2tcp_plus)", unit: "us" };
 
-/// Needed rates, deferral by laxity, and an early end of what is lost; DCTCP for messages without a deadline.
+/// Needed rates, deferral by laxity, and an early end of infeasible messages; DCTCP for messages without a deadline.
 #[derive(Clone, Debug, PartialEq)]
 pub struct D2tcpPlus {
     marking: Marking,
-    /// Apart, so that a connection with another law does not take memory for them.
+    /// Boxed, so that a connection with another controller does not take memory for them.
     constants: Box<Constants>,
-    /// What it draws follows from this, the time, and how often it has drawn.
+    /// Seed of its random numbers, together with the time and the number of draws.
     identity: u64,
     draws: u64,
     /// Seconds that a segment's payload takes on the host's link.
     segment_time: f64,
-    /// Times that are meant for 1 Gbps are multiplied by this; 1 before the rate of the host's link is known, and blindly.
+    /// Factor on times that are meant for 1 Gbps; 1 before the rate of the host's link is known, and without probing
+    /// (`blindly`).
     times: f64,
-    /// The end of the message that what follows is about.
+    /// The end of the message that the fields below are about.
     message: u64,
-    /// The time that it had when it was first seen, in seconds.
+    /// The time left when it was first seen, in seconds.
     allowed: f64,
-    /// It began with more than what an admission gives.
+    /// It began with a window above an admitted one.
     wide: bool,
-    /// Its window was lifted to its need.
+    /// Its window was raised to its need.
     boosted: bool,
-    /// It has seen neither mark nor loss.
+    /// It has had neither mark nor loss.
     calm: bool,
     /// It needs more than a segment per round trip.
     pressed: bool,
-    /// A packet of it has come through without a mark since it was last held back.
+    /// A packet of it has arrived without a mark since it was last deferred.
     admitted: bool,
-    /// So many times a sign of congestion has kept it out.
+    /// Number of signs of congestion while it was not admitted.
     refusals: u32,
-    /// It was held back, and asks before it goes on.
+    /// It was deferred, and probes before it continues.
     asking: bool,
     held_until: Instant,
-    /// The deadline that there is no hope for.
+    /// The deadline of an infeasible message.
     hopeless: Option<Instant>,
 }
 
 impl D2tcpPlus {
-    /// Before it has seen a message.
+    /// Returns the state before the first message.
     fn new(marking: Marking, constants: Constants, identity: u64) -> D2tcpPlus {
         D2tcpPlus {
             marking,
@@ -96,8 +97,8 @@ impl D2tcpPlus {
         }
     }
 
-    /// Where the message stands that needs most among those that wait, each with what is to be sent before it. What is late
-    /// comes after what is not, so that it does not stand back at the cost of those behind it; blindly it needs most.
+    /// Returns the state of the queued message that needs most, each with all data to be sent before it. Late messages
+    /// rank after the others, so that they do not defer the ones behind them; without probing a late one needs most.
     fn most_pressing(&self, ack: &Acked) -> Option<Standing> {
         let presses =
             |standing: &Standing| if self.constants.asks && standing.left == 0.0 { -1.0 } else { standing.need };
@@ -113,7 +114,7 @@ impl D2tcpPlus {
         if self.message != standing.end {
             self.message = standing.end;
             self.allowed = standing.left;
-            // A connection that has met congestion knows of it when the next message comes, as DCTCP's does.
+            // A connection that has met congestion still knows of it at the next message, as DCTCP's does.
             (self.boosted, self.calm) = (false, self.calm || !self.constants.asks);
             self.refusals = 0;
             (self.admitted, self.wide) = (false, cwnd > self.constants.admitted_window);
@@ -122,17 +123,17 @@ impl D2tcpPlus {
         self.pressed = standing.need >= 1.0 && standing.left > 0.0;
     }
 
-    /// What it held back and how it spaced packets was for the sake of another message.
+    /// Ends deferral and pacing, which were for the sake of another message.
     fn lets_go(&mut self) {
         (self.asking, self.held_until, self.pressed) = (false, Instant::ZERO, false);
     }
 
-    /// Seconds.
+    /// The horizon of the floor, in seconds.
     fn floor_horizon(&self) -> f64 {
         self.constants.floor_horizon * self.times
     }
 
-    /// The window after a sign of congestion: half of what is above the floor is taken off.
+    /// Returns the window after a sign of congestion: half of the part above the floor is cut.
     fn cut(&self, standing: &Standing, cwnd: f64) -> f64 {
         let constants = &self.constants;
         let floor = if self.pressed {
@@ -143,7 +144,7 @@ impl D2tcpPlus {
         (floor + (cwnd - floor) / 2.0).min(cwnd).max(1.0)
     }
 
-    /// By how much a segment that is acknowledged without a mark lifts the window.
+    /// Returns the increase of the window per segment that is acknowledged without a mark.
     fn growth(&self, standing: &Standing) -> f64 {
         let constants = &self.constants;
         if self.calm {
@@ -153,7 +154,8 @@ impl D2tcpPlus {
         constants.growth_later * urgency.clamp(1.0 / constants.growth_most, constants.growth_most)
     }
 
-    /// Seconds to spare; negative if it will be late. Where it asks, with the host's link to itself, else at this window.
+    /// Returns the laxity in seconds; negative if the message will be late. With probing it is computed for an
+    /// otherwise idle host link, else at this window.
     fn laxity(&self, standing: &Standing, cwnd: f64) -> f64 {
         let constants = &self.constants;
         if constants.asks {
@@ -164,18 +166,19 @@ impl D2tcpPlus {
         standing.left - guard - standing.rtt
     }
 
-    /// Seconds to spare with the host's link to itself; negative if it will be late.
+    /// Returns the laxity in seconds with the host's link to itself; negative if the message will be late.
     fn to_spare(&self, standing: &Standing) -> f64 {
         standing.left - self.alone(standing) - standing.rtt
     }
 
-    /// Seconds that the payload of the rest takes when the host's link has nothing else to send; 0 before its rate is known.
+    /// Returns the seconds that the payload of the rest takes on an otherwise idle host link; 0 before its rate is
+    /// known.
     fn alone(&self, standing: &Standing) -> f64 {
         standing.rest * self.segment_time
     }
 
-    /// It asks before it sends anything: others like it may go first, and it has time for an answer, also a delayed one, and to
-    /// begin with a narrow window.
+    /// Returns true if the message probes before it sends data, so that others like it may be first. It must have time
+    /// for an answer, also a delayed one, and for a start with a narrow window.
     fn asks_first(&self, standing: &Standing) -> bool {
         let Constants { asks, asks_first, hold_share, peers, ask_time, wide_rounds, answer_delay, .. } =
             *self.constants;
@@ -183,27 +186,28 @@ impl D2tcpPlus {
         asks && asks_first && hold_share > 0.0 && self.to_spare(standing) > time
     }
 
-    /// To stand back and to ask takes as long as it would by itself, had nothing of it been sent.
+    /// Returns true if deferring and probing take as long as the message would by itself, had none of it been sent.
     fn is_short(&self, standing: &Standing) -> bool {
         let alone = standing.whole * self.segment_time;
         !self.wide && alone > 0.0 && alone <= self.constants.peer_rounds * standing.rtt
     }
 
-    /// Seconds that the rest of a short message takes in the company of those that share the link while much waits.
+    /// Returns the seconds that the rest of a short message takes among the messages that share the link in congestion.
     fn in_company(&self, standing: &Standing) -> f64 {
         self.constants.company_rounds * self.times * standing.rest * standing.rtt
     }
 
-    /// It was kept out so often that many must share the link, and would be late in their company. On an open connection
-    /// others may wait behind it, so that it tries.
+    /// Returns true if it was refused so often that many messages must share the link, and if it would be late among
+    /// them. On an open connection others may be queued behind it, so that it tries.
     fn comes_too_late(&self, standing: &Standing) -> bool {
         let kept_out = !self.admitted && self.refusals >= self.constants.company_refusals;
         let may_be = self.constants.asks && standing.opens && kept_out && self.is_short(standing);
         may_be && standing.left < self.in_company(standing)
     }
 
-    /// The chance that a sign of congestion holds back what has been admitted: little has been sent, standing back pays,
-    /// and there is time; or for what is short, it would still be in time in company if half of its time were lost.
+    /// Returns the probability that a sign of congestion defers an admitted message. It is high when little has been
+    /// sent, deferring pays, and there is time. A short message yields if it would be in time among others even after
+    /// losing half of its time.
     fn yields(&self, standing: &Standing, laxity: f64) -> f64 {
         let alone = self.alone(standing);
         if alone == 0.0 {
@@ -217,7 +221,7 @@ impl D2tcpPlus {
         begun * pays * (1.0 - self.constants.peers * alone / laxity)
     }
 
-    /// A sign of congestion: gives the window from now on, and may hold back what is to be sent.
+    /// Handles a sign of congestion: returns the new window, and may defer the message.
     fn stand_back(&mut self, now: Instant, standing: &Standing, cwnd: f64, timeout: bool) -> f64 {
         self.calm = false;
         self.refusals += u32::from(!self.admitted);
@@ -247,8 +251,8 @@ impl D2tcpPlus {
                 return cut;
             }
             (self.admitted, self.asking) = (false, true);
-            // The rate of asking goes with the inverse square of the laxity x, which shrinks: 1/x grows by time over
-            // scale for each question, and questions are as far apart as a Poisson process' events.
+            // The rate of probing is proportional to the inverse square of the laxity x, which shrinks: 1/x grows by
+            // time over scale for each probe. Probes are as far apart as a Poisson process' events.
             let scale = self.constants.ask_scale * self.times + self.constants.ask_lengths * alone;
             let growth = -libm::log(1.0 - self.draw(now)) * power * laxity / scale;
             self.hold(now, laxity * growth / (1.0 + growth));
@@ -266,7 +270,7 @@ impl D2tcpPlus {
         self.held_until = now + Span::from_secs_f64(seconds);
     }
 
-    /// Evenly from 0 to 1.
+    /// Draws a number, uniformly from 0 to 1.
     fn draw(&mut self, now: Instant) -> f64 {
         self.draws += 1;
         let bits = mix64(self.identity ^ mix64(now.0 ^ mix64(self.draws)));
@@ -283,13 +287,13 @@ impl Window for D2tcpPlus {
         let Some(standing) = self.most_pressing(ack) else {
             return self.marking.on_ack(window, ack, |_, alpha| alpha / 2.0);
         };
-        // Marks are counted, and once per window answered, as by DCTCP; how they are is another matter.
+        // Marks are counted, and answered once per window, as by DCTCP; the answer itself differs.
         let due = self.marking.on_ack(&mut window.clone(), ack, |_, alpha| alpha / 2.0);
         self.see(&standing, window.cwnd);
         if standing.rest == 0.0 {
             return false;
         }
-        // What was sent before it stood back says nothing of the network that it will find.
+        // The answer to a packet sent before the deferral does not describe the network after it.
         let waits = self.asking && ack.now < self.held_until;
         if !ack.marked && !waits {
             if self.asking {
@@ -340,7 +344,7 @@ impl Window for D2tcpPlus {
         if self.constants.asks {
             self.times = libm::pow(1e9 / site.rate.0 as f64, self.constants.rate_power);
         }
-        // What presses more than the message that stands back does not wait for it.
+        // A message that needs more than the deferred one is not deferred with it.
         let standing = self.most_pressing(state);
         if standing.is_some_and(|standing| standing.end != self.message) {
             self.lets_go();

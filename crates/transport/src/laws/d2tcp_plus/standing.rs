@@ -1,11 +1,11 @@
-//! What a message with a deadline still has to send, and the time that it has for it.
+//! The rest of a message with a deadline, and the time left for it.
 
 use units::{Instant, Span};
 
 use crate::Message;
 use crate::laws::{Acked, Current};
 
-/// Where a message with a deadline stands.
+/// The progress of a message with a deadline.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Standing {
     pub(super) end: u64,
@@ -14,20 +14,20 @@ pub(super) struct Standing {
     pub(super) rest: f64,
     /// It is the first of its connection.
     pub(super) opens: bool,
-    /// Segments that it has in all, or more if others before it are still to be sent.
+    /// Segments of the whole message, or more if others before it are still to be sent.
     pub(super) whole: f64,
     /// The share of it that is left, 0 to 1.
     pub(super) share: f64,
     /// Seconds to the deadline; 0 from then on.
     pub(super) left: f64,
-    /// Seconds; 0 before the first sample.
+    /// Smoothed round-trip time in seconds; 0 before the first sample.
     pub(super) rtt: f64,
     /// Segments per round trip with which it would be in time; infinite when there is no time.
     pub(super) need: f64,
 }
 
 impl Standing {
-    /// None without a size or a deadline.
+    /// Returns none without a size or a deadline.
     pub(super) fn of(current: &Current, ack: &Acked) -> Option<Standing> {
         let Message { bytes: Some(bytes), deadline: Some(deadline), .. } = current.message else { return None };
         let rest = current.end.saturating_sub(ack.una) as f64 / ack.mss;

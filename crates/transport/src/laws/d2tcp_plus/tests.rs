@@ -3,7 +3,7 @@ use crate::laws::Current;
 use crate::laws::dctcp::tests::marking;
 use crate::laws::tests::{acked, cwnd};
 
-/// Round trips of 100 us, as `acked` has them, and a message of 100 segments of which those after `una` are left.
+/// Round trips of 100 us, as in `acked`, and a message of 100 segments of which the ones after `una` are left.
 fn law() -> D2tcpPlus {
     let constants = Constants {
         start: 2.0,
@@ -40,7 +40,7 @@ fn law() -> D2tcpPlus {
     D2tcpPlus::new(marking(0.0), constants, 7)
 }
 
-/// The same, which asks.
+/// The same law, with probing.
 fn asking(identity: u64) -> D2tcpPlus {
     let mut law = D2tcpPlus { identity, ..law() };
     law.constants.asks = true;
@@ -74,7 +74,7 @@ fn the_first_sample_lifts_the_window_to_twice_the_need_and_marks_end_slow_start(
 fn a_message_that_needs_more_than_a_segment_keeps_its_floor_and_goes_on() {
     let (mut law, mut window) = (law(), cwnd(20.0));
     (law.message, law.allowed, law.boosted) = (100_000, 20e-3, true);
-    // 80 segments in 5 ms: 1.6 per round trip, the floor is twice that, half of the rest goes.
+    // 80 segments in 5 ms: 1.6 per round trip, the floor is twice that, half of the rest is cut.
     let ack = ack(20, true, Span::from_millis(5));
     assert!(law.on_ack(&mut window, &ack));
     assert!((window.cwnd - (3.2 + 16.8 / 2.0)).abs() < 1e-9, "{}", window.cwnd);
@@ -85,8 +85,8 @@ const OFF: Pacing = Pacing { on: false, gain: 1.2, gain_slow_start: 2.0 };
 
 #[test]
 fn one_that_can_wait_stands_back_by_its_laxity_if_it_has_not_begun() {
-    // 100 segments of 100 us in 50 ms: 0.2 per round trip. Laxity is 50 ms less 0.1 ms less the guard: 0.5 x 100 x
-    // 0.1 ms / 10 = 0.5 ms. With all of it left it always stands back, for 0.7 of that and for 20 ms at most.
+    // 100 segments of 100 us in 50 ms: 0.2 per round trip. Laxity is 50 ms less 0.1 ms less the guard: 0.5 x 100 x 0.1
+    // ms / 10 = 0.5 ms. With all of it left it always defers, for 0.7 of that and for 20 ms at most.
     let waits: Vec<f64> = (1..200)
         .map(|identity| {
             let (mut law, mut window) = (D2tcpPlus { identity, ..law() }, cwnd(20.0));
@@ -155,7 +155,7 @@ fn what_has_no_hope_asks_before_it_takes_of_the_link_again() {
         let wait = held_for(&law, &late);
         assert!((0.05..=0.15).contains(&wait), "{wait}");
         assert_eq!((law.asks().is_some(), law.admitted), (asks, false));
-        // Refused, it waits as long again; answered without a mark it goes on, with two segments.
+        // Refused, it is deferred for as long again; answered without a mark it continues, with two segments.
         let answer = |now, una, marked| Acked { now, may_cut: false, may_grow: false, ..ack(una, marked, Span::ZERO) };
         let until = law.held_until;
         law.on_ack(&mut window, &answer(until, 11, true));
@@ -183,7 +183,7 @@ fn after_its_first_mark_a_message_grows_the_faster_the_nearer_its_deadline() {
     let long = |left: f64| Standing { rest: 800.0, left, need: 0.08 / left, ..standing(Span::from_millis(5)) };
     assert!((growth(true, 4.0, false, long(20e-3)) - 0.125).abs() < 1e-9);
     assert!((growth(true, 4.0, false, long(50e-3)) - 0.0625).abs() < 1e-9);
-    // Not where less than a segment is needed, nor blindly, nor if told not to, nor in slow start.
+    // Not where less than a segment is needed, nor without probing, nor if turned off, nor in slow start.
     assert_eq!(growth(true, 4.0, false, standing(Span::from_millis(16))), 0.25);
     assert_eq!(growth(false, 4.0, false, standing(Span::from_millis(5))), 0.25);
     assert_eq!(growth(true, 1.0, false, standing(Span::from_millis(5))), 0.25);
@@ -197,8 +197,8 @@ fn standing(left: Span) -> Standing {
 
 #[test]
 fn what_a_cut_leaves_depends_on_how_near_the_deadline_is() {
-    // Needs of 4, 1.6, 1.0 and 0.5 segments per round trip of 0.1 ms; the floor is 10 ms over the time left times that,
-    // four times at most; below a segment there is none. Half of what is above it goes.
+    // Needs of 4, 1.6, 1.0 and 0.5 segments per round trip of 0.1 ms. The floor is 10 ms over the time left times that,
+    // four times at most; below a segment there is none. Half of the part above it is cut.
     for (left_us, cut) in [(2000, 16.0 + 2.0), (5000, 3.2 + 8.4), (8000, 1.25 + 9.375), (16_000, 10.0)] {
         let mut law = law();
         let standing = standing(Span::from_micros(left_us));
@@ -224,7 +224,7 @@ fn laxity_is_the_time_left_less_a_round_trip_and_less_a_guard_with_two_bounds() 
     let law = D2tcpPlus { allowed: 20e-3, ..law() };
     let laxity = |law: &D2tcpPlus, cwnd: f64| law.laxity(&standing(Span::from_millis(15)), cwnd) * 1e3;
     // At 10 segments the rest takes 0.8 ms, of which half counts. At 0.5 it takes 16 ms: 5 of the 8 that are a quarter
-    // of what there was at first; and with more time at first, the 6 of another bound.
+    // of the time at first. With more time at first it is the 6 of another bound.
     assert!((laxity(&law, 10.0) - 14.5).abs() < 1e-9, "{}", laxity(&law, 10.0));
     assert!((laxity(&law, 0.5) - 9.9).abs() < 1e-9);
     let mut bounded = D2tcpPlus { allowed: 80e-3, ..law };
@@ -235,7 +235,7 @@ fn laxity_is_the_time_left_less_a_round_trip_and_less_a_guard_with_two_bounds() 
 
 #[test]
 fn hope_ends_below_no_laxity_and_not_at_it() {
-    // With no guard what is left after a round trip of 0.1 ms is the laxity.
+    // With no guard the laxity is the time left after a round trip of 0.1 ms.
     for (left_us, hopeless) in [(100, false), (99, true)] {
         let mut law = law();
         law.constants.guard = 0.0;
@@ -263,14 +263,14 @@ fn of_all_that_wait_the_one_that_needs_most_counts_and_the_first_of_equals() {
     assert_eq!(chosen(10, &[later(200_000, 20)]), Some(200_000));
     assert_eq!(chosen(10, &[later(200_000, 20), later(300_000, 10)]), Some(300_000));
     assert_eq!(chosen(10, &[later(180_000, 20)]), Some(100_000), "160 in 20 ms need as much as 80 in 10");
-    // Before the first sample nothing is needed but what is late.
+    // Before the first sample only late messages need anything.
     let unmeasured = |own_ms: u64| {
         let later = [later(200_000, 20)].into_iter().collect();
         let ack = Acked { srtt: None, later: &later, ..ack(20, false, Span::from_millis(own_ms)) };
         law().most_pressing(&ack).map(|standing| standing.end)
     };
     assert_eq!(unmeasured(0), Some(100_000));
-    // Where it asks, what is late needs most only among what is late.
+    // With probing, a late message needs most only among late ones.
     let law = asking(7);
     let chosen = |others: [u64; 2]| {
         let later = [later(200_000, others[0]), later(300_000, others[1])].into_iter().collect();
@@ -341,15 +341,16 @@ fn what_is_short_and_not_admitted_has_no_hope_with_less_time_than_it_takes_in_co
     assert!(hopeless(11_990, |_, _| ()) && !hopeless(12_010, |_, _| ()));
     // At 16 Gbps an eighth of that.
     assert!(hopeless(1_490, |law, _| law.times = 0.125) && !hopeless(1_510, |law, _| law.times = 0.125));
-    // What takes two round trips alone is short, and no more.
+    // A message that takes two round trips alone is short, a longer one is not.
     assert!(hopeless(11_990, |law, _| law.segment_time = 1.99e-6));
     assert!(!hopeless(11_990, |law, _| law.segment_time = 2.01e-6));
-    // Nor is what others wait behind, what was admitted, what began with a wide window, and what comes in blindly.
+    // No such message is one with others queued behind it, an admitted one, one with a wide window, or one without
+    // probing.
     assert!(!hopeless(11_990, |_, standing| standing.opens = false));
     assert!(!hopeless(11_990, |law, _| law.admitted = true));
     assert!(!hopeless(11_990, |law, _| law.wide = true));
     assert!(!hopeless(11_990, |law, _| law.constants.asks = false));
-    // Nor before it was kept out as often as is asked for; this is once more.
+    // Nor is it before the configured number of refusals; this is one more.
     for (before, too_late) in [(3, false), (4, true)] {
         let mut law = D2tcpPlus { segment_time: 1e-6, ..asking(7) };
         law.constants.company_refusals = 5;
@@ -447,7 +448,7 @@ fn the_window_is_lifted_once_a_round_trip_is_known_and_again_for_the_next_messag
 
 #[test]
 fn no_window_is_larger_than_the_receivers_buffer() {
-    // 99 segments in 1 ms, twice, would be 19.8, and one more with what is acknowledged.
+    // 99 segments in 1 ms, twice, would be 19.8, and one more for the acknowledged segment.
     let (mut law, mut window) = (law(), Cwnd { limit: 8.0, ..cwnd(2.0) });
     law.on_ack(&mut window, &ack(1, false, Span::from_millis(1)));
     assert_eq!(window.cwnd, 8.0);
@@ -480,10 +481,10 @@ fn a_timeout_halves_the_threshold_and_leaves_no_more_than_the_loss_window() {
         }
         (window.cwnd, window.ssthresh, law.held_until)
     };
-    // As cut by half: 0.16 segments per round trip are needed, and nobody is held back here.
+    // As cut by half: 0.16 segments per round trip are needed, and nothing is deferred here.
     assert_eq!(lost(true, Some(Span::from_millis(50))), (1.0, 10.0, Instant::ZERO));
     assert_eq!(lost(false, Some(Span::from_millis(50))), (20.0, 10.0, Instant::ZERO));
-    // Without a deadline: half of what is in flight (RFC 5681 eq. 4).
+    // Without a deadline: half of the segments in flight (RFC 5681 eq. 4).
     assert_eq!(lost(true, None), (1.0, 6.0, Instant::ZERO));
 }
 
@@ -531,7 +532,7 @@ fn waits_are_of_the_length_that_is_drawn() {
         });
         waits.collect()
     };
-    // A tenth of them lies in each tenth of the range: 200 +- 40, three standard deviations.
+    // A tenth of them is in each tenth of the range: 200 +- 40, three standard deviations.
     let spreads = |waits: &[f64], from: f64, to: f64| {
         for tenth in 0..10 {
             let within = |wait: &&f64| ((*wait - from) / (to - from) * 10.0).floor() == f64::from(tenth);
@@ -567,7 +568,7 @@ fn what_is_held_back_asks_and_only_an_answer_without_a_mark_admits_it() {
     let left = Span::from_millis(50);
     assert!(law.on_ack(&mut window, &ack(1, true, left)));
     assert!(law.asks().is_some() && law.held_until > Instant::ZERO && window.cwnd == 1.0);
-    // An answer to what was sent before says nothing: it waits, and grows by nothing.
+    // An answer to an earlier packet is no admission: it stays deferred, and grows by nothing.
     let until = law.held_until;
     law.on_ack(&mut window, &Acked { may_cut: false, ..ack(2, false, left) });
     assert!(law.asks().is_some() && law.held_until == until && window.cwnd == 1.0);
@@ -641,7 +642,7 @@ fn where_it_asks_laxity_is_what_is_left_beyond_the_rest_on_a_link_of_its_own() {
         let laxity = law.laxity(&standing(Span::from_millis(15)), cwnd);
         assert!((laxity - 13.94e-3).abs() < 1e-9, "{laxity}");
     }
-    // The rate of the host's link is told with a message: segments of 1000 B at 1 Gbit/s take 8 us.
+    // The rate of the host's link is known with a message: segments of 1000 B at 1 Gbit/s take 8 us.
     let (mut law, mut window) = (asking(7), cwnd(2.0));
     let site =
         Site { rate: units::Rate(1_000_000_000), frame_overhead: units::Bytes::ZERO, host: units::HostId(0), own: 0 };
@@ -697,7 +698,7 @@ fn marks_are_counted_and_answered_as_by_dctcp() {
         law.marking.alpha
     };
     assert!(law.marking.alpha > plain, "{} and {plain}", law.marking.alpha);
-    // Its sender spaces packets and tells it who it is, so that flows that are alike do not draw alike.
+    // Its sender spaces packets and gives it an identity, so that flows that are alike do not draw alike.
     assert!(law.paces());
     let mut other = self::law();
     other.identify(8);

@@ -1,10 +1,10 @@
-//! What marks say of the bottleneck (MCP 4.1).
+//! The estimate of the bottleneck's state from marks (MCP 4.1).
 
 use units::Values;
 
 use super::law::price;
 
-/// How marks become a queue and a load.
+/// The rules by which marks become a queue and a load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Marks {
     /// K, in full segments.
@@ -15,21 +15,21 @@ pub struct Marks {
     load_cap: f64,
 }
 
-/// A round trip as its sender saw it.
+/// A round trip as observed by its sender.
 #[derive(Clone, Copy, Debug)]
 pub struct Round {
-    /// F: the share of what arrived that was marked.
+    /// F: the marked share of the bytes that arrived.
     pub marked: f64,
-    /// W: what was sent, in full segments.
+    /// W: data sent, in full segments.
     pub window: f64,
     /// C tau, in full segments.
     pub product: f64,
-    /// How long it took, in tau.
+    /// Duration of the round trip, in tau.
     pub rounds: f64,
 }
 
 impl Marks {
-    /// From the checked values of [`ECN`](super::keys::ECN) and [`LAW`](super::keys::LAW).
+    /// Reads the checked values of [`ECN`](super::keys::ECN) and [`LAW`](super::keys::LAW).
     pub fn from_values(values: &Values) -> Marks {
         Marks {
             threshold: values.number("threshold"),
@@ -40,7 +40,7 @@ impl Marks {
         }
     }
 
-    /// The queue, in full segments: K + F W.
+    /// Returns the queue, in full segments: K + F W.
     pub fn queue(&self, round: &Round) -> f64 {
         if round.marked == 0.0 && self.empty_when_unmarked {
             return 0.0;
@@ -48,7 +48,7 @@ impl Marks {
         self.threshold + round.marked * round.window
     }
 
-    /// The network term, Q + lambda, from the queue estimated now and the round before.
+    /// Returns the network term, Q + lambda, from the queue estimated now and the one of the round before.
     pub fn network(&self, round: &Round, queue: f64, before: f64) -> f64 {
         let growth = (queue - before) / (round.product * round.rounds);
         let load = if self.growth_of_full_link { 1.0 + growth } else { growth };

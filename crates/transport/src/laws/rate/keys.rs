@@ -2,7 +2,7 @@
 
 use units::{Default, Key, Kind, Range};
 
-/// What rate a deadline asks for, and how it is paced: all that `jit` has.
+/// The rate that a deadline needs, and its pacing: the only keys of `jit`.
 pub const DEMAND: &[Key] = &[
     Key {
         name: "aim",
@@ -75,7 +75,7 @@ pub const DEMAND: &[Key] = &[
     },
 ];
 
-/// The law.
+/// Parameters of the law.
 pub const LAW: &[Key] = &[
     Key {
         name: "gain",
@@ -161,7 +161,7 @@ pub const LAW: &[Key] = &[
     },
 ];
 
-/// What ECN says of the network.
+/// The estimate of the network's state from ECN.
 pub const ECN: &[Key] = &[
     Key {
         name: "threshold",

@@ -2,7 +2,7 @@
 
 use units::Values;
 
-/// The law's parameters.
+/// The parameters of the law.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Law {
     gain: f64,
@@ -11,17 +11,17 @@ pub struct Law {
     backlog_cap: f64,
 }
 
-/// Where a flow is.
+/// The state of a flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct State {
-    /// x: the rate.
+    /// x: the rate, as a share of C.
     pub rate: f64,
-    /// Z: what it is behind.
+    /// Z: the backlog of the flow, in C tau.
     pub backlog: f64,
 }
 
 impl Law {
-    /// From the checked values of [`LAW`](super::keys::LAW).
+    /// Reads the checked values of [`LAW`](super::keys::LAW).
     pub fn from_values(values: &Values) -> Law {
         Law {
             gain: values.number("gain"),
@@ -31,9 +31,9 @@ impl Law {
         }
     }
 
-    /// `rounds` round trips later: Z grows by what the rate was below gamma, the rate by the difference of what drives
-    /// it and what the network says (10), within limits: `least` and 1, and per step down to half and up to half
-    /// as much again and 0.01.
+    /// Returns the state after `rounds` round trips (10). Z grows by the difference of gamma and the rate, the rate by
+    /// the difference of the source term and the network term. Limits of the rate are `least` and 1, and per step down
+    /// to half and up to half as much again and 0.01.
     pub fn step(&self, State { rate, backlog }: State, gamma: f64, network: f64, rounds: f64, least: f64) -> State {
         let backlog = (backlog + (gamma - rate) * rounds).clamp(0.0, self.backlog_cap);
         let source = if self.drift { backlog } else { backlog * gamma / (rate * rate) };
@@ -43,16 +43,18 @@ impl Law {
     }
 }
 
-/// V (1 - y)^-2, for a load of up to `cap`.
+/// Returns V (1 - y)^-2, for a load of up to `cap`.
 pub fn price(weight: f64, load: f64, cap: f64) -> f64 {
     let idle = 1.0 - load.clamp(0.0, cap);
     weight / (idle * idle)
 }
 
-/// The left side of the condition of stability for `flows` equal flows of `gamma` on one link, with a gain that follows
-/// the rate: 2 k (2 p + n gamma p') + k, with p = V (1 - y)^-2. Where the network is heard at once the recursion
-/// settles if it is below 4; d round trips late, if it is below 4 sin(pi / (4 d + 2)), about: below 2 for one, 1.24 for
-/// two. Packets bring between one and two, so that 1 is what to keep it below.
+/// Returns the left side of the condition of stability for `flows` equal flows of `gamma` on one link, with a gain that
+/// follows the rate. It is 2 k (2 p + n gamma p') + k, with p = V (1 - y)^-2.
+///
+/// Without delay of the feedback the recursion settles if it is below 4. With d round trips of delay it settles below
+/// about 4 sin(pi / (4 d + 2)): below 2 for one, 1.24 for two. Packets have a delay between one and two, so it should
+/// be below 1.
 pub fn stability(gain: f64, weight: f64, flows: f64, gamma: f64) -> f64 {
     let idle = 1.0 - flows * gamma;
     let (price, slope) = (weight / (idle * idle), 2.0 * weight / (idle * idle * idle));
@@ -67,8 +69,8 @@ mod tests {
         Law { gain, gain_follows_rate: true, drift: false, backlog_cap: 10.0 }
     }
 
-    /// Equal flows on one link whose queue and load they see `delay` round trips late; gives the least and the largest
-    /// sum of their rates in the last hundred of so many round trips.
+    /// Simulates equal flows on one link whose queue and load they see `delay` round trips late. Returns the minimum
+    /// and maximum of the sum of their rates in the last hundred of `rounds` round trips.
     fn settle(
         gain: f64,
         (weight, cap): (f64, f64),
@@ -149,7 +151,7 @@ mod tests {
 
     #[test]
     fn the_condition_says_what_swings() {
-        // One flow; V brings the condition's left side to what is asked for, nearly all of it from the slope.
+        // One flow; V raises the condition's left side to the requested value, nearly all of it from the slope.
         let swing = |side: f64, delay| {
             let (gain, gamma) = (0.01, 0.9);
             let weight = (side - gain) / (stability(gain, 1.0, 1.0, gamma) - gain);

@@ -1,5 +1,5 @@
-//! What laws share that pace at a rate for the sake of a deadline: which rate that is, the law that follows it against
-//! what the network says, and what becomes of messages without a deadline, which are sent as DCTCP sends them.
+//! The common part of controllers that pace at a rate for a deadline. It has the needed rate, and the law that follows
+//! it against the state of the network. Messages without a deadline are sent as by DCTCP.
 
 mod estimate;
 pub(crate) mod keys;
@@ -17,33 +17,33 @@ use super::{Acked, Current, Cwnd, Lost};
 use crate::connection::{self, RATE};
 use crate::{Message, Observation, Signal, Site};
 
-/// The rate that deadlines ask for.
+/// The rate that deadlines need.
 pub(crate) const GAMMA: Signal =
     Signal { name: "gamma", help: "the rate that the deadline asks for, with headers (MCP's family)", unit: "Mbit/s" };
-/// Z.
+/// Z, the backlog of the flow.
 pub(crate) const BACKLOG: Signal =
     Signal { name: "backlog", help: "Z, what the flow is behind, in C tau (MCP's family)", unit: "" };
-/// What the network says.
+/// The network term, from queues and prices of the path.
 pub(crate) const NETWORK: Signal = Signal {
     name: "network_term",
     help: "queues and prices of the path, as reported or estimated, in C tau (MCP's family)",
     unit: "",
 };
-/// Q, as estimated.
+/// Q, the estimate of the queue.
 pub(crate) const QUEUE_ESTIMATE: Signal = Signal {
     name: "queue_estimate",
     help: "the queue at the bottleneck as marks tell of it (mcp, karuna)",
     unit: "packets",
 };
 
-/// Where the network term comes from.
+/// The source of the network term.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Feedback {
-    /// Nowhere: the rate is gamma.
+    /// No feedback: the rate is gamma.
     None,
-    /// From marks.
+    /// Estimates from ECN marks.
     Ecn,
-    /// From the header to which each hop adds.
+    /// The sum in a header to which each hop adds.
     Header,
 }
 
@@ -51,13 +51,13 @@ pub enum Feedback {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Paced {
     rules: Rules,
-    /// For messages without a deadline.
+    /// The state for messages without a deadline.
     marking: Marking,
-    /// C, in bit/s.
+    /// C, the rate of the link, in bit/s.
     capacity: f64,
-    /// From 0 to 1, drawn once.
+    /// A random number from 0 to 1, drawn once.
     draw: f64,
-    /// Under way to a deadline.
+    /// The state while there is a message with a deadline.
     flow: Option<Flow>,
 }
 
@@ -72,9 +72,9 @@ struct Rules {
     base_rtt: Span,
     least: f64,
     in_flight: f64,
-    /// A full segment with its header, in bits, and payload bytes of it.
+    /// A full segment with its header, in bits, and its payload, in bytes.
     segment: (f64, f64),
-    /// The law and what marks say; none: the rate is gamma.
+    /// The law, and the rules of marks; none: the rate is gamma.
     law: Option<(Law, Abort)>,
     marks: Option<Marks>,
 }
@@ -86,7 +86,7 @@ enum Expired {
     Abort,
 }
 
-/// When a message is given up (MCP 4.2).
+/// The conditions for aborting a message (MCP 4.2).
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Abort {
     backlog: Option<f64>,
@@ -101,24 +101,24 @@ struct Flow {
     state: State,
     gamma: f64,
     network: f64,
-    /// When the law was last applied.
+    /// The time at which the law was last applied.
     at: Instant,
-    /// What has arrived since, and of that with an echo, in bytes.
+    /// Bytes that have arrived since, and the part of them with an echo.
     arrived: u64,
     marked: u64,
-    /// The headers' sums since, and how many.
+    /// The sum of the headers' sums since, and their number.
     heard: (f64, u32),
-    /// The queue as estimated, in full segments.
+    /// The estimated queue, in full segments.
     queue: f64,
     /// The largest link of the path, in C.
     largest: f64,
-    /// Since when Z has been above its limit.
+    /// The time since when Z has been above its limit.
     over_since: Option<Instant>,
     hopeless: bool,
 }
 
 impl Paced {
-    /// From the checked values of [`keys`], those that `feedback` has need of.
+    /// Reads the checked values of [`keys`], as far as `feedback` needs them.
     pub fn from_values(values: &Values, connection: &connection::Config, feedback: Feedback) -> Paced {
         let segment = f64::from(connection.mss + connection.header) * 8.0;
         let law = (feedback != Feedback::None).then(|| {
@@ -151,7 +151,7 @@ impl Paced {
         Paced { rules, marking: Marking::from_values(values), capacity: 0.0, draw: 0.0, flow: None }
     }
 
-    /// An acknowledgement of new data; gives true when it has cut the window of a message without a deadline.
+    /// Handles an acknowledgement of new data; returns true when it has cut the window of a message without a deadline.
     pub fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked) -> bool {
         let Some(flow) = &mut self.flow else {
             return self.marking.on_ack(window, ack, |_, alpha| alpha / 2.0);
@@ -167,7 +167,7 @@ impl Paced {
         false
     }
 
-    /// So many bytes have arrived, with an echo or without.
+    /// Counts bytes that have arrived beyond a gap, with an echo or without.
     pub fn on_beyond(&mut self, bytes: u64, marked: bool) {
         match &mut self.flow {
             Some(flow) => flow.count(bytes, marked),
@@ -175,7 +175,7 @@ impl Paced {
         }
     }
 
-    /// A loss is repaired at the rate at which it was sent.
+    /// Handles a loss, which is repaired at the rate at which the data was sent.
     pub fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
         self.marking.on_loss();
         match self.flow {
@@ -184,14 +184,14 @@ impl Paced {
         }
     }
 
-    /// So is what a timeout makes to be sent again.
+    /// Handles a timeout: its retransmissions are sent at the same rate.
     pub fn on_timeout(&mut self, window: &mut Cwnd, loss_window: f64) {
         if self.flow.is_none() {
             window.cwnd = window.cwnd.min(loss_window);
         }
     }
 
-    /// A message follows: the first rate is gamma (MCP 4.1).
+    /// Handles a new message: the first rate is gamma (MCP 4.1).
     pub fn on_message(&mut self, window: &mut Cwnd, state: &Acked, idle: bool, site: Site) {
         self.capacity = self.rules.capacity.unwrap_or(site.rate.as_bps_f64());
         self.draw = (mix64(site.own) >> 11) as f64 / (1u64 << 53) as f64;
@@ -212,12 +212,12 @@ impl Paced {
         }
     }
 
-    /// The rate in force, in bit/s; none for messages without a deadline.
+    /// Returns the rate in force, in bit/s; none for messages without a deadline.
     pub fn rate(&self) -> Option<f64> {
         self.flow.map(|flow| flow.state.rate * self.capacity)
     }
 
-    /// A header has come back: the sum of what the hops added, and the rate of the largest of their links, in bit/s.
+    /// Handles a header echo: the sum of the hops' terms, and the rate of the largest of their links, in bit/s.
     pub fn hear(&mut self, sum: f64, largest: u64) {
         if let Some(flow) = &mut self.flow {
             flow.heard = (flow.heard.0 + sum, flow.heard.1 + 1);
@@ -225,13 +225,13 @@ impl Paced {
         }
     }
 
-    /// Whether a message is given up: in time it cannot be any more, or is not likely to be.
+    /// Returns true if a message is aborted: it cannot be in time any more, or is not likely to be.
     pub fn gives_up(&self, message: &Message, now: Instant) -> bool {
         let missed = self.rules.expired == Expired::Abort && message.deadline.is_some_and(|deadline| deadline < now);
         missed || self.flow.is_some_and(|flow| flow.hopeless)
     }
 
-    /// Shows its signals.
+    /// Reports the present values of its signals.
     pub fn observe(&self, seen: &mut Observation) {
         let Some(flow) = &self.flow else {
             seen.add(&ALPHA, self.marking.alpha);
@@ -249,9 +249,9 @@ impl Paced {
         }
     }
 
-    /// The law, once per round trip.
+    /// Applies the law, once per round trip.
     fn apply(&mut self, window: &mut Cwnd, ack: &Acked) {
-        // What is lost is still to be sent; while it is repaired, all that is not acknowledged counts.
+        // Lost data is still to be sent; while it is repaired, all that is not acknowledged counts.
         let Some(gamma) = self.demand(ack, if ack.may_cut { ack.next } else { ack.una }) else {
             self.leave(window, ack);
             return;
@@ -275,7 +275,7 @@ impl Paced {
         (flow.arrived, flow.marked, flow.heard) = (0, 0, (0.0, 0));
     }
 
-    /// From here on as DCTCP, from the window that the rate makes.
+    /// Continues as DCTCP, from the window that follows from the rate.
     fn leave(&mut self, window: &mut Cwnd, state: &Acked) {
         if let Some(flow) = self.flow.take() {
             let segments = self.segments(flow.state.rate, state.srtt.unwrap_or(self.rules.base_rtt));
@@ -284,8 +284,8 @@ impl Paced {
         }
     }
 
-    /// gamma, as a share of C: what the most demanding of the deadlines of the messages that wait asks for, each with
-    /// all that is to be sent before it, from position `sent` on. None without any; 0 when all with one are sent.
+    /// Returns gamma, as a share of C: the largest rate that a queued message with a deadline needs, with all data to
+    /// be sent before it, from position `sent` on. None without any; 0 when all of them are sent.
     fn demand(&self, ack: &Acked, sent: u64) -> Option<f64> {
         let margin = ack.srtt.unwrap_or(self.rules.base_rtt).0 as f64 * self.rules.margin_rtts;
         let of = |current: &Current| self.demand_of(current, ack.now, Span::from_ps_f64(margin), sent);
@@ -311,12 +311,12 @@ impl Paced {
         ack.min_rtt.unwrap_or(self.rules.base_rtt)
     }
 
-    /// A rate as a window, in segments.
+    /// Returns the window of a rate, in segments.
     fn segments(&self, rate: f64, rtt: Span) -> f64 {
         rate * self.capacity * rtt.as_secs_f64() / self.rules.segment.0
     }
 
-    /// What may be in flight at a rate, in segments.
+    /// Returns the maximum data in flight at a rate, in segments.
     fn window(&self, rate: f64, window: &Cwnd, ack: &Acked) -> f64 {
         let segments = self.segments(rate, ack.srtt.unwrap_or(self.rules.base_rtt));
         (self.rules.in_flight * segments + 10.0).min(window.limit)
@@ -345,8 +345,8 @@ impl Flow {
         self.marked += if marked { bytes } else { 0 };
     }
 
-    /// What the network says after so many round trips, if the product of C and tau has so many segments: of nothing
-    /// heard, what it said last.
+    /// Returns the network term after `rounds` round trips, if the product of C and tau has `product` segments. Without
+    /// new feedback it is the last one.
     fn listen(&mut self, rules: &Rules, product: f64, rounds: f64) -> f64 {
         match (&rules.marks, self.heard.1) {
             (Some(marks), _) if self.arrived > 0 => {
@@ -360,7 +360,7 @@ impl Flow {
         }
     }
 
-    /// MCP 4.2.
+    /// Decides on an abort (MCP 4.2).
     fn judge(&mut self, abort: &Abort, draw: f64, now: Instant, tau: Span) {
         let Some(limit) = abort.backlog else { return };
         let backlog = self.state.backlog / if abort.relative { self.gamma } else { 1.0 };
