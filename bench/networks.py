@@ -26,8 +26,8 @@ TRANSPORTS = {
     "tcp": 3, "cubic": 3, "dctcp": 4, "d2tcp": 4, "xdctcp": 2, "d2tcp_plus": 2, "hull": 2, "pfabric": 1,
     "mcp": 1,
 }  # fmt: skip
-#: Of the hosts' links; the busiest link between switches is offered no more than `MOST_LOAD`.
-LOADS, MOST_LOAD = (0.1, 0.6), 0.75
+#: Of the hosts' links; the busiest link between switches is offered no more than `MAX_LOAD`.
+LOADS, MAX_LOAD = (0.1, 0.6), 0.75
 #: Sizes of background messages: distributions of the studies, and some of one scale.
 SIZES = (
     "cdf(websearch)", "cdf(websearch)", "lognormal(100 KB, 1.5)", "exponential(200 KB)",
@@ -42,7 +42,7 @@ def network(name: str, number: int) -> dict[str, Any]:
     rate = dice.choice((1, 10, 10, 25))
     shape, hosts, hops, between = _shape(dice, rate)
     transport = dice.choices(list(TRANSPORTS), list(TRANSPORTS.values()))[0]
-    load = min(round(dice.uniform(*LOADS), 2), round(MOST_LOAD / max(between, 1.0), 2))
+    load = min(round(dice.uniform(*LOADS), 2), round(MAX_LOAD / max(between, 1.0), 2))
     asks, offered = _asks(dice, rate, hosts, load)
     background = {"name": "background", "pattern": "poisson", "load": round(load - offered, 3)}
     background["size"] = dice.choice(SIZES)
@@ -130,7 +130,7 @@ def _asks(dice: random.Random, rate: int, hosts: int, load: float) -> tuple[dict
     leaves, parents = dice.randint(3, 20), dice.randint(1, max(hosts // 3, 1))
     leaves = min(leaves, hosts - parents)
     # The receivers of the queries get, with the background, no more than their links carry.
-    part = round(min(part, (MOST_LOAD - load) * parents / hosts), 4)
+    part = round(min(part, (MAX_LOAD - load) * parents / hosts), 4)
     every = parents * leaves * 2 * kilobytes * 8e3 / (part * hosts * rate * 1e9)
     return {
         **found,

@@ -764,7 +764,7 @@ def finding(experiment: Any) -> str:
 
 
 #: With more than these, the places where a claim holds are counted and not named.
-MOST_PLACES = 4
+MAX_PLACES = 4
 
 
 def robust_of(folder: Path) -> Callable[[Any], str]:
@@ -779,7 +779,7 @@ def robust_of(folder: Path) -> Callable[[Any], str]:
         rows = [f"| claim | as written | holds in, of {many} variants | where |", "|---|---|---|---|"]
         for each in found["claims"]:
             few = each["where"] if len(each["where"]) <= len(each["where_not"]) else each["where_not"]
-            words = "; ".join(few) if len(few) <= MOST_PLACES else ""
+            words = "; ".join(few) if len(few) <= MAX_PLACES else ""
             where = words and ("only with " if few is each["where"] else "not with ") + words
             verdict = {True: "yes", False: "**no**", None: "-"}[each["as_written"]]
             rows.append(f"| {each['claim']} | {verdict} | {each['held']} | {where} |")

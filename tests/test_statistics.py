@@ -20,7 +20,7 @@ from duetime.statistics import (
     interval,
     jackknife,
     jackknife_seeds,
-    most_unseen,
+    max_unseen,
     of_figure,
     over_seeds,
     paired,
@@ -242,7 +242,7 @@ def test_a_share_by_hand() -> None:
 
 
 def test_nothing_in_many_is_not_nothing_for_certain() -> None:
-    assert 100 * most_unseen(17_000) == pytest.approx(300 / 17_000, rel=0.002)
+    assert 100 * max_unseen(17_000) == pytest.approx(300 / 17_000, rel=0.002)
     found = share([0.0, 0.0], [10_000, 7_000])
     assert found is not None
     assert (found["mean"], found["ci95"][0]) == (0.0, 0.0)

@@ -21,7 +21,7 @@ Changes: TypeAlias = Sequence[str] | Mapping[str, Any]
 
 LARGEST = 16 * 1024 * 1024
 LAST_SEED = 2**64 - 1
-#: The most runs of one command, as for sweeps (`MOST_RUNS` in crates/scenario): a slip fills no memory.
+#: The most runs of one command, as for sweeps (`MAX_RUNS` in crates/scenario): a slip fills no memory.
 MAX_RUNS = 1_000_000
 
 

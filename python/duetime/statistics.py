@@ -18,7 +18,7 @@ rests on one value for each seed (Student's t, with one degree of freedom less t
   interval is the hull of Student's and of Hall's, which leans to where the tail is ("On the removal of
   skewness by transformation", J. Royal Statistical Society B 54, 1992).
 - Where few seeds saw a miss, or a difference, no such interval holds: those without too few of them are too
-  short. With less than `FEWEST_EVENTS` independent events behind the seeds that differ there is none, and
+  short. With less than `MIN_EVENTS` independent events behind the seeds that differ there is none, and
   `seeds` says how many would do. `bench/intervals.py` tries all this.
 - A message that had not arrived when a run ended (`at_least`) leaves a figure unknown, and so its mean and
   differences.
@@ -41,7 +41,7 @@ NAMES = {"title", "transport", "seed", "from", "to", "side", "method", "reason",
 FEW_SEEDS = 5
 #: So many independent events a difference or a share rests on at least; with fewer its interval covers too
 #: little.
-FEWEST_EVENTS = 10.0
+MIN_EVENTS = 10.0
 #: Up to so many seeds cannot show that many events: all of them must differ.
 ALL_MUST_DIFFER = 4
 #: Figures that two equal runs do not share.
@@ -154,10 +154,10 @@ def seeds_needed(values: Sequence[float], same: float = 0.0) -> int | None:
     if n < 2 or (n <= ALL_MUST_DIFFER and apart == n):
         return None
     events = -n * math.log(max(n - apart, 0.5) / n)
-    if events >= FEWEST_EVENTS:
+    if events >= MIN_EVENTS:
         return None
     # Where none was seen there may have been one.
-    needed = math.ceil(FEWEST_EVENTS * n / max(events, 1.0))
+    needed = math.ceil(MIN_EVENTS * n / max(events, 1.0))
     return _rounded_up(max(needed, n + 1))
 
 
@@ -216,7 +216,7 @@ def share(
     mean = found["mean"] / 100
     if not 0 < mean < 1:
         many = sum(value is not None for value in percents) > 1 and sum(trials) > 0
-        rest = 100 * most_unseen(sum(trials)) if many else None
+        rest = 100 * max_unseen(sum(trials)) if many else None
         ends = [0.0, rest] if mean <= 0 else [None if rest is None else 100 - rest, 100.0]
         return {**found, "ci95": [None, None] if rest is None else ends}
     present = [value / 100 for value in percents if value is not None]
@@ -278,7 +278,7 @@ def _pseudo_values(whole: float, without: Sequence[float]) -> list[float]:
     return [n * whole - (n - 1) * each for each in without]
 
 
-def most_unseen(trials: float) -> float:
+def max_unseen(trials: float) -> float:
     """Return the upper limit of a share, with 95 % confidence, if so many trials saw no event."""
     return float(-math.expm1(math.log(0.05) / trials))
 

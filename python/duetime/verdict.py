@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from duetime.statistics import BOUNDS, FEW_SEEDS, interval, most_unseen, seeds_needed, trials
+from duetime.statistics import BOUNDS, FEW_SEEDS, interval, max_unseen, seeds_needed, trials
 
 
 class Figure(NamedTuple):
@@ -146,7 +146,7 @@ class _Compared(NamedTuple):
         queries = sum(trials(figure.path[-1], self.ours))
         if not queries:
             return f"{words}; what others would show cannot be said."
-        most = _amount(100 * most_unseen(queries), figure)
+        most = _amount(100 * max_unseen(queries), figure)
         return f"{words}; up to {most} cannot be excluded, if queries are independent of each other."
 
     def _censored(self) -> str:

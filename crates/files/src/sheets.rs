@@ -21,13 +21,13 @@ pub struct Sheets {
     samples: Vec<Sample>,
     samples_written: u64,
     /// The number of samples in a part.
-    most_samples: usize,
+    max_samples: usize,
 }
 
 impl Sheets {
     /// Creates them in an empty folder that exists, for a run whose rows refer to these names, with so many samples in
     /// a part.
-    pub fn new(folder: &Path, names: Names, most_samples: usize) -> Sheets {
+    pub fn new(folder: &Path, names: Names, max_samples: usize) -> Sheets {
         Sheets {
             folder: folder.into(),
             names,
@@ -36,7 +36,7 @@ impl Sheets {
             trace: Parts::new(folder.join("trace.parquet")),
             samples: Vec::new(),
             samples_written: 0,
-            most_samples,
+            max_samples,
         }
     }
 
@@ -48,7 +48,7 @@ impl Sheets {
             self.flows.write(block.first.0.into(), &rows)?;
         }
         self.samples.extend_from_slice(&taken.samples);
-        match self.samples.len() >= self.most_samples {
+        match self.samples.len() >= self.max_samples {
             true => self.write_samples(),
             false => Ok(()),
         }

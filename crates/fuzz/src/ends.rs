@@ -19,8 +19,8 @@ pub fn transports(bytes: &[u8]) {
     let mut pair = Pair::new(&config);
     pair.hand_over(&mut bytes);
     // Each step is tried at once, so more of them only take longer.
-    const MOST_STEPS: usize = 2000;
-    for _ in 0..MOST_STEPS {
+    const MAX_STEPS: usize = 2000;
+    for _ in 0..MAX_STEPS {
         let Some(what) = bytes.next() else { break };
         pair.step(what, &mut bytes);
     }

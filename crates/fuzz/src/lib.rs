@@ -58,7 +58,7 @@ pub fn data_file(bytes: &[u8]) {
 
 fn try_scenario(text: &str, options: &Options) {
     // A larger network is one whose runs take longer.
-    const MOST_LINKS: usize = 200;
+    const MAX_LINKS: usize = 200;
     const EVENTS: u64 = 20_000;
     let source = Source { name: "fuzzed", text, folder: None };
     let found = match read(&source, options) {
@@ -69,7 +69,7 @@ fn try_scenario(text: &str, options: &Options) {
             return;
         }
     };
-    if found.scenario.network.graph.links.len() > MOST_LINKS {
+    if found.scenario.network.graph.links.len() > MAX_LINKS {
         return;
     }
     explain(&source, options).expect("what was read can be described");

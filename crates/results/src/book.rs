@@ -22,7 +22,7 @@ pub struct Book {
     pub(crate) bounded: bound::Messages,
     /// The file for values that do not stay in memory, if there is one, and the number that may stay.
     pub(crate) aside: Option<Aside>,
-    most_held: usize,
+    max_held: usize,
     held: usize,
 }
 
@@ -67,15 +67,15 @@ impl Book {
             queries: Queries::new(block),
             bounded: bound::Messages::new(classes),
             aside: None,
-            most_held: usize::MAX,
+            max_held: usize::MAX,
             held: 0,
         }
     }
 
-    /// As this one, but with more than `most_held` values they are written to a file, and so are messages with
+    /// As this one, but with more than `max_held` values they are written to a file, and so are messages with
     /// deadlines. It must be empty, and open for reading and writing.
-    pub fn with_file(self, file: File, most_held: usize) -> Book {
-        Book { aside: Some(Aside::new(file)), most_held: most_held.max(1), ..self }
+    pub fn with_file(self, file: File, max_held: usize) -> Book {
+        Book { aside: Some(Aside::new(file)), max_held: max_held.max(1), ..self }
     }
 
     /// Returns the book of a run that is over.
@@ -117,10 +117,10 @@ impl Book {
                 self.bounded.add(message);
                 self.held += self.classes[message.class.index()].add(message, verdict, ended);
             }
-            if self.held >= self.most_held {
+            if self.held >= self.max_held {
                 self.put()?;
             }
-            if let Some(aside) = self.aside.as_mut().filter(|_| self.bounded.held() >= self.most_held) {
+            if let Some(aside) = self.aside.as_mut().filter(|_| self.bounded.held() >= self.max_held) {
                 self.bounded.put(aside)?;
             }
         }

@@ -19,7 +19,7 @@ use crate::values::read_table;
 use crate::variants::{place, select, unknown_key, with_selector};
 
 /// Maximum number of messages: a run's records of them fit into a large machine's memory.
-const MOST_MESSAGES: f64 = 200e6;
+const MAX_MESSAGES: f64 = 200e6;
 
 /// The key by which a class's transport takes over the keys of `[transport]`.
 pub(crate) const INHERIT: &str = "inherit";
@@ -37,7 +37,7 @@ pub(crate) struct Classes<'a> {
 
 impl Classes<'_> {
     pub(crate) fn read(&self, root: &Table, transports: &mut Transports) -> Checked<(Vec<Class>, Vec<Above>, Json)> {
-        const MOST_CLASSES: usize = 4096;
+        const MAX_CLASSES: usize = 4096;
         let family = language::patterns();
         let defaults = class_defaults(root, &family)?;
         let items = match root.find("traffic").map(|entry| &entry.node.data) {
@@ -48,8 +48,8 @@ impl Classes<'_> {
                 return Err(fault.hint("write at least one [[traffic]] with a name and a pattern"));
             }
         };
-        if let Some(item) = items.get(MOST_CLASSES) {
-            return Err(item.fault(format!("a scenario has at most {MOST_CLASSES} traffic classes")));
+        if let Some(item) = items.get(MAX_CLASSES) {
+            return Err(item.fault(format!("a scenario has at most {MAX_CLASSES} traffic classes")));
         }
         let (mut classes, mut written, mut above) = (Vec::<Class>::new(), Vec::new(), Vec::new());
         for item in items {
@@ -171,11 +171,11 @@ impl Classes<'_> {
 
 /// Rejects more messages than any machine can hold the results of; `key` decides their number.
 fn check_number(table: &Table, (messages, key): (f64, &str)) -> Checked<()> {
-    if messages <= MOST_MESSAGES {
+    if messages <= MAX_MESSAGES {
         return Ok(());
     }
     let at = table.find(key).map_or(table.at, |entry| entry.node.at);
-    let message = format!("about {messages:.0} messages would be sent, at most {MOST_MESSAGES} are possible");
+    let message = format!("about {messages:.0} messages would be sent, at most {MAX_MESSAGES} are possible");
     Err(Fault::new(at, message).hint("take a shorter duration, or fewer messages in it"))
 }
 

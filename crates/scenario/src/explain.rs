@@ -11,10 +11,10 @@ use crate::lints::uses_marks;
 use crate::survey::{Survey, in_bytes};
 
 /// The number of messages that are drawn to describe a scenario.
-pub(crate) const MOST_MESSAGES: usize = 200_000;
+pub(crate) const MAX_MESSAGES: usize = 200_000;
 
 /// The number of links that are described: the ones with the highest loads.
-const MOST_LINKS: usize = 12;
+const MAX_LINKS: usize = 12;
 
 /// Returns an object with `title`, `seed`, `duration_s`, `profile` with its settings, and the lists `classes` and
 /// `faults`. It also has `links`, the ones with the highest loads first, and `links_in_use`, their number; and
@@ -30,7 +30,7 @@ pub(crate) fn describe(survey: &Survey, profile: Json) -> Json {
         "profile": profile,
         "classes": classes(survey),
         "links_in_use": links.len(),
-        "links": links.iter().take(MOST_LINKS).map(|(link, asked)| of_link(survey, *link, asked, &expected)).collect::<Vec<_>>(),
+        "links": links.iter().take(MAX_LINKS).map(|(link, asked)| of_link(survey, *link, asked, &expected)).collect::<Vec<_>>(),
         "faults": faults(survey),
         "random": random(survey),
     })
@@ -167,7 +167,7 @@ fn faults(survey: &Survey) -> Vec<Json> {
             "at_s": fault.at.as_secs_f64(),
             "until_s": fault.until.map(|until| until.as_secs_f64()),
             "directions": fault.links.len(),
-            "links": fault.links.iter().take(MOST_LINKS).map(name).collect::<Vec<_>>(),
+            "links": fault.links.iter().take(MAX_LINKS).map(name).collect::<Vec<_>>(),
             "carry_traffic": survey.carry_traffic(&fault.links),
         })
     });

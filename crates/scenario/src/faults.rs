@@ -21,12 +21,12 @@ pub(crate) fn read(
     run: &Run,
     context: &Context,
 ) -> Checked<(Vec<Fault>, Option<Json>)> {
-    const MOST_FAULTS: usize = 4096;
+    const MAX_FAULTS: usize = 4096;
     let Some(Data::Array(items)) = root.find("fault").map(|entry| &entry.node.data) else {
         return Ok((Vec::new(), None));
     };
-    if let Some(item) = items.get(MOST_FAULTS) {
-        return Err(item.fault(format!("a scenario has at most {MOST_FAULTS} faults")));
+    if let Some(item) = items.get(MAX_FAULTS) {
+        return Err(item.fault(format!("a scenario has at most {MAX_FAULTS} faults")));
     }
     let family = language::faults();
     let (mut found, mut written) = (Vec::new(), Vec::new());

@@ -9,7 +9,7 @@ use crate::error::Checked;
 use crate::evaluate;
 
 /// Maximum number of hosts in a list.
-pub(crate) const MOST: usize = units::MOST_HOSTS as usize;
+pub(crate) const MOST: usize = units::MAX_HOSTS as usize;
 
 /// Reads the hosts in the order in which they are written.
 pub(crate) fn read(node: &Node, context: &Context) -> Checked<Vec<HostId>> {

@@ -356,7 +356,7 @@ fn deadline_too_short(survey: &Survey) -> Vec<Finding> {
     let found = survey.classes().filter_map(|(class, transport, drawn)| {
         let with = drawn.messages.iter().filter_map(|message| {
             let deadline = message.deadline?.as_secs_f64();
-            Some((message, deadline, survey.least_time(message, transport)?))
+            Some((message, deadline, survey.min_time(message, transport)?))
         });
         let (mut all, mut short, mut worst) = (0_u64, 0_u64, None::<(f64, String)>);
         // Paths are searched for each receiver: a thousand messages suffice.

@@ -10,7 +10,7 @@ use crate::evaluate;
 use crate::suggest;
 
 /// Maximum number of messages in a file.
-const MOST_FLOWS: usize = 5_000_000;
+const MAX_FLOWS: usize = 5_000_000;
 
 /// A line of a file with its number.
 #[derive(Clone, Copy)]
@@ -227,8 +227,8 @@ fn hpcc<'a>(
 }
 
 fn push(flows: &mut Vec<FlowSpec>, line: Line, flow: FlowSpec) -> Checked<()> {
-    if flows.len() == MOST_FLOWS {
-        return Err(line.fault("", format!("a file has at most {MOST_FLOWS} messages")));
+    if flows.len() == MAX_FLOWS {
+        return Err(line.fault("", format!("a file has at most {MAX_FLOWS} messages")));
     }
     flows.push(flow);
     Ok(())

@@ -20,7 +20,7 @@ use crate::context::Context;
 use crate::document::{self, Data, Entry, Node, Table};
 use crate::error::{At, Checked, Error, Fault, Sources, clip};
 use crate::evaluate::Parameters;
-use crate::explain::{MOST_MESSAGES, describe};
+use crate::explain::{MAX_MESSAGES, describe};
 use crate::faults;
 use crate::files::Files;
 use crate::language::{self, LISTS, ROOT_KEYS, SECTIONS};
@@ -94,7 +94,7 @@ pub fn explain(source: &Source, options: &Options) -> Result<Json, Error> {
     let mut sources = Sources::new(source.name, text);
     match scenario(&Source { text, ..*source }, options, &mut sources) {
         Ok(Parts { read, drawn_from, profile, .. }) => {
-            Ok(describe(&Survey::new(&read.scenario, &drawn_from, MOST_MESSAGES), profile))
+            Ok(describe(&Survey::new(&read.scenario, &drawn_from, MAX_MESSAGES), profile))
         }
         Err(fault) => Err(sources.error(fault)),
     }
@@ -355,7 +355,7 @@ fn written_parameters(root: &Table) -> Option<Json> {
 }
 
 fn run_section(root: &Table, context: &Context) -> Checked<(Run, Json)> {
-    const MOST_SAMPLES: u64 = 10_000_000;
+    const MAX_SAMPLES: u64 = 10_000_000;
     let table = section(root, "run", "duration = \"1 s\"")?;
     let unknown = |keys: &'static [Key], title: &'static str, more: &'static [&'static str]| {
         move |entry: &Entry| {
@@ -393,9 +393,9 @@ fn run_section(root: &Table, context: &Context) -> Checked<(Run, Json)> {
     }
     if let (Some(settings), Some((_, table))) = (&run.trace, &trace) {
         let samples = run.duration.0 / settings.every.0.max(1);
-        if samples > MOST_SAMPLES {
+        if samples > MAX_SAMPLES {
             let at = table.find("every").map_or(table.at, |entry| entry.node.at);
-            let message = format!("{samples} samples would be taken, at most {MOST_SAMPLES} are possible");
+            let message = format!("{samples} samples would be taken, at most {MAX_SAMPLES} are possible");
             return Err(Fault::new(at, message).hint("take a longer time between two samples"));
         }
     }

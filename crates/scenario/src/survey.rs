@@ -99,7 +99,7 @@ impl<'a> Survey<'a> {
 
     /// Returns a time that a message cannot undercut, in seconds: its bytes at the rate of the slowest link, and the
     /// propagation. The packets' time on the other links is added to that.
-    pub(crate) fn least_time(&self, message: &Request, transport: &Transport) -> Option<f64> {
+    pub(crate) fn min_time(&self, message: &Request, transport: &Transport) -> Option<f64> {
         let bytes = self.on_wire(message.bytes?, transport);
         let path = self.routes.path(message.from, message.to);
         let links = || path.iter().map(|&link| &self.routes.graph.links[link]);

@@ -65,7 +65,7 @@ fn option(path: &str, value: &Json) -> String {
 }
 
 /// Maximum number of points, transports and seeds of a sweep, multiplied.
-const MOST_RUNS: usize = 1_000_000;
+const MAX_RUNS: usize = 1_000_000;
 const KEYS: [&str; 8] = ["title", "scenario", "transports", "seeds", "set", "grid", "list", "sample"];
 
 /// Reads a sweep, and checks its points until one is a valid scenario.
@@ -92,8 +92,8 @@ fn sweep(text: &str, folder: Option<&Path>, sources: &mut Sources) -> Checked<Sw
     let valid = base.first_valid(&design.set, &axes, &points, transports.as_deref(), sources)?;
     let seeds = seeds.from(valid["run"]["seed"].as_u64().unwrap_or(1));
     let runs = points.len().saturating_mul(seeds.len()).saturating_mul(transports.as_ref().map_or(1, Vec::len));
-    if runs > MOST_RUNS {
-        return Err(Fault::new(root.at, format!("this sweep has {runs} runs, at most {MOST_RUNS} are possible")));
+    if runs > MAX_RUNS {
+        return Err(Fault::new(root.at, format!("this sweep has {runs} runs, at most {MAX_RUNS} are possible")));
     }
     let title = match root.find("title") {
         None => valid["title"].as_str().unwrap_or_default().to_owned(),
@@ -254,11 +254,11 @@ impl Seeds {
 fn whole(node: &Node, what: &str, least: u64) -> Checked<u64> {
     match node.data {
         // A million seeds are more than anyone has; it keeps a slip from filling the memory.
-        Data::Integer(x) if x >= i128::from(least) && (least == 0 || x <= MOST_RUNS as i128) => {
+        Data::Integer(x) if x >= i128::from(least) && (least == 0 || x <= MAX_RUNS as i128) => {
             u64::try_from(x).map_err(|_| node.fault(format!("{what} is too large")))
         }
         _ if least == 0 => Err(node.fault(format!("{what} must be a whole number of 0 or more"))),
-        _ => Err(node.fault(format!("{what} must be a whole number from {least} to {MOST_RUNS}"))),
+        _ => Err(node.fault(format!("{what} must be a whole number from {least} to {MAX_RUNS}"))),
     }
 }
 
@@ -337,9 +337,9 @@ impl Design {
         let factors: Vec<Vec<Vec<Node>>> =
             self.grid.iter().map(one).chain([rows(&self.list), rows(&self.sample)]).collect();
         let count = factors.iter().try_fold(1usize, |count, factor| count.checked_mul(factor.len()));
-        if count.is_none_or(|count| count > MOST_RUNS) {
+        if count.is_none_or(|count| count > MAX_RUNS) {
             let at = self.axes().first().map_or(At::new(0, 0..0), |axis| axis.at());
-            let message = format!("a sweep has at most {MOST_RUNS} runs");
+            let message = format!("a sweep has at most {MAX_RUNS} runs");
             return Err(Fault::new(at, message));
         }
         let start = vec![Vec::new()];

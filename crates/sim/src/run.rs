@@ -73,7 +73,7 @@ pub const KEYS: &[Key] = &[
         name: "threads",
         kind: Kind::CountOr("auto"),
         default: Default::Absent,
-        range: Range::between(1.0, MOST_THREADS),
+        range: Range::between(1.0, MAX_THREADS),
         help: "threads that simulate this run together, each a part of the racks; one when left out; the results are the \
                same. A large network gains from them; a small one loses, and so do several runs at once, which have the \
                cores already. auto: as many as there are cores that no other run has, if that turns out to be faster",
@@ -82,7 +82,7 @@ pub const KEYS: &[Key] = &[
 ];
 
 /// Maximum number of threads, more than any run can keep busy.
-const MOST_THREADS: f64 = 256.0;
+const MAX_THREADS: f64 = 256.0;
 
 /// Keys of the table `run.trace`.
 pub const TRACE_KEYS: &[Key] = &[

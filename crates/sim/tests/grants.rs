@@ -177,7 +177,7 @@ fn many_answers_at_once_are_sent_once_and_wait_at_their_hosts() {
              jitter = 'uniform(0 us, 40 us)'\n"
         ))
     };
-    let most_waiting =
+    let max_waiting =
         |outcome: &Outcome| outcome.links.iter().find(|link| link.to == "host 100").expect("there is one").queue.max;
     for keys in ["", ", incast_after = 1000"] {
         let outcome = fan_in(keys);
@@ -185,7 +185,7 @@ fn many_answers_at_once_are_sent_once_and_wait_at_their_hosts() {
         assert_eq!((outcome.counters.drops, outcome.counters.retransmits), (0, 0), "{keys}");
         // 1 ms for the query, two exchanges and the jitter are 0.2 ms; the link is idle for no longer than a twentieth.
         assert!(last < Instant::from_micros(1000 + 200 + 15_160 * 21 / 20), "{keys}: {last:?}");
-        let waiting = most_waiting(&outcome);
+        let waiting = max_waiting(&outcome);
         assert_eq!(waiting <= 8 * 17 + 96, keys.is_empty(), "{keys}: {waiting} packets");
     }
 }

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut, Index, IndexMut};
 
 /// Maximum number of hosts of a network: a fat-tree of 80-port switches has 128 000.
-pub const MOST_HOSTS: u32 = 131_072;
+pub const MAX_HOSTS: u32 = 131_072;
 
 /// The id of something that is counted from 0.
 pub trait Id: Copy {

@@ -24,7 +24,7 @@ mod stream;
 mod value;
 
 pub use bytes::Bytes;
-pub use id::{ClassId, ConnectionId, HostId, Id, LinkId, MOST_HOSTS, MessageId, Table};
+pub use id::{ClassId, ConnectionId, HostId, Id, LinkId, MAX_HOSTS, MessageId, Table};
 pub use key::{Alias, Default, Key, Kind, Range};
 pub use pair::{halves, pair};
 pub use problem::{Problem, counted};

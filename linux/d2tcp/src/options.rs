@@ -373,7 +373,7 @@ fn danger(law: &Law) -> Option<(String, &'static str)> {
             "ignore marks",
         ));
     }
-    (cap > MOST_CAP).then(|| {
+    (cap > MAX_CAP).then(|| {
         (
             format!(
                 "--cap {cap}: near a deadline a connection hardly heeds marks and starves the others (alpha^{cap})"
@@ -385,7 +385,7 @@ fn danger(law: &Law) -> Option<(String, &'static str)> {
 
 /// The maximum cap n without a confirmation: twice the paper's. At this n a connection that is marked half of the time
 /// still cuts its window by 3 %.
-const MOST_CAP: f64 = 4.0;
+const MAX_CAP: f64 = 4.0;
 
 impl Attach {
     /// Returns the arguments for [`crate::attach`].

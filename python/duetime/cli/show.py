@@ -16,7 +16,7 @@ from duetime.comparison import Comparison
 from duetime.experiments import verdicts
 from duetime.quantities import counted, short
 from duetime.results import Result
-from duetime.statistics import BOUNDS, FEW_SEEDS, difference, most_unseen, over_seeds
+from duetime.statistics import BOUNDS, FEW_SEEDS, difference, max_unseen, over_seeds
 from duetime.sweeping import Swept
 
 if TYPE_CHECKING:
@@ -672,7 +672,7 @@ def _nothing_missed(summary: dict[str, Any]) -> list[str]:
     decided = summary["with_deadline"] - summary["undecided"]
     if summary["missed"] or not decided:
         return []
-    most = 100 * most_unseen(decided)
+    most = 100 * max_unseen(decided)
     return [
         f"none of {_count(decided)} deadlines was missed: with 95 % confidence less than {most:.2g} % "
         "would be, if one miss did not bring others"

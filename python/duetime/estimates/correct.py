@@ -18,7 +18,7 @@ from duetime.frames import pl
 #: classes or sizes share one.
 LEAST = 100
 #: The most groups of size in a class, of equally many messages: delays per byte differ by size.
-MOST_GROUPS = 2
+MAX_GROUPS = 2
 #: The value of a message that did not arrive: beyond all others.
 NEVER = 1e12
 #: Of so many of the largest the ratio is chance: they have that of the quantile below them.
@@ -53,7 +53,7 @@ def corrected(messages: pl.DataFrame, estimated: pl.DataFrame, full: pl.DataFram
 
 def _ends(sizes: Column) -> Column:
     """The largest size of each group but the last."""
-    groups = max(min(len(sizes) // LEAST, MOST_GROUPS), 1)
+    groups = max(min(len(sizes) // LEAST, MAX_GROUPS), 1)
     ends = np.unique(np.quantile(sizes, np.arange(1, groups) / groups, method="lower"))
     found: Column = ends[ends < sizes.max(initial=0)]
     return found

@@ -23,14 +23,14 @@ GOES_ON = 0.99
 #: senders, and not from its first windows. Of 1, 3 and 10 this was nearest to full runs of 64 hosts.
 LONG = 3
 #: How long messages are under way is reckoned with at most this load: at full load it would be forever.
-MOST_LOAD = 0.8
+MAX_LOAD = 0.8
 #: Acknowledgements take no more than this share of a link: a 40 B header for each byte would leave nothing.
-MOST_ACKS = 0.5
+MAX_ACKS = 0.5
 #: Iterations in which rates and times converge. From the seventh on some tenth of the messages still moves by
 #: a step and back, as shares that are nearly equal change places.
 ROUNDS = 8
 #: However much others take of a link, this part of it is left: at overload the rest would be negative.
-LEAST_SHARE = 0.05
+MIN_SHARE = 0.05
 #: A long message that other links slow down is sent at the rate of its path over one of these. Half octaves
 #: and less suffice, as shares are means over a time in which they change by more.
 STEPS = np.array([1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32])
@@ -179,7 +179,7 @@ class Traffic:
         their sizes (processor sharing). Each message crosses a sender's and a receiver's link.
         """
         ends = np.unique(np.concatenate([self.hops[self.first[:-1]], self.hops[self.first[1:] - 1]]))
-        load = min(float(self.load[ends].mean()), MOST_LOAD)
+        load = min(float(self.load[ends].mean()), MAX_LOAD)
         found: Column = self.ideal * (1 + 2 * load / (1 - load))
         return found
 
@@ -201,7 +201,7 @@ class Traffic:
         begins = np.flatnonzero(np.append(True, np.diff(row) > 0))
         message = np.cumsum(np.append(False, np.diff(row) > 0))
         carried = np.bincount(self.hops[~long], weights=self.wire[self.row[~long]], minlength=len(self.rate))
-        left = np.maximum(capacity - carried * 8 / self.seconds, capacity * LEAST_SHARE)[link]
+        left = np.maximum(capacity - carried * 8 / self.seconds, capacity * MIN_SHARE)[link]
         start, size, share = self.start[row].astype(float), self.wire[row] * 8e12, left
         for _ in range(ROUNDS):
             rate = np.minimum.reduceat(share, begins)[message]
@@ -209,7 +209,7 @@ class Traffic:
             many = _beside_each(link, start, size / rate, slowest.astype(float))
             others = _beside_each(link, start, size / rate, np.where(slowest, 0.0, rate))
             # The geometric mean with the last share: without it shares swing between two states.
-            share = np.sqrt(share * np.maximum(left - others, left * LEAST_SHARE) / (1 + many))
+            share = np.sqrt(share * np.maximum(left - others, left * MIN_SHARE) / (1 + many))
         found[at] = share
         return found
 
@@ -270,7 +270,7 @@ class Traffic:
         crossing = np.bincount(
             self.hops, weights=(many * self.of_class("overhead"))[self.row], minlength=len(self.rate)
         )
-        return np.minimum(crossing[self.opposite] * 8 / self.seconds / self.rate, MOST_ACKS)
+        return np.minimum(crossing[self.opposite] * 8 / self.seconds / self.rate, MAX_ACKS)
 
     @cached_property
     def packet_hops(self) -> int:

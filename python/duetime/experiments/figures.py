@@ -29,7 +29,7 @@ DOTS = (("o", True), ("o", False), ("s", True))
 #: its groups.
 GROUP, DOT, AROUND = 0.27, 0.1, 0.7
 #: Lines with more points than this are drawn without markers.
-MOST_MARKERS = 15
+MAX_MARKERS = 15
 #: A published value above so many times our largest is written as text: drawn, it would flatten all curves.
 TOO_HIGH = 4.0
 #: Points between two published values that would hide each other.
@@ -134,7 +134,7 @@ def _lines(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Any, st
         if chart.kind == "points":
             axes.plot(x, y, color=look.colour, linestyle="none", marker="o", markersize=4, alpha=0.7)
         else:
-            marker: Any = {"marker": look.marker, "markersize": 4.5} if len(own) <= MOST_MARKERS else {}
+            marker: Any = {"marker": look.marker, "markersize": 4.5} if len(own) <= MAX_MARKERS else {}
             axes.plot(x, y, **look.line(), **marker)
         low, high = _interval(chart.y, own)
         if low is not None and high is not None:

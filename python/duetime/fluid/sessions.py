@@ -42,7 +42,7 @@ class Setting:
     mark: float = 64 * FRAME
     room: float = 256 * FRAME
     #: No deadline is nearer than so many round trips.
-    least_rtts: float = 4.0
+    min_rtts: float = 4.0
 
 
 @dataclass(frozen=True)
@@ -127,12 +127,12 @@ def _session(
     """Starts, sizes and allowed times of one session."""
     low, high = ENDS[name]
     # None is shorter than the nearest deadline.
-    many = int(duration / (setting.least_rtts * setting.rtt)) + 2
+    many = int(duration / (setting.min_rtts * setting.rtt)) + 2
     # An exponential within its ends, by its inverse.
     ends = np.exp(-np.array([low, high]) / MEAN)
     size = -MEAN * np.log(ends[0] - random.random(many) * (ends[0] - ends[1]))
     time = size * FRAME / MSS / (SHARES[name] * setting.rate)
-    allowed = np.maximum(time, setting.least_rtts * setting.rtt)
+    allowed = np.maximum(time, setting.min_rtts * setting.rtt)
     pause = random.exponential(1.0, many) * np.mean(allowed) * (1.0 - load) / load
     begin = random.random() * (allowed[0] + pause[0])
     start = begin + np.concatenate([[0.0], np.cumsum(allowed + pause)[:-1]])

@@ -12,7 +12,7 @@ from duetime.frames import pl
 from duetime.plots import style
 from duetime.plots.data import Arm, Results
 
-MOST_PANELS = 12
+MAX_PANELS = 12
 
 
 def by_class(
@@ -23,7 +23,7 @@ def by_class(
     More classes than a page has room for share one panel: to leave some out would mislead.
     """
     names: list[str | None] = list(results.classes if classes is None else classes)
-    if not names or len(names) > MOST_PANELS:
+    if not names or len(names) > MAX_PANELS:
         names = [None]
     columns = columns_for(len(names))
     rows = -(-len(names) // columns)

@@ -7,7 +7,7 @@ from duetime.frames import pl
 from duetime.plots import grid, settings, style
 from duetime.plots.data import Arm, Results
 
-MOST_PORTS = 8
+MAX_PORTS = 8
 
 
 def draw(results: Results) -> Figure:
@@ -63,4 +63,4 @@ def fullest(tables: list[pl.DataFrame]) -> list[str]:
     """The ports with the longest mean queue under any transport."""
     longest = pl.concat(tables).group_by("port").agg(pl.col("queue_mean").max())
     longest = longest.filter(pl.col("queue_mean") > 0).sort("queue_mean", "port", descending=[True, False])
-    return longest["port"].head(MOST_PORTS).to_list()
+    return longest["port"].head(MAX_PORTS).to_list()

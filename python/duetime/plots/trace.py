@@ -12,12 +12,12 @@ from duetime.plots import settings, style
 from duetime.plots.data import Results, Run
 from duetime.run import catalog
 
-MOST_NAMED = 8
-MOST_FADED = 60
-MOST_LINKS = 3
-MOST_POINTS = 1200
+MAX_NAMED = 8
+MAX_FADED = 60
+MAX_LINKS = 3
+MAX_POINTS = 1200
 # Of a query at least so many samples are shown, before and after it too.
-FEWEST_SAMPLES = 12
+MIN_SAMPLES = 12
 
 Line = tuple[str, int, int]  # class, from, to
 
@@ -30,7 +30,7 @@ def draw(results: Results) -> Figure | None:
         return None
     frames = [run.trace for _, run in traced if run.trace is not None]
     what = "Samples over time" + (" of the first seed" if results.seeds > 1 else "")
-    query = None if len(connections(frames)) <= MOST_NAMED else one_query(traced[0][1], frames[0])
+    query = None if len(connections(frames)) <= MAX_NAMED else one_query(traced[0][1], frames[0])
     if query is not None:
         frames = [frame.filter(pl.col("time_s").is_between(*query)) for frame in frames]
         what = "One query" + (" of the first seed" if results.seeds > 1 else "")
@@ -51,7 +51,7 @@ def draw(results: Results) -> Figure | None:
             samples = frame.filter(pl.col("what") == signal)
             if signal == "queue":
                 queues(axes, samples, run)
-            elif len(named) <= MOST_NAMED:
+            elif len(named) <= MAX_NAMED:
                 one_by_one(axes, samples, named, run)
             else:
                 crowd(axes, samples, sorted({key[0] for key in named}), mean=signal == "throughput")
@@ -64,7 +64,7 @@ def draw(results: Results) -> Figure | None:
         panels[-1][column].set_xlabel("time [s]")
     panels[0][0].set_xlim(*busy(frames, [at for key in named for at in deadlines(traced[0][1], key)]))
     for row, signal in enumerate(signals):
-        finish_row(list(panels[row]), signal, frames, crowded=len(named) > MOST_NAMED)
+        finish_row(list(panels[row]), signal, frames, crowded=len(named) > MAX_NAMED)
     labels = handles(named, traced[0][1])
     widest = max((len(str(label.get_label())) for label in labels), default=1)
     # Roughly 0.08 inches for a letter and 0.7 for a line.
@@ -88,7 +88,7 @@ def one_query(run: Run, frame: pl.DataFrame) -> tuple[float, float] | None:
     start, end = queries.select("start", "end").row(len(queries) // 2)
     times = frame["time_s"].unique().sort()
     step = float(times.diff().median() or 0)  # type: ignore[arg-type]
-    room = max(0.15 * (end - start) / 1e6, (FEWEST_SAMPLES * step - (end - start) / 1e6) / 2)
+    room = max(0.15 * (end - start) / 1e6, (MIN_SAMPLES * step - (end - start) / 1e6) / 2)
     return start / 1e6 - room, end / 1e6 + room
 
 
@@ -140,12 +140,12 @@ def busy(frames: Sequence[pl.DataFrame], deadlines: Sequence[float]) -> tuple[fl
 
 
 def thinned(trace: pl.DataFrame) -> pl.DataFrame:
-    """At most `MOST_POINTS` moments: of more, neighbours are averaged."""
+    """At most `MAX_POINTS` moments: of more, neighbours are averaged."""
     moments = trace["time_s"].unique().sort()
-    if len(moments) <= MOST_POINTS:
+    if len(moments) <= MAX_POINTS:
         return trace
     start, end = float(moments[0]), float(moments[-1])
-    step = (end - start) / MOST_POINTS
+    step = (end - start) / MAX_POINTS
     keys = [column for column in trace.columns if column != "value"]
     return (
         trace.with_columns(time_s=start + ((pl.col("time_s") - start) / step).floor() * step)
@@ -175,7 +175,7 @@ def crowd(axes: Axes, samples: pl.DataFrame, classes: Sequence[str], *, mean: bo
         of_class = samples.filter(pl.col("class") == name)
         keys = of_class.select("class", "from", "to").unique().sort("from", "to").rows()
         # One packet of one connection at a time is no throughput: the mean says it.
-        for key in [] if mean else keys[:: -(-len(keys) // MOST_FADED) or 1]:
+        for key in [] if mean else keys[:: -(-len(keys) // MAX_FADED) or 1]:
             x, y = series(of_class, (key[0], key[1], key[2]))
             axes.plot(x, y, color=look.colour, linewidth=0.5, alpha=max(0.06, min(0.4, 4 / len(keys))))
         value = pl.col("value")
@@ -189,15 +189,15 @@ def queues(axes: Axes, samples: pl.DataFrame, run: Run) -> None:
         samples.group_by("link").agg(pl.col("value").mean()).sort("value", "link", descending=[True, False])
     )
     ports = mean.filter(pl.col("value") > 0)["link"].to_list()
-    for port in reversed(ports[: MOST_LINKS + MOST_FADED]):
+    for port in reversed(ports[: MAX_LINKS + MAX_FADED]):
         x, y = gapped(samples.filter(pl.col("link") == port))
         rank = ports.index(port)
-        if rank < MOST_LINKS:
+        if rank < MAX_LINKS:
             colour, label = (style.INK, style.GREEN, style.PURPLE)[rank], str(port).replace(" -> ", " to ")
             axes.plot(x, y, color=colour, linewidth=1.2, label=label, zorder=3 - 0.1 * rank)
         else:
             axes.plot(x, y, color=style.FAINT, linewidth=0.5, alpha=0.4)
-    settings.lines(axes, run.about, [str(port) for port in ports[:MOST_LINKS]], across="x")
+    settings.lines(axes, run.about, [str(port) for port in ports[:MAX_LINKS]], across="x")
     if axes.get_legend_handles_labels()[0]:
         axes.legend(loc="upper right", fontsize=8.5, ncols=2, handlelength=1.6, borderaxespad=0.1)
 
@@ -230,7 +230,7 @@ def deadlines(run: Run, key: Line) -> list[float]:
 
 def handles(named: Sequence[Line], run: Run) -> list[Line2D]:
     """The legend of all panels that show connections."""
-    if len(named) > MOST_NAMED:
+    if len(named) > MAX_NAMED:
         classes = sorted({key[0] for key in named})
         return [
             Line2D([], [], color=look.colour, linestyle=look.dash, label=f"{name}: median of its connections")

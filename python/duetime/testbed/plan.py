@@ -24,7 +24,7 @@ PLUS_TIMES = {
 #: A message's number and length are its first bytes.
 SMALLEST = 16
 #: Hosts beyond this would need another plan of addresses, and more processes than a machine is good for.
-MOST_HOSTS = 250
+MAX_HOSTS = 250
 _ETHERNET = 14
 _FIRST_PORT = 9000
 #: Of the network cards of hosts, in packets: the simulator's are unlimited.
@@ -158,8 +158,8 @@ def _hosts(network: dict[str, Any]) -> int:
     if network["topology"] != "star":
         raise Unreadable(f'the testbed is one switch: topology = "star", not "{network["topology"]}"')
     hosts = int(network["hosts"])
-    if hosts > MOST_HOSTS:
-        raise Unreadable(f"the testbed has room for {MOST_HOSTS} hosts, not {hosts}")
+    if hosts > MAX_HOSTS:
+        raise Unreadable(f"the testbed has room for {MAX_HOSTS} hosts, not {hosts}")
     return hosts
 
 

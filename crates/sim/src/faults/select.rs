@@ -56,15 +56,15 @@ fn find(graph: &Graph, text: &str) -> Result<u32, Problem> {
 }
 
 fn check(graph: &Graph, joined: &BTreeSet<(u32, u32)>, ends: (u32, u32)) -> Result<(u32, u32), Problem> {
-    const MOST_NAMED: usize = 8;
+    const MAX_NAMED: usize = 8;
     if joined.contains(&ends) {
         return Ok(ends);
     }
     let (a, b) = (graph.name(ends.0), graph.name(ends.1));
     let of = joined.range((ends.0, 0)..=(ends.0, u32::MAX)).map(|(_, to)| graph.name(*to));
-    let beside: Vec<String> = of.take(MOST_NAMED + 1).collect();
-    let more = if beside.len() > MOST_NAMED { " and others" } else { "" };
-    let beside = beside[..beside.len().min(MOST_NAMED)].join(", ");
+    let beside: Vec<String> = of.take(MAX_NAMED + 1).collect();
+    let more = if beside.len() > MAX_NAMED { " and others" } else { "" };
+    let beside = beside[..beside.len().min(MAX_NAMED)].join(", ");
     let message = format!("there is no link between {a} and {b}");
     Err(Problem::new("link", message).hint(format!("{a} is joined with {beside}{more}")))
 }

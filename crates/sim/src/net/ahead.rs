@@ -373,8 +373,8 @@ mod tests {
             self.net.settle();
             let Counters { packet_hops, events, drops, .. } = self.net.counted();
             let of = |port: &Port| {
-                let Watch { drops, marks, most_waiting, levels, .. } = port.watch().clone();
-                ((port.packets, port.bytes, port.idle_at()), (drops, marks, most_waiting, levels))
+                let Watch { drops, marks, max_waiting, levels, .. } = port.watch().clone();
+                ((port.packets, port.bytes, port.idle_at()), (drops, marks, max_waiting, levels))
             };
             (self.net.ports.iter().map(of).collect(), [packet_hops, events, drops])
         }

@@ -177,7 +177,7 @@ impl Net {
     }
 
     /// Returns the minimum propagation delay of any route between two hosts, if links may be down during the run.
-    pub(super) fn least_propagation(&mut self, from: HostId, to: HostId) -> Option<Span> {
+    pub(super) fn min_propagation(&mut self, from: HostId, to: HostId) -> Option<Span> {
         let reroutes = |fault: &Fault| matches!(fault.effect, Effect::Down { .. });
         self.faults.as_ref().filter(|faults| faults.faults.iter().any(reroutes))?;
         let shortest = self.graph.links.iter().map(|link| link.delay).min()?;

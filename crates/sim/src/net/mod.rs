@@ -488,7 +488,7 @@ impl Net {
     /// Returns the propagation delay of a route. If faults may reroute flows, it is the minimum over all routes.
     pub fn propagation(&mut self, path: u32, to: HostId) -> Span {
         let from = self.graph.links[self.router.link(path).index()].from;
-        if let Some(least) = self.least_propagation(HostId(from), to) {
+        if let Some(least) = self.min_propagation(HostId(from), to) {
             return least;
         }
         let mut delay = Span::ZERO;
@@ -840,7 +840,7 @@ mod tests {
                 assert!(watch.drops > 0 && watch.marks > 0);
                 let empty = Level { value: 12, in_bytes: false };
                 assert!(net.pools.iter().all(|pool| pool.room(0, 0) == empty), "what has left takes no room");
-                (arrived, port.packets, port.bytes, watch.drops, watch.marks, watch.most_waiting, watch.levels.clone())
+                (arrived, port.packets, port.bytes, watch.drops, watch.marks, watch.max_waiting, watch.levels.clone())
             };
             assert!(run(true) == run(false), "seed {seed}");
         }

@@ -75,7 +75,7 @@ impl Sampler {
             }
         }
         for (link, port) in net.ports().entries() {
-            if port.place.at_switch() && port.watch().most_waiting > 0 {
+            if port.place.at_switch() && port.watch().max_waiting > 0 {
                 self.add(now, &QUEUE, Subject::Link(link), port.waiting() as f64);
             }
         }

@@ -24,7 +24,7 @@ impl Backlog {
         watch.stay(self.packets(), now);
         self.packets.push_back((start, size));
         self.bytes += size;
-        watch.most_waiting = watch.most_waiting.max(self.packets());
+        watch.max_waiting = watch.max_waiting.max(self.packets());
     }
 
     /// Returns the queued wire bytes.
@@ -73,7 +73,7 @@ mod tests {
         assert_eq!((backlog.bytes(&mut watch, Instant(33)), backlog.packets.len()), (100, 1));
         // Four waited from 5 to 17 ps, three until 21, one until 33. The one from 5 to 5 waited for no time.
         assert_eq!(watch.levels[..5], [12, 0, 4, 12, 0]);
-        assert_eq!(watch.most_waiting, 4);
+        assert_eq!(watch.max_waiting, 4);
         backlog.clear();
         assert_eq!(backlog.bytes(&mut watch, Instant(33)), 0);
     }

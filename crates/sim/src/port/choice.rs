@@ -135,6 +135,6 @@ impl Port {
     fn count_stay(&mut self, packets: u64, most: u64, now: Instant) {
         let watch = self.watch_mut();
         watch.stay(packets, now);
-        watch.most_waiting = watch.most_waiting.max(most);
+        watch.max_waiting = watch.max_waiting.max(most);
     }
 }

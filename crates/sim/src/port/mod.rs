@@ -448,7 +448,7 @@ impl Port {
         self.waiting_bytes = with_it.bytes;
         if let Some(Beside { watch, .. }) = self.beside.as_deref_mut() {
             watch.stay(with_it.packets - 1, now);
-            watch.most_waiting = watch.most_waiting.max(with_it.packets);
+            watch.max_waiting = watch.max_waiting.max(with_it.packets);
         }
     }
 
@@ -816,7 +816,7 @@ mod tests {
         }
         // Two waited until 12 us, one until 16 us.
         nic.catch_up(Instant(28 * MICRO));
-        assert_eq!((nic.watch().levels[..3].to_vec(), nic.watch().most_waiting), (vec![4 * MICRO, 12 * MICRO, 0], 2));
+        assert_eq!((nic.watch().levels[..3].to_vec(), nic.watch().max_waiting), (vec![4 * MICRO, 12 * MICRO, 0], 2));
         let mut switch = port(100, 100);
         (0..3).for_each(|_| _ = offer(&mut switch, 0, Flags::NONE));
         assert_eq!(switch.backlog(Instant::ZERO), 3000);
@@ -892,7 +892,7 @@ mod tests {
             assert_eq!(queue(&here), queue(&away));
             let watch = |port: &Port| {
                 let watch = port.watch();
-                (watch.drops, watch.marks, watch.most_waiting, watch.levels.clone())
+                (watch.drops, watch.marks, watch.max_waiting, watch.levels.clone())
             };
             assert_eq!(watch(&here), watch(&away));
             assert!(away.packets().count() <= most, "{} are kept", away.packets().count());
@@ -985,15 +985,15 @@ mod tests {
         port.catch_up(Instant(100 * MICRO));
         // Two waited for 12 us, then one for 12 us.
         assert_eq!(port.watch().levels[..2], [12 * MICRO, 12 * MICRO]);
-        assert_eq!(port.watch().most_waiting, 2);
+        assert_eq!(port.watch().max_waiting, 2);
         // Packets after the warm-up are counted separately.
         port.warmed_up();
-        assert_eq!((port.watch().most_waiting, port.watch().levels[0]), (0, 0));
+        assert_eq!((port.watch().max_waiting, port.watch().levels[0]), (0, 0));
         offer(&mut port, 200, Flags::NONE);
         offer(&mut port, 205, Flags::NONE);
         port.settle(Instant(300 * MICRO));
         // From 205 to 212 us.
-        assert_eq!((port.watch().most_waiting, port.watch().levels[0]), (1, 7 * MICRO));
+        assert_eq!((port.watch().max_waiting, port.watch().levels[0]), (1, 7 * MICRO));
     }
 
     #[test]

@@ -10,7 +10,7 @@ pub struct Watch {
     /// Number of marked packets.
     pub marks: u64,
     /// Largest number of packets queued at once since the warm-up.
-    pub most_waiting: u64,
+    pub max_waiting: u64,
     /// Time spent with 1, 2, ... queued packets since the warm-up, in ps.
     pub levels: Vec<u64>,
     /// Time until which `levels` is complete, while packets are queued.
@@ -19,8 +19,7 @@ pub struct Watch {
 
 impl Watch {
     /// Observations of a port at which nothing has happened.
-    pub const NOTHING: &Watch =
-        &Watch { drops: 0, marks: 0, most_waiting: 0, levels: Vec::new(), since: Instant::ZERO };
+    pub const NOTHING: &Watch = &Watch { drops: 0, marks: 0, max_waiting: 0, levels: Vec::new(), since: Instant::ZERO };
 
     /// Counts `waiting` queued packets until `now`.
     #[inline]
@@ -43,7 +42,7 @@ impl Watch {
 
     /// Begins the distribution of queued packets anew, at the end of the warm-up with `waiting` of them.
     pub fn warmed_up(&mut self, waiting: u64) {
-        self.most_waiting = waiting;
+        self.max_waiting = waiting;
         self.levels.fill(0);
     }
 }

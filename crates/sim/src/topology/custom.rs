@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use units::{Default, Key, Kind, MOST_HOSTS, Nodes, Problem, Range, Values};
+use units::{Default, Key, Kind, MAX_HOSTS, Nodes, Problem, Range, Values};
 
 use super::{Descriptor, Graph, LinkSpec};
 
@@ -20,7 +20,7 @@ const KEYS: &[Key] = &[
         name: "hosts",
         kind: Kind::Count,
         default: Default::Required,
-        range: Range::between(2.0, MOST_HOSTS as f64),
+        range: Range::between(2.0, MAX_HOSTS as f64),
         help: "number of hosts; each has one link, to a switch",
         source: "",
     },
@@ -95,7 +95,7 @@ pub const LINK_KEYS: &[Key] = &[
 ];
 
 fn build(values: &Values) -> Result<Graph, Problem> {
-    const MOST_LINKS: usize = 1 << 20;
+    const MAX_LINKS: usize = 1 << 20;
     let names = values.names("switches");
     let mut graph = Graph::new(DESCRIPTOR.name, values.count("hosts") as u32);
     names.iter().for_each(|name| {
@@ -137,8 +137,8 @@ fn build(values: &Values) -> Result<Graph, Problem> {
             }
             graph.links.extend([spec(a, b), spec(b, a)]);
         }
-        if graph.links.len() > 2 * MOST_LINKS {
-            return Err(problem("from", format!("these are too many links: at most {MOST_LINKS}")));
+        if graph.links.len() > 2 * MAX_LINKS {
+            return Err(problem("from", format!("these are too many links: at most {MAX_LINKS}")));
         }
     }
     connected(&graph)?;

@@ -53,9 +53,9 @@ fn build(values: &Values) -> Result<Graph, Problem> {
     let (leaves, per_leaf) = (values.count("leaves") as u32, values.count("hosts_per_leaf") as u32);
     super::check_size("hosts_per_leaf", leaves, per_leaf)?;
     let (spines, delay) = (values.count("spines") as u32, values.time("delay"));
-    const MOST_LINKS: u32 = 1 << 19;
-    if leaves * spines > MOST_LINKS {
-        let message = format!("{} links between leaves and spines are too many: at most {MOST_LINKS}", leaves * spines);
+    const MAX_LINKS: u32 = 1 << 19;
+    if leaves * spines > MAX_LINKS {
+        let message = format!("{} links between leaves and spines are too many: at most {MAX_LINKS}", leaves * spines);
         return Err(Problem::new("spines", message));
     }
     let uplink = super::needed_uplink(values, u64::from(per_leaf) * values.rate("rate").0, spines)?;

@@ -13,7 +13,7 @@ pub use partition::{Clock, Partition};
 
 use std::collections::VecDeque;
 
-use units::{Alias, Amount, Bytes, Default, HostId, Key, Kind, MOST_HOSTS, Problem, Range, Rate, Span, Table, Values};
+use units::{Alias, Amount, Bytes, Default, HostId, Key, Kind, MAX_HOSTS, Problem, Range, Rate, Span, Table, Values};
 
 /// A topology's description: its name, and its keys beside the general ones of networks.
 pub struct Descriptor {
@@ -77,11 +77,11 @@ fn needed_uplink(values: &Values, below: u64, uplinks: u32) -> Result<Rate, Prob
 
 fn check_size(key: &'static str, groups: u32, hosts_each: u32) -> Result<(), Problem> {
     match groups.checked_mul(hosts_each) {
-        Some(2..=MOST_HOSTS) => Ok(()),
+        Some(2..=MAX_HOSTS) => Ok(()),
         _ => Err(Problem::new(
             key,
             format!(
-                "a network has 2 to {MOST_HOSTS} hosts, this one would have {}",
+                "a network has 2 to {MAX_HOSTS} hosts, this one would have {}",
                 u64::from(groups) * u64::from(hosts_each)
             ),
         )),

@@ -1,6 +1,6 @@
 //! `star`: all hosts at one switch.
 
-use units::{Default, Key, Kind, MOST_HOSTS, Problem, Range, Values};
+use units::{Default, Key, Kind, MAX_HOSTS, Problem, Range, Values};
 
 use super::{Descriptor, Graph, LinkSpec};
 
@@ -18,7 +18,7 @@ const KEYS: &[Key] = &[
         name: "hosts",
         kind: Kind::Count,
         default: Default::Required,
-        range: Range::between(2.0, MOST_HOSTS as f64),
+        range: Range::between(2.0, MAX_HOSTS as f64),
         help: "number of hosts",
         source: "",
     },

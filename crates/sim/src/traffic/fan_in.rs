@@ -1,7 +1,7 @@
 //! `fan-in`: parents ask, leaves answer at nearly the same time.
 
 use units::{
-    Deadline, Default, Distribution, HostId, Instant, Key, Kind, MOST_HOSTS, Problem, Range, Span, Stream, Values,
+    Deadline, Default, Distribution, HostId, Instant, Key, Kind, MAX_HOSTS, Problem, Range, Span, Stream, Values,
     counted,
 };
 
@@ -32,7 +32,7 @@ const KEYS: &[Key] = &[
         name: "parents",
         kind: Kind::Count,
         default: Default::Is("1"),
-        range: Range::between(1.0, MOST_HOSTS as f64),
+        range: Range::between(1.0, MAX_HOSTS as f64),
         help: "number of trees, each with a parent of its own",
         source: "D2TCP 4.2.1: five for each application",
     },
@@ -69,7 +69,7 @@ const KEYS: &[Key] = &[
         name: "parts",
         kind: Kind::Count,
         default: Default::Absent,
-        range: Range::between(1.0, MOST_HOSTS as f64),
+        range: Range::between(1.0, MAX_HOSTS as f64),
         help: "with `placement = \"divided\"`: number of equal parts that the hosts are dealt into, alike for all \
                classes; hosts that are left over stay idle",
         source: "D2TCP 4.2.1: hosts are divided equally among five applications",
@@ -78,7 +78,7 @@ const KEYS: &[Key] = &[
         name: "part",
         kind: Kind::Count,
         default: Default::Absent,
-        range: Range::between(1.0, MOST_HOSTS as f64),
+        range: Range::between(1.0, MAX_HOSTS as f64),
         help: "with `placement = \"divided\"`: the class's own part, from 1 to `parts`; parents serve nothing else, \
                and where a part has too few hosts some are leaves of two trees",
         source: "D2TCP 4.2.1",
@@ -337,11 +337,11 @@ impl Wanted {
 
 /// Returns the host of each parent with the hosts of its leaves.
 fn place(placement: &str, wanted: Wanted, graph: &Graph, streams: &mut Streams) -> Result<Vec<Placed>, Problem> {
-    const MOST_LEAVES: u64 = 1 << 24;
+    const MAX_LEAVES: u64 = 1 << 24;
     let Wanted { parents, leaves, .. } = wanted;
     let hosts = graph.hosts;
-    if u64::from(parents) * u64::from(leaves) > MOST_LEAVES {
-        let message = format!("{parents} trees of {leaves} leaves are too many: at most {MOST_LEAVES} leaves in all");
+    if u64::from(parents) * u64::from(leaves) > MAX_LEAVES {
+        let message = format!("{parents} trees of {leaves} leaves are too many: at most {MAX_LEAVES} leaves in all");
         return Err(Problem::new("parents", message));
     }
     let in_order = placement == "in-order" || (placement == "auto" && graph.topology == "star");

@@ -292,12 +292,12 @@ const COUNT: Key = Key {
 };
 
 /// Maximum size drawn from heavy tails, so that sums of draws fit into 64 bits.
-const MOST_BYTES: Bytes = Bytes(1_000_000_000_000_000);
-/// As [`MOST_BYTES`], for times: 30 days.
+const MAX_BYTES: Bytes = Bytes(1_000_000_000_000_000);
+/// As [`MAX_BYTES`], for times: 30 days.
 const LONGEST: Span = Span(30 * 86_400_000_000_000_000);
 
 fn draw_bytes(size: &Distribution, stream: &mut Stream) -> Bytes {
-    Bytes(stream.sample(size).round() as u64).clamp(Bytes(1), MOST_BYTES)
+    Bytes(stream.sample(size).round() as u64).clamp(Bytes(1), MAX_BYTES)
 }
 
 /// Returns the expected number of draws of `every` between two instants.

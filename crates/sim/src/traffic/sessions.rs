@@ -81,7 +81,7 @@ const KEYS: &[Key] = &[
 ];
 
 /// Draws after which a size counts as impossible.
-const MOST_DRAWS: usize = 100_000;
+const MAX_DRAWS: usize = 100_000;
 
 fn build(values: &Values, context: &Context) -> Built {
     let hosts = context.graph.host_rates();
@@ -106,7 +106,7 @@ fn build(values: &Values, context: &Context) -> Built {
     let name = values.text("name");
     let mut trial = Stream::new(context.seed, &format!("{name}, mean size"), 0);
     let mean_bytes = sizes.mean(&mut trial).ok_or_else(|| {
-        Problem::new("size", format!("none of {MOST_DRAWS} draws lies between `least_size` and `most_size`"))
+        Problem::new("size", format!("none of {MAX_DRAWS} draws lies between `least_size` and `most_size`"))
     })?;
     let (share, load) = (values.number("share"), values.number("load"));
     let mut all = Vec::new();
@@ -154,7 +154,7 @@ struct Sizes {
 
 impl Sizes {
     fn draw(&self, stream: &mut Stream) -> Option<Bytes> {
-        let mut draws = (0..MOST_DRAWS).map(|_| super::draw_bytes(&self.size, stream));
+        let mut draws = (0..MAX_DRAWS).map(|_| super::draw_bytes(&self.size, stream));
         draws.find(|bytes| (self.least..=self.most).contains(bytes))
     }
 

@@ -160,7 +160,7 @@ fn row(world: &World, link: LinkId) -> Link {
         fault_drops: net.fault_drops(link),
         marks: watch.marks,
         utilisation: net.utilisation(link, warm_up),
-        queue: queue(&watch.levels, watched_for, watch.most_waiting),
+        queue: queue(&watch.levels, watched_for, watch.max_waiting),
         rates: rates
             .and_then(|rates| Some(LinkRates { requests: rates.at(link), counters: net.agents.allocation(link)? })),
     }

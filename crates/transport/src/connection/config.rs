@@ -391,11 +391,11 @@ impl Config {
     /// # Errors
     /// If the RTO's limits exclude each other, or the loss detection lacks something that it needs.
     pub fn from_values(values: &Values) -> Result<Config, Problem> {
-        let (least_rto, most_rto) = (values.time("rto_min"), values.time("rto_max"));
-        if least_rto > most_rto {
+        let (min_rto, max_rto) = (values.time("rto_min"), values.time("rto_max"));
+        if min_rto > max_rto {
             return Err(match values.is_given("rto_max") {
-                true => Problem::new("rto_max", format!("{most_rto} is below `rto_min` ({least_rto})")),
-                false => Problem::new("rto_min", format!("{least_rto} is above `rto_max` ({most_rto})")),
+                true => Problem::new("rto_max", format!("{max_rto} is below `rto_min` ({min_rto})")),
+                false => Problem::new("rto_min", format!("{min_rto} is above `rto_max` ({max_rto})")),
             });
         }
         let (rack, tlp) = (values.choice("loss_detection") == "rack", values.bool("tlp"));
@@ -447,11 +447,11 @@ impl Config {
             rescue: values.bool("rescue"),
             tlp,
             limited_transmit: values.bool("limited_transmit"),
-            rto_min: least_rto,
+            rto_min: min_rto,
             rto_granularity: values.time("rto_granularity"),
             restart_on_retransmission: values.choice("rto_restart") == "retransmission",
             rto_initial: values.time("rto_initial"),
-            rto_max: most_rto,
+            rto_max: max_rto,
             backoff_reset_on_ack: values.choice("backoff_reset") == "ack",
             ack_every: values.count("ack_every") as u32,
             ack_delay: values.time("ack_delay"),

@@ -142,13 +142,13 @@ impl Link {
 }
 
 /// Maximum number of doublings of the time after which data is granted again.
-const MOST_DOUBLINGS: u32 = 6;
+const MAX_DOUBLINGS: u32 = 6;
 /// Data that may be queued in front of a link that is never idle is granted again after this multiple of
 /// `resend_after`. It is long enough for megabytes of earlier messages, and matters only where they have no end.
-const MOST_WAITS: u32 = 64;
+const MAX_WAITS: u32 = 64;
 /// Data that has not arrived after this multiple of its patience counts as late though its message progresses. That is
 /// 16 ms or more, or 20 MB at 10 Gbps, so that it concerns longer messages and messages without an end.
-const MOST_SILENCES: u64 = 16;
+const MAX_SILENCES: u64 = 16;
 /// Minimum of `resend_after` in round trips, if it is left out.
 const ROUND_TRIPS: u64 = 3;
 
@@ -403,13 +403,13 @@ impl Incoming {
         let granted = flow.on_the_way.iter_mut().find(|granted| granted.number == number)?;
         let message = flow.messages.iter().find(|message| granted.start < message.end)?;
         // A message without end is never silent.
-        let longest = Span(granted.patience.0.saturating_mul(MOST_SILENCES));
+        let longest = Span(granted.patience.0.saturating_mul(MAX_SILENCES));
         let silent_at = message.heard.saturating_add(granted.patience).min(granted.at.saturating_add(longest));
         if silent_at > now {
             return Some(silent_at);
         }
         let there = granted.at.max(message.heard) + Span(resend_after.0 / ROUND_TRIPS);
-        let may_wait = self.idle_at < there && granted.overtaken == 0 && granted.waits < MOST_WAITS;
+        let may_wait = self.idle_at < there && granted.overtaken == 0 && granted.waits < MAX_WAITS;
         granted.waits += 1;
         may_wait.then(|| now.saturating_add(resend_after))
     }
@@ -419,7 +419,7 @@ impl Incoming {
         let Some(flow) = self.flows.get_mut(&id) else { return };
         let number = self.segments;
         self.segments += 1;
-        let patience = Span(self.policy.resend_after.0.saturating_mul(1 << flow.lates.min(MOST_DOUBLINGS)));
+        let patience = Span(self.policy.resend_after.0.saturating_mul(1 << flow.lates.min(MAX_DOUBLINGS)));
         flow.on_the_way.push_back(Granted { start, end, number, rank, at: now, patience, overtaken: 0, waits: 0 });
         flow.in_flight += end - start;
         self.in_flight += end - start;

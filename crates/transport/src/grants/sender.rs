@@ -76,7 +76,7 @@ fn unscheduled(policy: &Policy, size: u64, due_in: Span, asked: u32) -> u64 {
 /// receiver itself, and each repetition takes time of the link that the message needs.
 const KNOWN: u64 = 8;
 /// Maximum number of doublings of the time between two requests.
-const MOST_DOUBLINGS: u32 = 16;
+const MAX_DOUBLINGS: u32 = 16;
 
 impl Sender {
     /// Returns a sender without data.
@@ -166,7 +166,7 @@ impl Sender {
             let ask = message.ask(out);
             self.send_ask(ask, out);
         }
-        self.asked = (self.asked + 1).min(MOST_DOUBLINGS);
+        self.asked = (self.asked + 1).min(MAX_DOUBLINGS);
         self.rest(now, out);
     }
 

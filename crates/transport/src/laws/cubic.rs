@@ -200,8 +200,8 @@ impl Cubic {
         }
         let begins = self.epoch.is_none();
         let Epoch { start, k, origin, mut w_est } = self.begin(ack.now, cwnd);
-        let least_rtt = ack.min_rtt.unwrap_or_default();
-        let from_plateau = (ack.now.saturating_sub(start) + least_rtt).as_secs_f64() - k;
+        let min_rtt = ack.min_rtt.unwrap_or_default();
+        let from_plateau = (ack.now.saturating_sub(start) + min_rtt).as_secs_f64() - k;
         let target = origin + (self.c * from_plateau * from_plateau * from_plateau).trunc();
         // A segment is added for this number of segments.
         let mut per_segment = if target > cwnd { (cwnd / (target - cwnd)).floor() } else { 100.0 * cwnd };

@@ -22,7 +22,7 @@ pub const DESCRIPTOR: Descriptor<Tcppr> = Descriptor {
 };
 
 /// Maximum number of classes with a deadline.
-const MOST_CLASSES: f64 = 32.0;
+const MAX_CLASSES: f64 = 32.0;
 
 /// Parameters of its own, beside TCP's.
 pub const KEYS: &[Key] = &[
@@ -30,7 +30,7 @@ pub const KEYS: &[Key] = &[
         name: "classes",
         kind: Kind::Count,
         default: Default::Is("2"),
-        range: Range::between(1.0, MOST_CLASSES),
+        range: Range::between(1.0, MAX_CLASSES),
         help: "priorities for messages with a deadline; those without have one more, the lowest",
         source: "D3 6.1.1: two, and four, the most that its switch had, did not help",
     },

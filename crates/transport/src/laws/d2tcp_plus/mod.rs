@@ -99,7 +99,7 @@ impl D2tcpPlus {
 
     /// Returns the state of the queued message that needs most, each with all data to be sent before it. Late messages
     /// rank after the others, so that they do not defer the ones behind them; without probing a late one needs most.
-    fn most_pressing(&self, ack: &Acked) -> Option<Standing> {
+    fn next_due(&self, ack: &Acked) -> Option<Standing> {
         let presses =
             |standing: &Standing| if self.constants.asks && standing.left == 0.0 { -1.0 } else { standing.need };
         let own = Standing::of(&ack.message, ack);
@@ -284,7 +284,7 @@ impl Window for D2tcpPlus {
     }
     #[inline]
     fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked) -> bool {
-        let Some(standing) = self.most_pressing(ack) else {
+        let Some(standing) = self.next_due(ack) else {
             return self.marking.on_ack(window, ack, |_, alpha| alpha / 2.0);
         };
         // Marks are counted, and answered once per window, as by DCTCP; the answer itself differs.
@@ -320,7 +320,7 @@ impl Window for D2tcpPlus {
     }
     fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
         self.marking.on_loss();
-        match self.most_pressing(&loss.state) {
+        match self.next_due(&loss.state) {
             None => window.halve(loss),
             Some(standing) => {
                 self.see(&standing, window.cwnd);
@@ -334,7 +334,7 @@ impl Window for D2tcpPlus {
     }
     fn on_timeout(&mut self, window: &mut Cwnd, loss_window: f64, loss: &Lost) {
         window.cwnd = window.cwnd.min(loss_window);
-        if let Some(standing) = self.most_pressing(&loss.state) {
+        if let Some(standing) = self.next_due(&loss.state) {
             self.see(&standing, window.cwnd);
             window.cwnd = window.cwnd.min(self.stand_back(loss.now, &standing, window.cwnd, true));
         }
@@ -345,7 +345,7 @@ impl Window for D2tcpPlus {
             self.times = libm::pow(1e9 / site.rate.0 as f64, self.constants.rate_power);
         }
         // A message that needs more than the deferred one is not deferred with it.
-        let standing = self.most_pressing(state);
+        let standing = self.next_due(state);
         if standing.is_some_and(|standing| standing.end != self.message) {
             self.lets_go();
         }
@@ -383,7 +383,7 @@ impl Window for D2tcpPlus {
     }
     fn observe(&self, window: &Cwnd, ack: &Acked, seen: &mut Observation) {
         seen.add(&dctcp::ALPHA, self.marking.alpha);
-        if let Some(standing) = self.most_pressing(ack).filter(|standing| standing.left > 0.0) {
+        if let Some(standing) = self.next_due(ack).filter(|standing| standing.left > 0.0) {
             seen.add(&NEED, standing.need);
             seen.add(&LAXITY, self.laxity(&standing, window.cwnd) * 1e6);
         }

@@ -256,7 +256,7 @@ fn of_all_that_wait_the_one_that_needs_most_counts_and_the_first_of_equals() {
     let chosen = |own_ms, others: &[Current]| {
         let later = others.iter().copied().collect();
         let ack = Acked { later: &later, ..ack(20, false, Span::from_millis(own_ms)) };
-        law().most_pressing(&ack).map(|standing| standing.end)
+        law().next_due(&ack).map(|standing| standing.end)
     };
     // 80 segments in 10 ms, and 180 in 40, 20 and 22.5 ms: 0.8, 0.45, 0.9 and 0.8 per round trip.
     assert_eq!(chosen(10, &[later(200_000, 40)]), Some(100_000));
@@ -267,7 +267,7 @@ fn of_all_that_wait_the_one_that_needs_most_counts_and_the_first_of_equals() {
     let unmeasured = |own_ms: u64| {
         let later = [later(200_000, 20)].into_iter().collect();
         let ack = Acked { srtt: None, later: &later, ..ack(20, false, Span::from_millis(own_ms)) };
-        law().most_pressing(&ack).map(|standing| standing.end)
+        law().next_due(&ack).map(|standing| standing.end)
     };
     assert_eq!(unmeasured(0), Some(100_000));
     // With probing, a late message needs most only among late ones.
@@ -275,7 +275,7 @@ fn of_all_that_wait_the_one_that_needs_most_counts_and_the_first_of_equals() {
     let chosen = |others: [u64; 2]| {
         let later = [later(200_000, others[0]), later(300_000, others[1])].into_iter().collect();
         let ack = Acked { later: &later, ..ack(20, false, Span::ZERO) };
-        law.most_pressing(&ack).map(|standing| standing.end)
+        law.next_due(&ack).map(|standing| standing.end)
     };
     assert_eq!((chosen([50, 0]), chosen([50, 10]), chosen([0, 0])), (Some(200_000), Some(300_000), Some(100_000)));
 }
