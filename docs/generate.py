@@ -13,10 +13,12 @@ gave that made it: the last hash of each of its lines in tests/goldens.txt. It i
 import argparse
 import ast
 import hashlib
+import io
 import json
 import re
 import shutil
 import tempfile
+import tokenize
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -541,13 +543,23 @@ def engine(name: str) -> dict[str, str]:
 
 
 def code(path: Path) -> str:
-    """Return a Python file's syntax tree as text, without comments and docstrings."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            if ast.get_docstring(node) is not None:
-                node.body = node.body[1:]
-    return ast.dump(tree)
+    """Return the lines of a Python file without comments, docstrings and blank lines."""
+    text = path.read_text(encoding="utf-8")
+    lines = text.splitlines()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            row, column = token.start
+            lines[row - 1] = lines[row - 1][:column]
+    for node in ast.walk(ast.parse(text)):
+        # A text that is a statement is a docstring.
+        if (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        ):
+            for row in range(node.lineno, (node.end_lineno or node.lineno) + 1):
+                lines[row - 1] = ""
+    return "\n".join(line.rstrip() for line in lines if line.strip())
 
 
 def options(name: str) -> str:
