@@ -6,8 +6,9 @@
     python docs/generate.py --pictures     first draw the picture of the demo, if it is stale
     python docs/generate.py --names stale  print the stale experiments (or `all`), and how to repeat them
 
-A test compares the files with what this writes, so that the two cannot part. A record names what the engine
-gave that made it: the last hash of each of its lines in tests/goldens.txt. It is stale when that has moved.
+A test compares the files with the output of this script, so that they stay the same. A record names what
+the engine gave that made it: the last hash of each of its lines in tests/goldens.txt. It is stale when that
+has moved.
 """
 
 import argparse
@@ -112,7 +113,7 @@ How to read the figures:
 
 
 def main() -> None:
-    """Write everything."""
+    """Write all files, or do as the options say."""
     arguments = argparse.ArgumentParser(
         description="Write what follows from the code and from recorded results."
     )
@@ -140,7 +141,7 @@ def main() -> None:
 
 
 def written() -> dict[str, str]:
-    """Every file that this writes, by its name."""
+    """Return every generated file by its name."""
     names = ("science.md", "studies.md", "bound.md", "family.md", "fluid.md", "mcp.md", "promise.md")
     pages = {name: (DOCS / name).read_text(encoding="utf-8") for name in names}
     return {
@@ -204,7 +205,7 @@ def tabled(head: list[str], rows: list[list[str]]) -> str:
 
 
 def closed_forms(rows: list[dict[str, Any]]) -> str:
-    """What must be and what is, with the reason."""
+    """Return the table of expected and measured values, with the reasons."""
     return tabled(
         ["check", "expected", "measured", "within", "", "because"],
         [
@@ -251,7 +252,7 @@ def beside(rows: list[dict[str, Any]]) -> str:
 
 
 def beside_htsim(rows: list[dict[str, Any]]) -> str:
-    """duetime beside csg-htsim."""
+    """Return the table of duetime beside csg-htsim."""
     cells = [
         [
             row["side"],
@@ -290,7 +291,7 @@ def on_kernel(rows: list[dict[str, Any]]) -> str:
 
 
 def cost(rows: list[dict[str, Any]]) -> str:
-    """What the recorded run took."""
+    """Return the CPU time of the recorded run, as a sentence."""
     return f"The recorded run took {rows[0]['cpu_s']} s of CPU.\n"
 
 
@@ -298,7 +299,7 @@ NOTHING = "*Nothing is recorded yet.*\n"
 
 
 def recorded(folder: Path, kind: str) -> list[dict[str, Any]]:
-    """What `bench/` has measured of a kind, the last of it last."""
+    """Return the measurements of a kind in `bench/`, the latest last."""
     files = sorted(folder.glob(f"*-{kind}.jsonl"))
     return [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
 
@@ -337,7 +338,7 @@ def threaded(text: str, folder: Path) -> str:
 
 
 def gained(line: dict[str, Any]) -> str:
-    """What threads gain, as a table, from a record of it."""
+    """Return the table of the gain of threads, from a record."""
     most = {row["case"]: span(row) for row in line["results"] if row.get("beside")}
     rows = [
         [
@@ -455,12 +456,12 @@ def more(one: dict[str, Any], other: dict[str, Any]) -> float:
 
 
 def memory(amount: float) -> str:
-    """So many bytes."""
+    """Return an amount of memory, in bytes or kilobytes."""
     return f"{amount / 1000:,.1f} KB" if abs(amount) >= 1000 else f"{amount:,.1f} B"
 
 
 def far(rows: list[dict[str, Any]]) -> str:
-    """What the last two lines say of more messages than were run."""
+    """Extrapolate the last two lines to more messages than were run."""
     one, other = rows[-2:]
     target = next(many for many in (10**8, 10**9, 10**12) if many > other["at"])
     each = more(one, other)
@@ -520,7 +521,7 @@ def fields(struct: str, text: str, path: str = "") -> list[tuple[str, str]]:
 
 
 def goldens() -> dict[str, dict[str, str]]:
-    """What the engine gives: of each experiment and scenario, each transport's hash of what happened."""
+    """Return the engine's results: for each experiment and scenario, each transport's hash of its run."""
     found: dict[str, dict[str, str]] = {}
     for line in GOLDENS.read_text(encoding="utf-8").splitlines()[2:]:
         name, *words = re.split(r"\s{2,}", line)
@@ -532,7 +533,7 @@ def goldens() -> dict[str, dict[str, str]]:
 
 
 def engine(name: str) -> dict[str, str]:
-    """What identifies the results of an experiment; another value asks for another record."""
+    """Return the hashes that identify the results of an experiment; another value needs another record."""
     found = dict(goldens().get(name, {}))
     experiment = read(places.path_of(places.folder(), name))
     if "fluid" in experiment.measures or "engine=fluid" in experiment.path.read_text(encoding="utf-8"):
@@ -572,7 +573,7 @@ def options(name: str) -> str:
 
 
 def stale() -> list[str]:
-    """The experiments without a record, and those whose record was made by an engine with other results."""
+    """Return the experiments without a record, or with a record of an engine with other results."""
     found = []
     for name in places.names(places.folder()):
         path = RECORD / name / "result.json"
@@ -584,7 +585,7 @@ def stale() -> list[str]:
 
 
 def record(folder: Path) -> None:
-    """Keep of every reproduced experiment what its claims and charts need, and the tables of the pages."""
+    """Keep the rows of every reproduced experiment for its claims, its charts and the tables of the pages."""
     pages = "".join(path.read_text(encoding="utf-8") for path in sorted(DOCS.glob("*.md")))
     for path in sorted(folder.rglob("result.json")):
         whole = json.loads(path.read_text(encoding="utf-8"))
@@ -609,7 +610,7 @@ def record(folder: Path) -> None:
 
 
 def hash_of(picture: Path) -> str:
-    """What ties a picture to the numbers that it was drawn from: they are recorded together."""
+    """Return the hash that ties a picture to its numbers: they are recorded together."""
     return hashlib.sha256(picture.read_bytes()).hexdigest()[:16]
 
 
@@ -634,19 +635,19 @@ def demo_figures(run: dict[str, Any]) -> dict[str, Any]:
 
 
 def demo_engine() -> dict[str, str]:
-    """What identifies the results of the demo's runs."""
+    """Return the hashes that identify the results of the demo's runs."""
     known = goldens().get(DEMO, {})
     return {name: known.get(name, "none") for name in TRANSPORTS}
 
 
 def demo_is_current() -> bool:
-    """Whether the picture shows what the engine gives."""
+    """Return whether the picture shows the engine's results."""
     path = RECORD / NUMBERS
     return path.is_file() and json.loads(path.read_text(encoding="utf-8"))["engine"] == demo_engine()
 
 
 def examples_engine() -> dict[str, str]:
-    """What identifies the results of the runs that bound.md shows."""
+    """Return the hashes that identify the results of the runs that bound.md shows."""
     known = goldens()
     scenarios = dict.fromkeys(name for name, _ in EXAMPLES.values())
     return {
@@ -655,7 +656,7 @@ def examples_engine() -> dict[str, str]:
 
 
 def examples_are_current() -> bool:
-    """Whether bound.md shows what the engine gives."""
+    """Return whether bound.md shows the engine's results."""
     path = RECORD / "bound.json"
     kept = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     return kept.get("engine") == examples_engine()
@@ -684,7 +685,7 @@ def run_examples(store: Path = DOCS.parent / "out/reproduce/points") -> None:
 
 
 def examples(folder: Path) -> str:
-    """What the examples miss."""
+    """Return the table of misses of the examples."""
     path = folder / "bound.json"
     if not path.is_file():
         return "*Nothing is recorded yet.*\n"
@@ -695,7 +696,7 @@ def examples(folder: Path) -> str:
 
 
 def draws(chart: dict[str, Any], row: dict[str, Any]) -> bool:
-    """Whether a chart shows a row."""
+    """Return whether a chart shows a row."""
     there = all(row.get(chart[axis]["column"]) is not None for axis in ("x", "y"))
     return there and all(row.get(column) == value for column, value in chart.get("where", {}).items())
 
@@ -773,7 +774,7 @@ def filled(text: str, folder: Path) -> str:
 
 
 def queried(path: Path, query: str) -> str:
-    """What a query over the rows of a record gives."""
+    """Return the result of a query over the rows of a record, as a table."""
     rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
     names, found = ask(rows, query, str(path))
     lines = [names, ["---"] * len(names), *([shown(cell) for cell in row] for row in found)]
@@ -781,7 +782,7 @@ def queried(path: Path, query: str) -> str:
 
 
 def finding(experiment: Any) -> str:
-    """What was found, in a sentence."""
+    """Return the finding, in a sentence."""
     return (experiment.finding or "*Nothing was found.*") + "\n"
 
 
@@ -843,7 +844,7 @@ def shown(value: Any, places: int = 3) -> str:
 
 
 def interval(low: float | None, high: float | None, *, shares: bool = False) -> str:
-    """Both ends; shares lie between 0 and 100 %, and an interval without width says nothing."""
+    """Return both ends; shares are between 0 and 100 %, and an interval without width says nothing."""
     if low is None or high is None or low == high:
         return ""
     if shares:
@@ -852,7 +853,7 @@ def interval(low: float | None, high: float | None, *, shares: bool = False) -> 
 
 
 def tally(experiments: list[Any]) -> str:
-    """How many facts that papers claim hold in each experiment, of those that were measured."""
+    """Return the table of the claimed facts that hold in each experiment, of the measured ones."""
     rows = ["| experiment | asks | facts that hold |", "|---|---|---|"]
     for each in experiments:
         counts = page.counts(each.claims)
@@ -871,9 +872,9 @@ MANY = 4
 
 
 def claims(experiment: Any) -> str:
-    """What the paper says beside what was measured; many claims of one kind in one row.
+    """Return the table of published and measured values; many claims of one kind are in one row.
 
-    Of the set-up only what differs is told.
+    Of the set-up only differences are told.
     """
     word = {**STATUSES, "holds": "yes", "fails": "**no**"}
     rows = ["| claim | published | measured | holds |", "|---|---|---|---|"]
@@ -881,7 +882,7 @@ def claims(experiment: Any) -> str:
     for number, claim in enumerate(experiment.claims):
         if claim.kind == "setup" and claim.status != "fails":
             continue
-        # What is expanded from one claim has its rule; claims in words stand alone.
+        # Claims expanded from one have its rule; claims in words have rows of their own.
         numeric = isinstance(claim.measured, int | float) and isinstance(claim.published, int | float)
         alone = claim.kind == "setup" or not (numeric and claim.rule)
         kinds.setdefault(number if alone else (claim.rule, claim.unit, claim.status), []).append(claim)
@@ -936,8 +937,8 @@ def values_of(experiment: Any, number: int = 1) -> str:
 
 
 def _cells(chart: Any, place: Any) -> list[str]:
-    """A row of a chart: for each series the value, its interval, and what was published."""
-    # As of figures of runs: what is in percent and never outside 0 to 100 is a share, not a difference.
+    """Return a row of a chart: for each series the value, its interval, and the published value."""
+    # As of figures of runs: values in percent and never outside 0 to 100 are shares, not differences.
     shares = chart.y.unit == "%" and all(0 <= point.y <= 100 for one in chart.series for point in one.points)
     cells = []
     for one in chart.series:
@@ -958,7 +959,7 @@ def how(experiment: Any) -> str:
 
 
 def reference(catalog: dict[str, Any]) -> str:
-    """The whole page."""
+    """Return the whole page of the reference."""
     shared = shared_keys(catalog["transports"])
     parts = [
         HEAD,
@@ -1030,7 +1031,7 @@ def profiles(known: list[dict[str, Any]]) -> str:
 
 
 def needs(transports: list[dict[str, Any]]) -> str:
-    """What each transport needs of switches and hosts."""
+    """Return the table of the needs of each transport of switches and hosts."""
     rows = ["| transport | of switches | of hosts |", "|---|---|---|"]
     told = ((each["name"], each["needs"]["switches"], each["needs"]["hosts"]) for each in transports)
     rows += ["| " + " | ".join(cells) + " |" for cells in told]
@@ -1045,7 +1046,7 @@ def shared_keys(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def transport(entry: dict[str, Any], shared: list[dict[str, Any]]) -> str:
-    """One transport: its own keys, and those of all that it does not read."""
+    """Return one transport: its own keys, and the shared keys that it does not read."""
     own = [key for key in without(entry["keys"], shared) if key["name"] not in entry["unread"]]
     unread = ", ".join(f"`{name}`" for name in entry["unread"])
     return section("name", entry, own) + (f"\nIt takes and does not read {unread}.\n" if unread else "")
@@ -1079,7 +1080,7 @@ def table(keys: list[dict[str, Any]]) -> str:
 
 
 def default(key: dict[str, Any]) -> str:
-    """What holds when the key is left out."""
+    """Return the value of a key that is left out."""
     if key["required"]:
         return "required"
     if key["profiles"]:
@@ -1088,7 +1089,7 @@ def default(key: dict[str, Any]) -> str:
 
 
 def values(key: dict[str, Any]) -> str:
-    """What may stand at the key."""
+    """Return the values that the key may have."""
     if key["choices"]:
         words = ", ".join(f"`{word}`" for word in key["choices"])
         return f"list of {words}" if key["kind"].startswith("list") else words

@@ -80,7 +80,7 @@ def text(words: str) -> str:
 
 
 def main() -> None:
-    """Write all pages, and remove those of commands that are gone."""
+    """Write all pages, and remove the pages of former commands."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     found = pages()
     for path in FOLDER.glob("*.1"):
