@@ -66,8 +66,8 @@ HEAD = """\
 
 <!-- Written by docs/generate.py from the declarations in the code. Change those, then run `make docs`. -->
 
-Every key of the [scenario language](language.md), with its default, the values that are possible, and where
-it comes from. "Required": leaving it out is an error; "none": there is none unless it is given.
+Every key of the [scenario language](language.md), with its default, the values that are possible, and its
+source. "Required": leaving it out is an error; "none": there is none unless it is given.
 """
 
 
@@ -86,26 +86,25 @@ such a folder for each transport (and seed) and `compare.json`. In Python they a
 `duetime run --json` prints this; `run.json` holds it too, beside `version`, `notes` and the `scenario` with
 every default. With `compare --seeds` every number becomes `{"mean", "ci95": [low, high], "values": [...]}`;
 where too few seeds saw a miss, or differ, for an interval, `ci95` is two nulls and `seeds` about how many
-would do. A value that does not exist (the median of nothing) is null, and so is one that depends on messages
-under way when the run ended: `at_least`, in the same object, has its lower bound then, and over seeds the
-mean's. `compare` adds `against`, `differences` (what each other transport has more or less, in the form of
+would do. A value that does not exist (the median of nothing) is null. So is one that depends on messages in
+flight when the run ended: `at_least`, in the same object, then has its lower bound, over seeds the mean's. `compare` adds `against`, `differences` (what each other transport has more or less, in the form of
 `runs`) and `verdicts`, with a `sentence` for each; see
 [comparing](comparing.md). `--fail-if` adds `limits`: the value, interval and threshold of each condition.
 
 How to read the figures:
 
 - **missed** is the share of deadlines missed among the messages that started in the measured time. One that
-  has not finished when its deadline passes is a miss. The run goes on until all are decided, as far as
-  [`cool_down`](language.md#run) allows; what is undecided even then counts for neither.
-- **bound** is the share that any schedule of the same messages must miss, even one that knows them all in
+  has not finished when its deadline passes is a miss. The run lasts until all are decided, as far as
+  [`cool_down`](language.md#run) allows; a message undecided even then counts for neither.
+- **bound** is the share that any schedule of the same messages must miss. Such a schedule knows them all in
   advance and loses nothing; see [how far from the best](bound.md).
 - **FCT** runs from the moment a message is handed to the transport until its last byte arrives. **slowdown**
   is FCT over the time that the message takes on an empty network. Both, and **deadline ratio**, are of all
-  counted messages but flows without end and messages that were given up. The run goes on until all have
-  arrived, as far as `cool_down` allows; of those under way even then (`censored`) it is known that they took
-  at least the time until the end. A percentile that depends on it is null and has a bound in `at_least`;
+  counted messages but flows without end and messages that were given up. The run lasts until all have
+  arrived, as far as `cool_down` allows. Of messages in flight even then (`censored`) a lower limit is known, the
+  time until the end. A percentile that depends on it is null and has a bound in `at_least`;
   tables show it as `>=`, and no verdict rests on it.
-- **answers in time** is what the user of a service sees: of one query's answers, the share that came in time.
+- **answers in time** is what the user of a service sees: of one query's answers, the share that arrived in time.
 - Messages that start during `warm_up` or after the duration are not counted. A flow without end (`long`) is
   an unfinished message; what it delivers counts in the goodput.
 - One seed is one sample. Compare with `--seeds`, and look at the differences and their intervals.

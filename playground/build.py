@@ -61,12 +61,12 @@ def scenarios() -> list[dict[str, str]]:
 
 
 def script(path: Path) -> str:
-    """A script whose text cannot end the element that it stands in."""
+    """Return a script whose text cannot end its HTML element."""
     return path.read_text(encoding="utf-8").replace("</script", r"<\/script")
 
 
 def as_data(value: object) -> str:
-    """JSON whose text cannot end the element that it stands in."""
+    """Return JSON whose text cannot end its HTML element."""
     return json.dumps(value, ensure_ascii=False).replace("</", r"<\/")
 
 
