@@ -87,9 +87,10 @@ such a folder for each transport (and seed) and `compare.json`. In Python they a
 every default. With `compare --seeds` every number becomes `{"mean", "ci95": [low, high], "values": [...]}`;
 where too few seeds saw a miss, or differ, for an interval, `ci95` is two nulls and `seeds` about how many
 would do. A value that does not exist (the median of nothing) is null. So is one that depends on messages in
-flight when the run ended: `at_least`, in the same object, then has its lower bound, over seeds the mean's. `compare` adds `against`, `differences` (what each other transport has more or less, in the form of
-`runs`) and `verdicts`, with a `sentence` for each; see
-[comparing](comparing.md). `--fail-if` adds `limits`: the value, interval and threshold of each condition.
+flight when the run ended: `at_least`, in the same object, then has its lower bound, over seeds the mean's.
+`compare` adds `against`, `differences` (what each other transport has more or less, in the form of `runs`)
+and `verdicts`, with a `sentence` for each; see [comparing](comparing.md). `--fail-if` adds `limits`: the
+value, interval and threshold of each condition.
 
 How to read the figures:
 
@@ -101,10 +102,11 @@ How to read the figures:
 - **FCT** runs from the moment a message is handed to the transport until its last byte arrives. **slowdown**
   is FCT over the time that the message takes on an empty network. Both, and **deadline ratio**, are of all
   counted messages but flows without end and messages that were given up. The run lasts until all have
-  arrived, as far as `cool_down` allows. Of messages in flight even then (`censored`) a lower limit is known, the
-  time until the end. A percentile that depends on it is null and has a bound in `at_least`;
+  arrived, as far as `cool_down` allows. Of messages in flight even then (`censored`) a lower limit is known,
+  the time until the end. A percentile that depends on it is null and has a bound in `at_least`;
   tables show it as `>=`, and no verdict rests on it.
-- **answers in time** is what the user of a service sees: of one query's answers, the share that arrived in time.
+- **answers in time** is what the user of a service sees: of one query's answers, the share that arrived in
+  time.
 - Messages that start during `warm_up` or after the duration are not counted. A flow without end (`long`) is
   an unfinished message; what it delivers counts in the goodput.
 - One seed is one sample. Compare with `--seeds`, and look at the differences and their intervals.
