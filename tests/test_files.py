@@ -1,4 +1,4 @@
-"""Folders of results: complete or not there, never in anybody's way."""
+"""Folders of results: complete or not there, and never an obstacle."""
 
 import json
 import signal
@@ -194,6 +194,65 @@ def test_dying_while_writing_leaves_the_former_result(tmp_path: Path, small: Pat
     assert dt.load(tmp_path / "result").seed == 1
     left = [path for path in tmp_path.iterdir() if path.name not in ("result", "small.toml")]
     assert [path.name[:8] + path.suffix for path in left] == [".result..partial"]
+
+
+@pytest.mark.parametrize("exchange", [True, False])
+@pytest.mark.parametrize("calls", range(12))
+def test_a_kill_between_any_two_renames_keeps_a_result_and_its_runs(
+    tmp_path: Path, calls: int, exchange: bool
+) -> None:
+    """The process ends before the system call of this number that changes names or removes."""
+    if exchange:
+        for name in ("one", "other"):
+            (tmp_path / name).mkdir()
+        able = files._exchange(tmp_path / "one", tmp_path / "other")
+        for name in ("one", "other"):
+            (tmp_path / name).rmdir()
+        if not able:
+            pytest.skip("this file system cannot exchange two names in one step")
+    target = tmp_path / "result"
+    (target / "runs").mkdir(parents=True)
+    (target / "runs" / "kept.json").write_text("{}")
+    (target / "compare.json").write_text('{"version": "former"}')
+    script = f"""
+import os, pathlib, shutil, duetime.files as files
+left = {calls}
+def counted(call):
+    def do(*arguments, **options):
+        global left
+        if left == 0:
+            os.kill(os.getpid(), 9)
+        left -= 1
+        return call(*arguments, **options)
+    return do
+def work():
+    with files.replacing(pathlib.Path("result"), keep="runs") as aside:
+        (aside / "compare.json").write_text('{{"version": "new"}}')
+        pathlib.Path.rename = counted(pathlib.Path.rename)
+        shutil.rmtree = counted(shutil.rmtree)
+        os.rmdir = counted(os.rmdir)
+        files._exchange = counted(files._exchange) if {exchange} else lambda one, other: False
+work()
+"""
+    ended = subprocess.run([arguments()[0], "-c", script], cwd=tmp_path, capture_output=True, text=True)
+    assert ended.returncode in (0, -signal.SIGKILL), ended.stderr
+
+    def versions() -> list[str]:
+        found = [*tmp_path.glob("result/compare.json"), *tmp_path.glob(".result.*/compare.json")]
+        return [json.loads(path.read_text())["version"] for path in found]
+
+    assert versions()
+    if exchange:
+        assert (target / "compare.json").exists()
+    # The next process puts the missing parts back.
+    with files.replacing(target, keep="runs"):
+        assert (target / "compare.json").exists()
+        assert (target / "runs" / "kept.json").exists()
+        assert len(versions()) == 1
+        (next(tmp_path.glob(".result.*.partial")) / "compare.json").write_text('{"version": "next"}')
+    assert versions() == ["next"]
+    assert (target / "runs" / "kept.json").exists()
+    assert names(tmp_path) == ["result"]
 
 
 def test_an_error_while_writing_leaves_nothing(tmp_path: Path) -> None:

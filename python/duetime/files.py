@@ -28,6 +28,8 @@ MARKERS = ("run.json", "compare.json", "result.json", "testbed.json")
 SUFFIXES = {".json", ".parquet", ".png", ".svg", ".pdf", ".html"}
 #: Further files of ours; others of this kind are the user's.
 NAMES = {"slowdown.csv"}
+#: How the name of a former result ends where two folders cannot change names in one step.
+FORMER = ".former"
 
 
 #: The place is right, but there is no room: the disk, a quota or a limit of the process.
@@ -49,19 +51,20 @@ def check(folder: Path, keep: str | None = None) -> None:
 
 @contextmanager
 def replacing(folder: Path, keep: str | None = None) -> Iterator[Path]:
-    """Yield an empty folder beside `folder` to write into; rename it into place on success.
+    """Yield an empty folder beside `folder` to write into; put it in place of a former one on success.
 
     A folder in it with the name `keep` stays there.
 
-    A process that was killed in between leaves a folder with a name that starts with a dot and ends in
-    ``.partial``. The next one that writes to the same place removes it. A former result is moved aside first
-    and removed last.
+    Both folders change names in one step, where the file system can do that (`renameat2` of Linux). Elsewhere
+    there is a moment with neither; after a kill then, the next process puts the former one back. A process
+    that was killed in between leaves a folder with a name that starts with a dot and ends in ``.partial``.
+    The next one that writes to the same place removes it.
     """
     with ExitStack() as stack:
         with _reasons(folder):
             target = _target(folder, keep)
             target.parent.mkdir(parents=True, exist_ok=True)
-            _remove_abandoned(target)
+            _remove_abandoned(target, keep)
             aside = stack.enter_context(_aside(target))
         with _room(folder):
             yield aside
@@ -194,40 +197,85 @@ def _hold(folder: Path) -> int | None:
     return descriptor
 
 
-def _remove_abandoned(target: Path) -> None:
-    """Remove folders that ended processes have left beside `target`: no process holds them."""
-    for folder in target.parent.glob(f".{glob.escape(target.name)}.{'[0-9a-f]' * 12}.partial"):
+def _remove_abandoned(target: Path, keep: str | None) -> None:
+    """Remove folders that ended processes have left beside `target`: no process holds them.
+
+    A former result that is missing at its place is put back, and so is its folder `keep`.
+    """
+    beside = f".{glob.escape(target.name)}.{'[0-9a-f]' * 12}"
+    for former in sorted(target.parent.glob(beside + FORMER)):
+        with suppress(OSError):
+            aside = former.with_suffix(".partial")
+            held = _hold(aside) if aside.exists() else None
+            if aside.exists() and held is None:
+                continue
+            if target.exists():
+                _clear(former, target, keep)
+            else:
+                former.rename(target)
+            if held is not None:
+                os.close(held)
+    for folder in target.parent.glob(beside + ".partial"):
         with suppress(OSError):
             held = _hold(folder) if folder.is_dir() else None
             if held is not None:
-                shutil.rmtree(folder, ignore_errors=True)
+                _clear(folder, target, keep)
                 os.close(held)
+
+
+def _clear(former: Path, target: Path, keep: str | None) -> None:
+    """Remove a former result, but for its folder `keep`, which moves to the place of the new one."""
+    if keep is not None and (former / keep).exists() and not (target / keep).exists():
+        target.mkdir(exist_ok=True)
+        (former / keep).rename(target / keep)
+    shutil.rmtree(former, ignore_errors=True)
 
 
 def _put_in_place(aside: Path, target: Path, keep: str | None) -> None:
     _flush(aside)
     if not target.exists():
         aside.rename(target)
+        _sync(target.parent)
         return
-    if keep is not None and (target / keep).exists():
-        (target / keep).rename(aside / keep)
-    former = aside.with_suffix(".former")
-    target.rename(former)
+    former = aside
+    if not _exchange(aside, target):
+        former = aside.with_suffix(FORMER)
+        target.rename(former)
+        try:
+            aside.rename(target)
+        except OSError:
+            former.rename(target)
+            raise
+    _sync(target.parent)
+    _clear(former, target, keep)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Let two folders change names in one step; return False where the system or the file system cannot."""
+    # Only a result that replaces another needs this module, which takes time to load.
+    import ctypes
+
+    here, both_exist = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
     try:
-        aside.rename(target)
-    except OSError:
-        former.rename(target)
-        raise
-    shutil.rmtree(former, ignore_errors=True)
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+    except (AttributeError, OSError, TypeError):
+        return False
+    done: int = rename(here, os.fsencode(one), here, os.fsencode(other), both_exist)
+    return done == 0
 
 
 def _flush(folder: Path) -> None:
     """Put the files on the disk before their folder gets its name, lest a power cut leave empty ones."""
     for path in sorted(folder.rglob("*")):
+        _sync(path)
+
+
+def _sync(path: Path) -> None:
+    """Write a file, or the names in a folder, to the disk where the system can."""
+    with suppress(OSError):
         descriptor = os.open(path, os.O_RDONLY)
         try:
-            with suppress(OSError):
-                os.fsync(descriptor)
+            os.fsync(descriptor)
         finally:
             os.close(descriptor)
 
