@@ -244,7 +244,10 @@ work()
     assert versions()
     if exchange:
         assert (target / "compare.json").exists()
-    # The next process puts the missing parts back.
+    # The next process puts the missing parts back, before it works.
+    files.check(target, keep="runs")
+    assert (target / "compare.json").exists()
+    assert (target / "runs" / "kept.json").exists()
     with files.replacing(target, keep="runs"):
         assert (target / "compare.json").exists()
         assert (target / "runs" / "kept.json").exists()

@@ -41,9 +41,13 @@ class Refused(OSError):
 
 
 def check(folder: Path, keep: str | None = None) -> None:
-    """See that a result can be written at `folder`, so that this is known before hours of simulation."""
+    """Check that a result can be written at `folder`, before hours of simulation.
+
+    A former result, or its folder `keep`, that a killed process has moved is put back first.
+    """
     with _reasons(folder):
         target = _target(folder, keep)
+        _remove_abandoned(target, keep)
         ancestor = next(parent for parent in target.parents if parent.exists())
         with _aside(ancestor / target.name):
             pass
