@@ -3,7 +3,7 @@
 Each scenario in `bench/intervals` was run with many seeds under two transports. The table beside it has the
 share that each missed, and the mean over the whole table is the truth. Seeds are drawn from it again and
 again, as a comparison would have them, and the intervals of `duetime.statistics` are compared with the truth.
-``--run N`` makes the tables anew, of so many seeds (minutes). Without it the trial reads them, and writes
+``--run N`` makes the tables anew, of N seeds (minutes). Without it the trial reads them, and writes
 `bench/intervals/record.md`.
 """
 
@@ -50,7 +50,7 @@ def tables() -> dict[str, list[list[float]]]:
 
 
 def trial(values: Sequence[float], seeds: int, draws: int, *, shares: bool = False) -> Held:
-    """Draw `draws` samples of so many seeds; count how often the interval holds the mean of `values`."""
+    """Draw `draws` samples of `seeds` seeds; count how often the interval holds the mean of `values`."""
     dice = random.Random(f"{CHANCE} {seeds} {shares}")
     truth = sum(values) / len(values)
     printed = covered = 0

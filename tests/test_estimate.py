@@ -229,8 +229,8 @@ def test_messages_of_a_sender_are_there_at_the_receiver_of_a_long_one() -> None:
     source = star(3, *flows) | {"run": {"duration": "1 s"}}
     found = drawn(source)
     assert found.long[np.argsort(found.start)].tolist() == [True, True, False, True]
-    # 4402 packets leave host 0, 400 are sent to host 2 and 4002 to host 1: in a second they take so much of
-    # their links, on average.
+    # 4402 packets leave host 0, 400 are sent to host 2 and 4002 to host 1: the mean share of
+    # their links that these take in a second.
     load = (4402 + 400 + 4002) / 3 * 12e-6
     longer = 1 + 2 * load / (1 - load)
     # The first takes 4.8 ms alone. The second and the short one begin in that time, and the third later. Of

@@ -100,7 +100,7 @@ def test_what_is_not_a_result_is_said(missing: str, tmp_path: Path) -> None:
 
 
 def real_trace(path: Path, connections: int) -> Path:
-    """Write a file as `d2tcp trace` does for so many connections of one server."""
+    """Write a file as `d2tcp trace` does for these connections of one server."""
     rows = [
         {
             "time_s": 0.01 * step,

@@ -120,7 +120,7 @@ def test_the_plan_has_the_simulators_messages() -> None:
     )
     simulated = duetime.run(source, seed=5)
     made = plan.make(simulated, plan.Options())
-    # The simulator continues until all that count have arrived; the testbed ends with the 500 ms.
+    # The simulator continues until all counted messages have arrived; the testbed ends with the 500 ms.
     listed = simulated.flows.filter(simulated.flows["start_us"] < 500_000)
     assert len(made.messages) == listed.height > 10
     for message, row in zip(made.messages, listed.iter_rows(named=True), strict=True):

@@ -267,7 +267,7 @@ def steps(name: str) -> Iterable[Step]:
 
 
 def step(simulator: str, what: str, made: Sequence[Outcome], leaves: int) -> Step:
-    """Average the runs, by query of so many messages."""
+    """Average the runs, by the number of messages of a query."""
     queries = sum(len(outcome.messages) for outcome in made) / leaves
     return Step(
         simulator,

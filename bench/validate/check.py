@@ -29,7 +29,7 @@ class Check:
 
 
 def us_on_wire(size: int, gbps: float) -> float:
-    """Return the time of so many bytes on a link, in microseconds."""
+    """Return the transmission time of these bytes on a link, in microseconds."""
     return size * 8 / gbps / 1e3
 
 

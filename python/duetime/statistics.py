@@ -279,7 +279,7 @@ def _pseudo_values(whole: float, without: Sequence[float]) -> list[float]:
 
 
 def max_unseen(trials: float) -> float:
-    """Return the upper limit of a share, with 95 % confidence, if so many trials saw no event."""
+    """Return the upper limit of a share, with 95 % confidence, if this number of trials saw no event."""
     return float(-math.expm1(math.log(0.05) / trials))
 
 

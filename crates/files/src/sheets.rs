@@ -25,8 +25,8 @@ pub struct Sheets {
 }
 
 impl Sheets {
-    /// Creates them in an empty folder that exists, for a run whose rows refer to these names, with so many samples in
-    /// a part.
+    /// Creates them in an empty folder that exists, for a run whose rows refer to these names. A part of the trace has
+    /// at most `max_samples` samples.
     pub fn new(folder: &Path, names: Names, max_samples: usize) -> Sheets {
         Sheets {
             folder: folder.into(),

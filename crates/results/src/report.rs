@@ -105,7 +105,7 @@ pub struct RateRequests {
     pub denied: u64,
     /// 100 x denied / requests.
     pub denied_percent: Option<f64>,
-    /// Denied while a flow with a later deadline held at the same port all that it had requested.
+    /// Denied while a flow with a later deadline held its whole request at the same port.
     pub inverted: u64,
     /// 100 x inverted / requests.
     pub inverted_percent: Option<f64>,

@@ -119,7 +119,7 @@ pub struct Run {
     pub seed: u64,
     /// Factor of every deadline; the deadlines of classes include it already.
     pub deadline_factor: f64,
-    /// Maximum number of threads that simulate it together; `None`: whatever is faster.
+    /// Maximum number of threads that simulate it together; `None`: the engine chooses.
     pub threads: Option<u32>,
     /// The signals to sample over time.
     pub trace: Option<Trace>,

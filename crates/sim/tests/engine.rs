@@ -317,7 +317,7 @@ fn payload_counts_when_it_arrives_and_not_when_it_is_in_order() {
                 [[traffic]]\nname = 'burst'\npattern = 'periodic'\nfrom = '0..4'\nto = 4\nevery = '1 s'\nsize = '2 MB'\n";
     let outcome = run(text);
     let link = outcome.links.iter().find(|link| link.to == "host 4").unwrap();
-    // The link is never idle after the first round trip, and all that it has sent but for a microsecond has arrived.
+    // The link is never idle after the first round trip, and all bytes sent before the last microsecond have arrived.
     let payload = link.bytes.as_f64() * 1460.0 / 1500.0;
     let delivered = outcome.classes[0].delivered_bytes.as_f64();
     assert!((delivered / payload - 1.0).abs() < 0.005 && link.utilisation > 0.98, "{delivered} of {payload}");

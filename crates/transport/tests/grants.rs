@@ -310,8 +310,8 @@ fn a_message_that_was_granted_too_late_does_not_hold_up_the_next_of_its_connecti
 }
 
 /// Two unscheduled segments of a connection's second message arrive before the first is known, so that their request
-/// does not count. When it is requested again they have arrived: nothing of it is in flight, and all that may be is
-/// granted.
+/// does not count. When it is requested again they have arrived: nothing of it is in flight, and the
+/// whole allowance is granted.
 #[test]
 fn what_came_unasked_before_its_message_was_known_of_is_not_waited_for() {
     for (name, keys) in

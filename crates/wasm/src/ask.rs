@@ -32,7 +32,7 @@ pub enum Request {
         /// The packets to log; none without it.
         log: Option<Log>,
     },
-    /// Continues the run by so many events: returns its progress, and whether there is `more`.
+    /// Continues the run by this number of events: returns its progress, and whether there is `more`.
     Advance {
         /// The number of events.
         events: u64,

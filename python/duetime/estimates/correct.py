@@ -14,7 +14,7 @@ import numpy as np
 from duetime.estimates.traffic import Column
 from duetime.frames import pl
 
-#: A map is made of at least so many messages. With fewer the 99th percentile is meaningless for a class, and
+#: The minimum number of messages of a map. With fewer the 99th percentile is meaningless for a class, and
 #: classes or sizes share one.
 LEAST = 100
 #: The most groups of size in a class, of equally many messages: delays per byte differ by size.

@@ -13,8 +13,8 @@ import numpy as np
 
 from duetime.estimates.traffic import Column
 
-#: A bucket holds at least so many delays. Percentiles are taken over many buckets, so that none needs a tail
-#: of its own. Larger buckets would give the delays per packet of small messages to large ones.
+#: The minimum number of delays in a bucket. Percentiles are taken over many buckets, so that none needs a
+#: tail of its own. Larger buckets would give the delays per packet of small messages to large ones.
 BUCKET = 25
 #: And sizes that differ at least by this factor: within it, delay per packet hardly depends on the size.
 SPREAD = 2.0

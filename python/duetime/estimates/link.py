@@ -320,7 +320,7 @@ SIZES = (
     1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128,
     192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096,
 )  # fmt: skip
-#: A window has grown once the message has sent so many times the capacity of the path.
+#: A window has grown once the message has sent this multiple of the path's capacity.
 GROWN = 8
 #: Each is sent so often, as a host's packets are late by chance (`host_jitter`).
 TIMES = 8

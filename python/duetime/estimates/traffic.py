@@ -19,7 +19,7 @@ Column = np.ndarray[Any, Any]
 GOES_ON = 0.99
 
 
-#: A message is long if it takes so many round trips on an empty path: then its rate follows from the other
+#: A message is long from this number of round trips on an empty path: then its rate follows from the other
 #: senders, and not from its first windows. Of 1, 3 and 10 this was nearest to full runs of 64 hosts.
 LONG = 3
 #: How long messages are under way is reckoned with at most this load: at full load it would be forever.
@@ -188,7 +188,7 @@ class Traffic:
         """The rate that each crossing's link leaves its message over the message's time, in bit/s.
 
         A link is shared evenly by the long messages that it slows down most of all links of their paths.
-        Other long messages take what their own slowest link leaves them, and short messages what they carry.
+        Other long messages take what their own slowest link leaves them, and short messages their own load.
         The time of a message depends on its rate, and so this is iterated.
         """
         long = self.long[self.row]

@@ -30,7 +30,7 @@ DOTS = (("o", True), ("o", False), ("s", True))
 GROUP, DOT, AROUND = 0.27, 0.1, 0.7
 #: Lines with more points than this are drawn without markers.
 MAX_MARKERS = 15
-#: A published value above so many times our largest is written as text: drawn, it would flatten all curves.
+#: A published value above this multiple of our largest is written as text: it would flatten all curves.
 TOO_HIGH = 4.0
 #: Points between two published values that would hide each other.
 APART = 9.0

@@ -64,11 +64,11 @@ def reproduce(
 ) -> Reproduction:
     """Run `experiment` and write ``out/NAME``; runs are kept in ``out/points`` and never made twice.
 
-    `set` changes every run, after all that the experiment sets. With `variants` its claims are judged anew in
-    so many variants of the settings that its scenario leaves open (`duetime.robustness`). The variants have
-    one seed and the axes that the experiment names under ``robust``. With `cut`, a time as ``"5 ms"``, every
-    run is cut to that, at the first and the last place of the grid alone. There are no pictures. This shows
-    that it starts, and nothing of claims.
+    `set` changes every run, after the experiment's own settings. With `variants` its claims are judged anew
+    in this number of variants of the settings that its scenario leaves open (`duetime.robustness`). The
+    variants have one seed and the axes that the experiment names under ``robust``. With `cut`, a time as
+    ``"5 ms"``, every run is cut to that, at the first and the last place of the grid alone. There are no
+    pictures. This shows that it starts, and nothing of claims.
     """
     folder = out / experiment.name
     files.check(folder)

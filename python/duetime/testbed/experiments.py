@@ -146,7 +146,7 @@ def carry_out(
 ) -> Comparison[Result]:
     """Run a scenario under each arm, real and simulated, and compare all of them.
 
-    `seeds` runs each so many times, seeds counted up; `advanced` is called for each run that begins. The arms
+    Each is run `seeds` times, with seeds counted up; `advanced` is called for each run that begins. The arms
     take turns, so that a machine that becomes slower affects all of them.
     """
     first = seed if seed is not None else _seed(source, set, arms[0].transport)

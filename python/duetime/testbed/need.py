@@ -13,7 +13,7 @@ BUILT = Path(__file__).resolve().parents[3] / "target" / "release"
 
 
 def check(control: bool) -> None:
-    """Check that a testbed can run, with D2TCP if `control`; raise `Missing` with all that is missing."""
+    """Check that a testbed can run, with D2TCP if `control`; raise `Missing` with every missing part."""
     missing = []
     if os.geteuid() != 0:
         missing.append("it must be run as root: it makes network namespaces and loads BPF programs")

@@ -26,7 +26,7 @@ from duetime.testbed.experiments import EXPERIMENTS, Arm
 from duetime.testbed.measured import PAUSE_MS
 from duetime.trouble import Failed
 
-#: Up to so many messages are listed one by one.
+#: The maximum number of messages that are listed one by one.
 FEW = 8
 #: The most times that a run is repeated.
 TRIES = 10

@@ -2,7 +2,7 @@
 //!
 //! This applies where ports to hosts defer enqueueing ([`feeding`](super::feeding)), and routes are straight up and
 //! straight down. The clocks of switches are ahead of the hosts' or behind ([`Partition`](crate::topology::Partition)),
-//! by so much that events at switches within an epoch depend on earlier events at hosts only. So each epoch has three
+//! so far that events at switches within an epoch depend on earlier events at hosts only. So each epoch has three
 //! steps, and only arrivals at hosts are events:
 //!
 //! 1. **Downlink pass.** All arrivals at switches above the racks are known. Tier by tier, the highest first, their

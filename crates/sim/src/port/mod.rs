@@ -30,7 +30,7 @@ use mark::{Marker, Threshold};
 use store::{Line, NONE, Slot, Store};
 
 /// A port with its queue, and the wire to the next node. It has two cache lines, and uses a third while packets are
-/// queued. The first contains all that the end of the wire needs.
+/// queued. The first contains everything needed at the end of the wire.
 #[repr(C, align(64))]
 pub struct Port {
     /// The in-flight FIFO: packets on the wire, in transmission, and queued unless the port has a queueing discipline.
@@ -858,7 +858,7 @@ mod tests {
         }
     }
 
-    /// Sends packets up to `apart` us apart to two equal ports, one of which sends away at once whatever it accepts.
+    /// Sends packets up to `apart` us apart to two equal ports, one of which transmits every accepted packet at once.
     /// They must mark, drop, count and time alike. Every second packet may pass there, if `pass` is set. Returns that
     /// port, and the number that passed.
     fn side_by_side(

@@ -552,7 +552,7 @@ impl Incoming {
         let mut urgent = Vec::new();
         for (&id, flow) in &self.flows {
             match (flow.deadline(), flow.rest()) {
-                // Granted data arrives, whatever is shed.
+                // Granted data arrives, also where other data is shed.
                 (_, 0) => {}
                 (Instant::MAX, _) => self.background.push(id),
                 (deadline, rest) => urgent.push((deadline, id, self.takes(rest))),

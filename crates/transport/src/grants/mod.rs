@@ -4,9 +4,9 @@
 //! receiving host orders the expected data of all its connections ([`incoming`]). It grants ranges of their streams
 //! ([`Header::Answer`]), so that no more is in flight than fills its link.
 //!
-//! Data that does not arrive is granted again: the receiver detects losses, and a grant has all that a sender needs to
-//! know. At the sending host, granted data is enqueued in one queue for the link ([`outgoing`]). Data packets signal a
-//! long queue, for which the receiver reduces the limit of data in flight from that host ([`limits`]).
+//! Data that does not arrive is granted again: the receiver detects losses, and a grant tells a sender everything. At
+//! the sending host, granted data is enqueued in one queue for the link ([`outgoing`]). Data packets signal a long
+//! queue, for which the receiver reduces the limit of data in flight from that host ([`limits`]).
 //!
 //! A transport of this family is one file here, which makes a [`Policy`], and one line in [`DESCRIPTORS`].
 

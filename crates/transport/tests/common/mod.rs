@@ -29,7 +29,7 @@ pub fn config_in(name: &str, keys: &str, surroundings: &Surroundings) -> Config 
 /// Bytes of a segment here, so that positions read as segments.
 pub const MSS: u64 = 1000;
 
-/// More packets, or expiries of a timer, than any test here has: so many are a loop.
+/// More packets, or expiries of a timer, than any test here has: a greater number is a loop.
 const ENOUGH: usize = 10_000;
 
 /// Records the requests of an end; of the timers only the earliest that is pending.
@@ -175,8 +175,8 @@ impl Bench {
 /// - Inputs are `message 20` (segments), `ack 5` (segments 0 to 4 have arrived), `timer` (the retransmission timer
 ///   expires now, and not before), or `wait` (it has not expired until now). An ACK may have `of 100us` (the time when
 ///   the data was sent that it answers, for an RTT sample), `sack 7-9`, `ece` and `syn`.
-/// - The output is all that is sent, in order: `5`, `5-9`, `5r` (sent again), `5+cwr`, `syn`, `opened`. It also has the
-///   signals' values then: `cwnd=`, `ssthresh=`, `alpha=`, `srtt=`.
+/// - The output is every packet sent, in order: `5`, `5-9`, `5r` (sent again), `5+cwr`, `syn`, `opened`. It also
+///   has the signals' values then: `cwnd=`, `ssthresh=`, `alpha=`, `srtt=`.
 ///
 /// Until the time of the next line the timer must not expire.
 pub fn timeline(name: &str, keys: &str, table: &str) {

@@ -251,7 +251,7 @@ impl Paced {
 
     /// Applies the law, once per round trip.
     fn apply(&mut self, window: &mut Cwnd, ack: &Acked) {
-        // Lost data is still to be sent; while it is repaired, all that is not acknowledged counts.
+        // Lost data is still to be sent; while it is repaired, all unacknowledged bytes count.
         let Some(gamma) = self.demand(ack, if ack.may_cut { ack.next } else { ack.una }) else {
             self.leave(window, ack);
             return;
