@@ -18,7 +18,6 @@ import hashlib
 import json
 import os
 import tempfile
-import tomllib
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -50,10 +49,9 @@ HAPPENED = (
 )
 TRACED = ("time_s", "what", "class", "from", "to", "value")
 
-#: How long the scenarios of `scenarios/` run here: long enough for drops or marks where they have any.
+#: Durations of `scenarios/`, long enough for drops or marks where they have any. Others run for `DURATION`.
+DURATION = "100 ms"
 DURATIONS = {
-    "custom": "100 ms",
-    "four-flows": "100 ms",
     "incast": "200 ms",
     "large-messages": "1 s",
     "mixed": "12 ms",
@@ -147,19 +145,6 @@ OPEN = (
     "traffic.answers.connections=persistent",
     "traffic.pages.connections=persistent",
 )
-#: Each topology, as changes of `BASE`.
-TOPOLOGIES = {
-    "star": ["hosts=16", "bottleneck=500 Mbps"],
-    "racks": ["racks=4", "hosts_per_rack=4", "uplink=2 Gbps"],
-    "leaf-spine": ["leaves=4", "hosts_per_leaf=4", "spines=2", "uplink=2 Gbps"],
-    "fat-tree": ["k=4"],
-    "custom": [
-        'switches=["left", "right"]',
-        "hosts=16",
-        'links=[{ from = "0..8", to = "left" }, { from = "8..16", to = "right" },'
-        ' { from = "left", to = "right", rate = "4 Gbps" }]',
-    ],
-}
 #: Everything of `[network]` and of the classes that is chosen by a word; a transport's words are found.
 CHOICES = {
     "sharing static": ["network.sharing=static", "network.buffer=400 KB"],
@@ -184,15 +169,6 @@ CHOICES = {
 }
 #: What some words need beside them.
 NEEDS = {"tlp": ("transport.loss_detection=rack",)}
-#: A fault of each kind.
-FAULTS = {
-    "down": 'link = "host 5"\nat = "10 ms"\nuntil = "20 ms"',
-    "loss": 'probability = "1%"',
-    "corruption": "bit_error_rate = 1e-6",
-    "reordering": 'probability = "2%"\nby = "200 us"',
-    "duplication": 'probability = "2%"\nshare = "50%"',
-    "no-marks": 'link = "switch"\nat = "20 ms"\nuntil = "40 ms"',
-}
 #: A file for the pattern `trace`.
 MESSAGES = "start,from,to,bytes,deadline\n" + "".join(
     f"{at * 1e-3},{at % 16},{(at * 7 + 3) % 16},{1000 * (1 + at % 5)},{2e-3 if at % 2 else ''}\n"
@@ -318,7 +294,7 @@ def of_scenarios() -> Iterator[Golden]:
     """Each file of `scenarios/` under each transport."""
     for path in sorted((ROOT / "scenarios").glob("*.toml")):
         for transport in names("transports"):
-            changes = (f"run.duration={DURATIONS[path.stem]}", "run.warm_up=0 s")
+            changes = (f"run.duration={DURATIONS.get(path.stem, DURATION)}", "run.warm_up=0 s")
             yield Golden(f"{path.stem}, {transport}", (Run(path, changes, transport),), recorded=True)
 
 
@@ -338,23 +314,20 @@ def of_words(folder: Path) -> Iterator[Golden]:
                     change = (f"transport.{key['name']}={word}", *NEEDS.get(key["name"], ()))
                     runs = Run(base, change, name), Run(base, (*OPEN, *change), name)
                     yield Golden(f"{name}, {key['name']} = {word}", runs)
-    network = tomllib.loads(BASE)["network"]
-    for topology in names("topologies"):
-        shared = {key: each for key, each in network.items() if key not in ("topology", "hosts")}
-        path = folder / f"{topology}.toml"
-        section = "".join(f"{key} = {json.dumps(each)}\n" for key, each in shared.items())
-        before, _, after = BASE.partition("[network]")
-        rest = after[after.index("[transport]") :]
-        path.write_text(f'{before}[network]\ntopology = "{topology}"\n{section}\n{rest}', encoding="utf-8")
-        changes = tuple(f"network.{change}" for change in TOPOLOGIES[topology])
-        yield Golden(f"base on {topology}", (Run(path, changes),))
+    before, _, after = BASE.partition('topology = "star"\nhosts = 16\n')
+    for topology in duetime.catalog()["topologies"]:
+        name = topology["name"]
+        path = folder / f"{name}.toml"
+        path.write_text(f'{before}topology = "{name}"\n{topology["example"]}\n{after}', encoding="utf-8")
+        yield Golden(f"base on {name}", (Run(path),))
         for transport in names("transports"):
-            yield Golden(f"base on {topology}, {transport}", (Run(path, changes, transport),))
+            yield Golden(f"base on {name}, {transport}", (Run(path, (), transport),))
     for name, chosen in CHOICES.items():
         yield Golden(name, (Run(base, tuple(chosen)),))
-    for kind in names("faults"):
+    for fault in duetime.catalog()["faults"]:
+        kind = fault["name"]
         path = folder / f"fault-{kind}.toml"
-        path.write_text(f'{BASE}\n[[fault]]\nkind = "{kind}"\n{FAULTS[kind]}\n', encoding="utf-8")
+        path.write_text(f'{BASE}\n[[fault]]\nkind = "{kind}"\n{fault["example"]}\n', encoding="utf-8")
         for transport in names("transports"):
             yield Golden(f"fault {kind}, {transport}", (Run(path, (), transport),))
 

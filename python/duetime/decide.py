@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from duetime import _core, files, scenario
+from duetime import _core, declarations, files, scenario
 from duetime.points import Kept, Point, run_points
 from duetime.quantities import counted
 from duetime.run import catalog, resolve_each
@@ -31,12 +31,6 @@ if TYPE_CHECKING:
 SEEDS = 5
 #: Deadlines are made tighter or looser by up to so many percent.
 TIGHTEST, LOOSEST = 99, 300
-
-
-#: The last words of keys for which more makes deadlines easier to meet, and for which less does. A key in
-#: neither, as a marking threshold, may do both.
-MORE_IS_EASIER = {"rate", "uplink", "bottleneck", "buffer", "every", "spines", "deadline", "deadline_factor"}
-LESS_IS_EASIER = {"leaves", "parents", "load", "size", "fan_in", "delay", "oversubscription", "host_jitter"}
 
 
 @dataclass(frozen=True)
@@ -254,7 +248,7 @@ def capacity(
     """
     resolved, _ = _resolved(runs)
     key = (over or _obvious(resolved)).removeprefix("$")
-    _check_direction(key, MORE_IS_EASIER, "more", "duetime need", "smallest")
+    _check_direction(key, "more", "duetime need", "smallest")
     ladder = _values(key, _written(resolved, key), start, end, step)
     answers = _search(runs, ladder, target)
     asked = {"question": "capacity", "target_percent": target, "over": key}
@@ -276,7 +270,7 @@ def need(
     """
     resolved, _ = _resolved(runs)
     key = over.removeprefix("$")
-    _check_direction(key, LESS_IS_EASIER, "less", "duetime capacity", "largest")
+    _check_direction(key, "less", "duetime capacity", "largest")
     ladder = _values(key, _written(resolved, key), start, end, step, smallest=True)
     answers = _search(runs, ladder, target)
     asked = {"question": "need", "target_percent": target, "over": key}
@@ -494,12 +488,11 @@ class Quantity:
         return Quantity(number / 100) if unit == "%" else Quantity(number, unit)
 
 
-def _check_direction(key: str, wrong: set[str], amount: str, other: str, extreme: str) -> None:
+def _check_direction(key: str, wrong: str, other: str, extreme: str) -> None:
     """Refuse a question whose answer is known to have no end."""
-    word = key.split(".")[-1]
-    if word in wrong:
+    if declarations.easier(key) == wrong:
         raise scenario.Unreadable(
-            f"--over {key}: {amount} of it makes deadlines easier to meet; "
+            f"--over {key}: {wrong} of it makes deadlines easier to meet; "
             f"`{other}` finds the {extreme} that does"
         )
 
@@ -531,7 +524,7 @@ def _values(
     at = min(count, round((now.number - lowest) / width))
     coarse = _doubling(at, count)
     # For a key without a known direction a second value shows which direction is harder.
-    scan = {at} if key.split(".")[-1] in MORE_IS_EASIER | LESS_IS_EASIER else {at, min(count, 2 * at + 1)}
+    scan = {at} if declarations.easier(key) else {at, min(count, 2 * at + 1)}
     if smallest:
         at, scan = count - at, {count - level for level in scan}
         coarse = tuple(sorted(count - level for level in coarse))

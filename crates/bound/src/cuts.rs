@@ -294,7 +294,7 @@ mod tests {
 
     /// Returns racks of two hosts at 1 Gbps, below `tops` switches with links of `gbps / 4`.
     fn racks(racks: u32, tops: u32, gbps: u64) -> Graph {
-        let mut graph = Graph::new("by hand", racks * 2);
+        let mut graph = Graph::new(racks * 2);
         let tops: Vec<u32> = (0..tops).map(|top| graph.switch(format!("top {top}"), false)).collect();
         for rack in 0..racks {
             let tor = graph.switch(format!("tor {rack}"), false);
@@ -329,7 +329,7 @@ mod tests {
     fn what_carries_everything_is_no_cut() {
         assert!(Cuts::of(&racks(3, 2, 4)).cuts.is_empty());
         // A host cannot send more than the rest of the star receives, nor the rest more than it receives.
-        let mut star = Graph::new("by hand", 3);
+        let mut star = Graph::new(3);
         let switch = star.switch("switch", false);
         star.rack(switch, 0, 0..3, Rate::from_gbps(1), Span(1));
         assert!(Cuts::of(&star).cuts.is_empty());
@@ -338,7 +338,7 @@ mod tests {
     #[test]
     fn a_bridge_cuts_and_a_ring_does_not() {
         // Switches 0, 1, 2 in a ring, 3 behind 2; two hosts each.
-        let mut graph = Graph::new("by hand", 8);
+        let mut graph = Graph::new(8);
         let switches: Vec<u32> = (0..4).map(|i| graph.switch(format!("{i}"), false)).collect();
         for (number, &switch) in switches.iter().enumerate() {
             let first = 2 * number as u32;
@@ -363,7 +363,7 @@ mod tests {
     #[test]
     fn pods_are_found_by_their_tier() {
         // Two pods of two racks below two switches each; one core switch joins the pods with less than they can send.
-        let mut graph = Graph::new("by hand", 8);
+        let mut graph = Graph::new(8);
         let core = graph.switch("core", false);
         for pod in 0..2 {
             let above = [0, 1].map(|i| graph.switch(format!("pod {pod} {i}"), false));
@@ -381,7 +381,7 @@ mod tests {
 
     #[test]
     fn a_long_chain_keeps_a_few_layers() {
-        let mut graph = Graph::new("by hand", 400);
+        let mut graph = Graph::new(400);
         let switches: Vec<u32> = (0..200).map(|i| graph.switch(format!("{i}"), false)).collect();
         for (number, &switch) in switches.iter().enumerate() {
             let first = 2 * number as u32;

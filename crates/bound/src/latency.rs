@@ -182,7 +182,7 @@ mod tests {
 
     /// Returns two racks of two hosts, joined by a slow link with a short delay and a fast one with a long delay.
     fn graph() -> Graph {
-        let mut graph = Graph::new("by hand", 4);
+        let mut graph = Graph::new(4);
         let (a, b) = (graph.switch("a", false), graph.switch("b", false));
         let (slow, fast) = (graph.switch("slow", false), graph.switch("fast", false));
         graph.rack(a, 0, 0..2, Rate::from_gbps(1), Span::from_micros(20));
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn on_equal_paths_it_is_exact_but_for_rounding() {
-        let mut graph = Graph::new("by hand", 2);
+        let mut graph = Graph::new(2);
         let (a, b, c) = (graph.switch("a", false), graph.switch("b", false), graph.switch("c", false));
         graph.join(0, a, Rate::from_gbps(1), Span::from_micros(20));
         graph.join(a, c, Rate::from_gbps(40), Span::from_micros(20));
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn neighbours_need_no_switch_and_islands_have_no_path() {
-        let mut graph = Graph::new("by hand", 3);
+        let mut graph = Graph::new(3);
         graph.join(0, 1, Rate::from_gbps(1), Span::from_micros(5));
         let mut latency = Latency::new(&graph);
         assert_eq!(

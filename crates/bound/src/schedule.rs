@@ -250,7 +250,7 @@ mod tests {
 
     /// Returns four hosts in two racks, and two paths of 1 Gbps between the racks, without delay.
     fn graph() -> Graph {
-        let mut graph = Graph::new("by hand", 4);
+        let mut graph = Graph::new(4);
         let switches = ["a", "b", "up", "down"].map(|name| graph.switch(name, false));
         let [a, b, up, down] = switches;
         graph.rack(a, 0, 0..2, Rate::from_gbps(1), Span(0));

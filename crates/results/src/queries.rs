@@ -5,8 +5,8 @@ use std::io;
 use std::ops::Range;
 
 use serde::Serialize;
-use sim::Outcome;
 use sim::outcome::{Message, Query as Announced};
+use sim::{Outcome, traffic};
 use units::{ClassId, Instant, Span};
 
 use crate::book::Book;
@@ -43,9 +43,11 @@ pub struct AnswersInTime {
 }
 
 impl FanIn {
-    /// Returns the queries of the classes that `class` picks; none where no picked class is fan-in.
+    /// Returns the queries of the classes that `class` picks; none where no picked class asks any.
     pub(crate) fn of(outcome: &Outcome, book: &Book, class: impl Fn(usize) -> bool) -> io::Result<Option<FanIn>> {
-        let picked = |i: &usize| class(*i) && outcome.classes[*i].pattern == "fan-in";
+        let picked = |i: &usize| {
+            class(*i) && traffic::find(outcome.classes[*i].pattern).is_some_and(|pattern| pattern.nature.queries)
+        };
         let accounts: Vec<&Asked> = (0..outcome.classes.len()).filter(picked).map(|i| &book.classes[i].asked).collect();
         if accounts.is_empty() {
             return Ok(None);

@@ -73,7 +73,7 @@ fn class(number: usize, pattern: &'static str) -> ClassOutcome {
 }
 
 fn two_hosts() -> Graph {
-    let mut graph = Graph::new("star", 2);
+    let mut graph = Graph::new(2);
     let switch = graph.switch("switch", false);
     graph.rack(switch, 0, 0..2, Rate::from_gbps(100), Span(1));
     graph

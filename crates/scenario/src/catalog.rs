@@ -2,9 +2,10 @@
 
 use serde_json::{Value as Json, json};
 use sim::profile::{self, PROFILES, Profile};
+use sim::traffic::Nature;
 use sim::{faults, network, run, topology, traffic};
 use transport::{Needs, Signal};
-use units::{Default, Key, Kind, Range};
+use units::{Default, Easier, Key, Kind};
 
 use crate::distribution::BUILT_IN;
 use crate::language::{self, Family, ROOT_KEYS};
@@ -20,17 +21,22 @@ use crate::lints::LINTS;
 /// - `profiles`, each `{name, help, source, settings}` with settings of `{section, key, value, default, source}`;
 /// - `notes`, the lints for valid scenarios;
 /// - `signals`, the values of `run.trace.what`, each `{name, help, unit}`;
-/// - `distributions`, the built-in ones of the language.
+/// - `distributions`, the built-in ones of the language;
+/// - `aliases`, pairs of another word for a name or key, and that name or key.
 ///
-/// A key is `{name, kind, unit, default, profiles, required, range, choices, help, source}`; null where there is no
-/// value. Where profiles set a key, `profiles` is its default under each, and `default` is for a scenario without a
+/// Transports also have `by_senders` (no switch or receiver allots rates). Topologies have an `example` of their keys,
+/// `single_switch` and `growth`, `{key, min, step, power}`; patterns `queries`, `draws_hosts`, `waits` and `endless`;
+/// faults an `example`.
+///
+/// A key is `{name, kind, unit, default, profiles, required, range, choices, easier, help, source}`; null where there is
+/// no value. `easier` is `more` or `less`, where that makes deadlines easier to meet. Where profiles set a key, `profiles` is its default under each, and `default` is for a scenario without a
 /// profile.
 pub fn catalog() -> Json {
     json!({
-        "transports": family(&language::transport_family()),
-        "topologies": family(&language::topologies()),
-        "patterns": family(&language::patterns()),
-        "faults": family(&language::faults()),
+        "transports": family(&language::transport_family(), transport),
+        "topologies": family(&language::topologies(), shape),
+        "patterns": family(&language::patterns(), pattern),
+        "faults": family(&language::faults(), fault),
         "profiles": PROFILES.iter().map(described_profile).collect::<Vec<_>>(),
         "root": keys(ROOT_KEYS.iter()),
         "run": keys(run::KEYS.iter()),
@@ -42,11 +48,13 @@ pub fn catalog() -> Json {
         "fault": keys(faults::KEYS.iter()),
         "notes": LINTS.iter().map(|lint| json!({ "name": lint.name, "help": lint.reason })).collect::<Vec<_>>(),
         "signals": run::SIGNALS.signals().iter().map(|known| signal(known)).collect::<Vec<_>>(),
+        "aliases": language::aliases().collect::<Vec<_>>(),
         "distributions": BUILT_IN.iter().map(|known| json!({ "name": known.name, "help": known.help })).collect::<Vec<_>>(),
     })
 }
 
-fn family(family: &Family) -> Vec<Json> {
+/// Returns the variants of a family, each with `more` of it: an object.
+fn family(family: &Family, more: impl Fn(&str) -> Json) -> Vec<Json> {
     let variants = family.variants.iter().map(|variant| {
         let needs = |needs: &Needs| {
             let Needs { switches, hosts, discipline, marking, regimes, .. } = needs;
@@ -70,12 +78,38 @@ fn family(family: &Family) -> Vec<Json> {
         });
         if let Some(found) = variant.needs.as_ref() {
             described["needs"] = needs(found);
-            let transport = language::find_transport(variant.name).expect("only transports need something");
-            described["unread"] = transport.keys().map(|key| key.name).filter(|name| !transport.reads(name)).collect();
         }
+        let Json::Object(more) = more(variant.name) else { panic!("more of {} is an object", variant.name) };
+        described.as_object_mut().expect("an object").extend(more);
         described
     });
     variants.collect()
+}
+
+fn transport(name: &str) -> Json {
+    let found = language::find_transport(name).expect("a transport of the family");
+    let unread: Vec<_> = found.keys().map(|key| key.name).filter(|name| !found.reads(name)).collect();
+    json!({ "unread": unread, "by_senders": found.by_senders() })
+}
+
+fn shape(name: &str) -> Json {
+    let found = topology::find(name).expect("a topology of the family");
+    let growth = found.growth.as_ref();
+    json!({
+        "example": found.example,
+        "single_switch": found.single_switch,
+        "growth": growth.map(|by| json!({ "key": by.key, "min": by.min, "step": by.step, "power": by.power })),
+    })
+}
+
+fn pattern(name: &str) -> Json {
+    let Nature { queries, draws_hosts, waits, endless } = traffic::find(name).expect("a pattern of the family").nature;
+    json!({ "queries": queries, "draws_hosts": draws_hosts, "waits": waits, "endless": endless })
+}
+
+fn fault(name: &str) -> Json {
+    let found = faults::KINDS.iter().find(|kind| kind.name == name).expect("a fault of the family");
+    json!({ "example": found.example })
 }
 
 fn signal(signal: &Signal) -> Json {
@@ -139,8 +173,12 @@ fn key(key: &Key) -> Json {
         "default": default,
         "profiles": Json::Null,
         "required": key.default == Default::Required,
-        "range": if key.range == Range::ANY { Json::Null } else { json!(key.range.to_string()) },
+        "range": if key.range.is_any() { Json::Null } else { json!(key.range.to_string()) },
         "choices": choices,
+        "easier": key.range.easier.map(|easier| match easier {
+            Easier::More => "more",
+            Easier::Less => "less",
+        }),
         "help": key.help,
         "source": said(key.source),
     })

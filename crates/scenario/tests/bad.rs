@@ -1,6 +1,7 @@
 //! Every kind of mistake: one change to a good scenario, and the message it gives.
 //!
-//! `bad/messages.txt` holds all messages for people to review. `BLESS=1 cargo test` writes it anew.
+//! `bad/messages.txt` holds all messages for people to review. `BLESS=1 cargo test` writes it anew. It has
+//! `{transports}` in place of the list of their names, so that one more name changes nothing.
 
 mod common;
 
@@ -351,13 +352,18 @@ const CASES: &[(&str, &str, &str)] = &[
 
 #[test]
 fn every_mistake_has_its_message() {
-    let mut messages = String::new();
+    let (mut messages, lists) = (String::new(), lists());
     for (what, good, bad) in CASES {
         assert!(BASE.contains(good), "{what}: {good:?} is not in the base");
         let text = BASE.replacen(good, bad, 1);
         let Err(error) = common::attempt(&text, &Options::default()) else { panic!("{what}: no error") };
         assert_eq!(error.file(), "a.toml", "{what}");
-        writeln!(messages, "# {what}\n{error}\n").unwrap();
+        writeln!(
+            messages,
+            "# {what}\n{}\n",
+            lists.iter().fold(error.to_string(), |text, (list, name)| text.replace(list, name))
+        )
+        .unwrap();
     }
     check(&messages);
 }
@@ -374,6 +380,36 @@ fn no_case_is_there_twice() {
     names.dedup();
     assert_eq!(names.len(), CASES.len());
     assert!(CASES.len() >= 60);
+}
+
+/// Returns each list of names that messages give, and its placeholder: all names of a family and the ones with a key.
+fn lists() -> Vec<(String, String)> {
+    let catalog = scenario::catalog();
+    let mut lists = Vec::new();
+    for family in ["transports", "topologies", "patterns", "faults"] {
+        let all = catalog[family].as_array().unwrap();
+        let joined = |names: Vec<&str>, word: &str| {
+            let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+            let (last, others) = quoted.split_last().unwrap();
+            format!("{} {word} {last}", others.join(", "))
+        };
+        let names: Vec<&str> = all.iter().map(|each| each["name"].as_str().unwrap()).collect();
+        lists.push((joined(names, "or"), format!("{{{family}}}")));
+        for key in all.iter().flat_map(|each| each["keys"].as_array().unwrap()) {
+            let has = |each: &&serde_json::Value| {
+                each["keys"].as_array().unwrap().iter().any(|own| own["name"] == key["name"])
+            };
+            let owners: Vec<&str> = all.iter().filter(has).map(|each| each["name"].as_str().unwrap()).collect();
+            if owners.len() > 2 {
+                let name = format!("{{{family} with {}}}", key["name"].as_str().unwrap());
+                lists.push((
+                    format!("`{}` belongs to {family} {}", key["name"].as_str().unwrap(), joined(owners, "and")),
+                    format!("`{}` belongs to {name}", key["name"].as_str().unwrap()),
+                ));
+            }
+        }
+    }
+    lists
 }
 
 /// Compares with the file of messages, or writes it.

@@ -57,7 +57,7 @@ pub const KEYS: &[Key] = &[
         name: "deadline_factor",
         kind: Kind::Number,
         default: Default::Is("1"),
-        range: Range::POSITIVE,
+        range: Range::POSITIVE.more_is_easier(),
         help: "multiplies every deadline: at 0.8 they are 20 % tighter, on the same traffic",
         source: "D2TCP table 3",
     },

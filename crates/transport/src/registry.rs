@@ -98,6 +98,11 @@ impl Entry {
         self.build(&mut Values::read(self.keys(), settings)?, &Surroundings::default())
     }
 
+    /// Returns true if its senders decide by themselves, from ACKs: neither switches nor receivers allot rates.
+    pub const fn by_senders(&self) -> bool {
+        matches!(self.builder, Builder::Window(_))
+    }
+
     const fn of<T>(
         own: &Descriptor<T>,
         shared_signals: &'static [Signal],

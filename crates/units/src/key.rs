@@ -120,6 +120,15 @@ impl Kind {
     }
 }
 
+/// The direction in which deadlines become easier to meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Easier {
+    /// The larger the value, the fewer deadlines are missed.
+    More,
+    /// The smaller the value, the fewer deadlines are missed.
+    Less,
+}
+
 /// A closed, half-open or open interval in base units; infinite where nothing is said.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Range {
@@ -129,27 +138,41 @@ pub struct Range {
     pub max: f64,
     /// The lower end itself is not allowed.
     pub above_min: bool,
+    /// Its easy end; none where either may be, as for a marking threshold.
+    pub easier: Option<Easier>,
 }
 
 impl Range {
     /// Anything that its kind allows (times, sizes, counts and rates are never negative).
-    pub const ANY: Range = Range { min: f64::NEG_INFINITY, max: f64::INFINITY, above_min: false };
+    pub const ANY: Range = Range { min: f64::NEG_INFINITY, max: f64::INFINITY, above_min: false, easier: None };
     /// Every number larger than zero.
-    pub const POSITIVE: Range = Range { min: 0.0, max: f64::INFINITY, above_min: true };
+    pub const POSITIVE: Range = Range { min: 0.0, max: f64::INFINITY, above_min: true, easier: None };
     /// From 0 to 1, both allowed.
-    pub const UNIT: Range = Range { min: 0.0, max: 1.0, above_min: false };
+    pub const UNIT: Range = Range { min: 0.0, max: 1.0, above_min: false, easier: None };
 
     /// Returns the range from `min` on, with `min` itself.
     pub const fn at_least(min: f64) -> Range {
-        Range { min, max: f64::INFINITY, above_min: false }
+        Range { min, max: f64::INFINITY, above_min: false, easier: None }
     }
     /// Returns the range between the two, both allowed.
     pub const fn between(min: f64, max: f64) -> Range {
-        Range { min, max, above_min: false }
+        Range { min, max, above_min: false, easier: None }
     }
     /// Returns the range above the first, up to the second, which is allowed.
     pub const fn above(min: f64, max: f64) -> Range {
-        Range { min, max, above_min: true }
+        Range { min, max, above_min: true, easier: None }
+    }
+    /// Returns true if it allows every value.
+    pub fn is_any(&self) -> bool {
+        Range { easier: None, ..*self } == Range::ANY
+    }
+    /// Returns the range, in which a larger value makes deadlines easier to meet.
+    pub const fn more_is_easier(self) -> Range {
+        Range { easier: Some(Easier::More), ..self }
+    }
+    /// Returns the range, in which a smaller value makes deadlines easier to meet.
+    pub const fn less_is_easier(self) -> Range {
+        Range { easier: Some(Easier::Less), ..self }
     }
     /// Returns true if `value`, in base units, is in the range.
     pub fn contains(&self, value: f64) -> bool {

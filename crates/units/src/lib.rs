@@ -25,7 +25,7 @@ mod value;
 
 pub use bytes::Bytes;
 pub use id::{ClassId, ConnectionId, HostId, Id, LinkId, MAX_HOSTS, MessageId, Table};
-pub use key::{Alias, Default, Key, Kind, Range};
+pub use key::{Alias, Default, Easier, Key, Kind, Range};
 pub use pair::{halves, pair};
 pub use problem::{Problem, counted};
 pub use quantity::{Amount, Instant, Rate, Span, Transmission};

@@ -311,7 +311,7 @@ impl Key {
         if self.range.contains(value) {
             return Ok(());
         }
-        let Range { min, max, above_min } = self.range;
+        let Range { min, max, above_min, .. } = self.range;
         let (least, most) = (scale.write(min), scale.write(max));
         let possible = match (min.is_finite(), max.is_finite()) {
             (true, true) if above_min => format!("above {least}, at most {most}"),

@@ -6,17 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from duetime import _core
+from duetime import _core, declarations
 from duetime.estimates import Runs, Task, of_links, summary
 from duetime.frames import pl
 from duetime.points import Point
 from duetime.quantities import time_ps
 
-#: For each topology: the key that makes it smaller with equal link rates and loads, its minimum, and the
-#: power of it that the number of hosts grows with.
-SIZES = {"leaf-spine": ("leaves", 2, 1), "racks": ("racks", 2, 1), "fat-tree": ("k", 4, 3)}
-#: Patterns that may draw their hosts from all that there are.
-ANYWHERE = {"poisson", "fan-in"}
 #: The smallest part of the time after the warm-up, where the network cannot be small enough.
 SHORTEST = 0.01
 
@@ -71,14 +66,15 @@ def smaller(task: Task, share: float) -> list[str]:
         return []
     resolved = task.resolved
     network, changes, left = resolved["network"], [], share
-    if network["topology"] in SIZES and all(_anywhere(each) for each in resolved["traffic"]):
-        key, least, power = SIZES[network["topology"]]
-        size = max(int(network[key] * share ** (1 / power)), least)
-        size -= size % 2 if key == "k" else 0
+    growth = declarations.topology(network["topology"])["growth"]
+    if growth and all(_anywhere(each) for each in resolved["traffic"]):
+        key, power = growth["key"], growth["power"]
+        size = max(int(network[key] * share ** (1 / power)), growth["min"])
+        size -= size % growth["step"]
         part = (size / network[key]) ** power
         tried = [f"network.{key}={size}"]
         for each in resolved["traffic"]:
-            if each["pattern"] == "fan-in":
+            if declarations.pattern(each["pattern"])["queries"]:
                 tried.append(f"traffic.{each['name']}.parents={max(round(each['parents'] * part), 1)}")
         if part < 1 and _valid(task, tried):
             changes, left = tried, share / part
@@ -92,7 +88,8 @@ def smaller(task: Task, share: float) -> list[str]:
 
 def _anywhere(each: Mapping[str, Any]) -> bool:
     """Return whether a class's hosts are drawn from all hosts, whatever their number."""
-    return each["pattern"] in ANYWHERE and each.get("from") is None and each.get("to") is None
+    drawn = declarations.pattern(each["pattern"])["draws_hosts"]
+    return drawn and each.get("from") is None and each.get("to") is None
 
 
 def _valid(task: Task, changes: list[str]) -> bool:

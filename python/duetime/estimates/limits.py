@@ -9,18 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from duetime import scenario
+from duetime import declarations, scenario
 from duetime.estimates.traffic import Column, Traffic, transports
 from duetime.quantities import counted
 
 if TYPE_CHECKING:
     from duetime.estimates.check import Held
 
-#: Transports whose senders decide by themselves from ACKs: of them a link can be simulated alone.
-BY_SENDERS = {
-    "tcp", "tcppr", "cubic", "dctcp", "d2tcp", "d2tcp_plus", "xdctcp", "hull", "pfabric", "mcp", "karuna",
-    "jit",
-}  # fmt: skip
 #: By the profile of the networks that ranges were calibrated with: how many these and others were, and in how
 #: many of the others all ranges held. `bench/coverage.py test` writes it.
 COVERAGE = Path(__file__).with_name("coverage.json")
@@ -46,18 +41,19 @@ def refuse(resolved: Mapping[str, Any], name: str) -> None:
         )
 
     for each in transports(resolved):
-        if each["name"] not in BY_SENDERS:
+        if not declarations.transport(each["name"])["by_senders"]:
             raise no(
                 f"transport {each['name']}",
                 "what its switches or receivers decide rests on several links of a path at once",
             )
     for each in resolved["traffic"]:
-        if each["pattern"] == "long":
+        pattern = declarations.pattern(each["pattern"])
+        if pattern["endless"]:
             raise no(
                 f"class `{each['name']}`",
                 "flows without end take what all the links of their path leave them",
             )
-        if each["pattern"] == "sessions" or each.get("levels", 1) > 1:
+        if pattern["waits"] or each.get("levels", 1) > 1:
             raise no(f"class `{each['name']}`", "when its messages start follows from when others arrive")
     if resolved.get("fault"):
         raise no("fault", "a fault moves flows to other links")

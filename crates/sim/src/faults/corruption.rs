@@ -12,6 +12,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
            packets more often than ACKs",
     aliases: &[("ber", "bit_error_rate"), ("bit-errors", "corruption"), ("corrupt", "corruption")],
     keys: KEYS,
+    example: "bit_error_rate = 1e-6",
     outward: false,
     build,
 };

@@ -11,6 +11,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
            their ports until it ends",
     aliases: &[("cut", "down"), ("failure", "down"), ("link-down", "down"), ("outage", "down")],
     keys: KEYS,
+    example: "link = \"host 5\"\nat = \"10 ms\"\nuntil = \"20 ms\"",
     outward: false,
     build,
 };

@@ -12,6 +12,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
            travels on as any packet",
     aliases: &[("duplicate", "duplication"), ("duplicates", "duplication")],
     keys: &[PROBABILITY],
+    example: "probability = \"2%\"\nshare = \"50%\"",
     outward: false,
     build,
 };

@@ -11,6 +11,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     help: "each packet vanishes with a probability, whatever its size, after it has taken its time on the link",
     aliases: &[("drop", "loss"), ("loss_rate", "probability"), ("p", "probability"), ("rate", "probability")],
     keys: &[PROBABILITY, OF],
+    example: "probability = \"1%\"",
     outward: false,
     build,
 };

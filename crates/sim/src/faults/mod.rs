@@ -30,6 +30,8 @@ pub struct Descriptor {
     pub aliases: &'static [Alias],
     /// Its keys beside [`KEYS`].
     pub keys: &'static [Key],
+    /// An example of its keys, in a run of 60 ms over one switch, as in a scenario file.
+    pub example: &'static str,
     /// If `link` names a node, selects only the links from it, not also the links to it.
     outward: bool,
     /// Builds the effect from the checked values of `[[fault]]`.
@@ -243,7 +245,7 @@ mod tests {
 
     #[test]
     fn a_share_of_the_links_is_drawn_and_at_least_one() {
-        let mut graph = Graph::new("test", 10);
+        let mut graph = Graph::new(10);
         let switch = graph.switch("switch", false);
         (0..10).for_each(|host| graph.join(host, switch, Rate::from_gbps(1), Span(1)));
         let fault = |share, seed| {
@@ -265,7 +267,7 @@ mod tests {
 
     #[test]
     fn what_strikes_single_packets_is_random_wherever_it_is() {
-        let mut graph = Graph::new("test", 2);
+        let mut graph = Graph::new(2);
         let switch = graph.switch("switch", false);
         (0..2).for_each(|host| graph.join(host, switch, Rate::from_gbps(1), Span(1)));
         let mut values = values(&[("share", 1.0), ("probability", 0.5)]);

@@ -10,6 +10,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     help: "ports mark nothing, and drop nothing for being above the threshold: a switch that lost its ECN settings",
     aliases: &[("ecn-off", "no-marks"), ("unmarked", "no-marks")],
     keys: &[],
+    example: "link = \"switch\"\nat = \"20 ms\"\nuntil = \"40 ms\"",
     outward: true,
     build,
 };

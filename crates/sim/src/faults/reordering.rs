@@ -11,6 +11,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     help: "each packet is held back with a probability, and those behind it overtake it",
     aliases: &[("delay", "by"), ("reorder", "reordering")],
     keys: KEYS,
+    example: "probability = \"2%\"\nby = \"200 us\"",
     outward: false,
     build,
 };

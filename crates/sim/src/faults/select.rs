@@ -75,7 +75,7 @@ mod tests {
     use units::{Rate, Span};
 
     fn graph() -> Graph {
-        let mut graph = Graph::new("test", 2);
+        let mut graph = Graph::new(2);
         let left = graph.switch("left-1", false);
         let right = graph.switch("right", false);
         for (a, b) in [(0, left), (1, right), (left, right)] {
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn of_many_neighbours_eight_are_named() {
         let hint = |hosts: u32| {
-            let mut graph = Graph::new("test", hosts);
+            let mut graph = Graph::new(hosts);
             let switches = [graph.switch("left", false), graph.switch("right", false)];
             (0..hosts).for_each(|host| graph.join(host, switches[0], Rate::from_gbps(1), Span(1)));
             let problem = links(&graph, Some("left - right"), false).expect_err("they are not joined");

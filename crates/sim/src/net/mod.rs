@@ -627,7 +627,7 @@ mod tests {
     /// As [`star`]; several leaves have as many hosts each, in order, and are connected to one more switch.
     pub(super) fn leaves(leaves: u32, hosts: u32, seed: u64, host_jitter: Option<Span>, ordering: [&str; 2]) -> Net {
         let (rate, delay) = (Rate::from_gbps(1), Span::from_micros(20));
-        let mut graph = Graph::new("test", hosts);
+        let mut graph = Graph::new(hosts);
         let switches: Vec<u32> = (0..leaves).map(|_| graph.switch("switch", false)).collect();
         (0..hosts).for_each(|host| graph.join(host, switches[(host * leaves / hosts) as usize], rate, delay));
         if leaves > 1 {

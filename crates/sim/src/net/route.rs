@@ -184,7 +184,7 @@ mod tests {
 
     /// Two leaves of two hosts, three spines.
     fn leaf_spine() -> Graph {
-        let mut graph = Graph::new("test", 4);
+        let mut graph = Graph::new(4);
         let leaves: Vec<u32> = (0..2).map(|i| graph.switch(format!("leaf {i}"), false)).collect();
         let spines: Vec<u32> = (0..3).map(|i| graph.switch(format!("spine {i}"), false)).collect();
         for host in 0..4 {

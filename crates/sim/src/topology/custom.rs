@@ -12,6 +12,10 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     help: "switches and links as they are listed; flows take shortest paths, spread by ECMP",
     aliases: &[("nodes", "hosts"), ("servers", "hosts")],
     keys: KEYS,
+    example: "switches = [\"left\", \"right\"]\nhosts = 16\nlinks = [{ from = \"0..8\", to = \"left\" }, { from = \"8..16\", to = \"right\" }, \
+              { from = \"left\", to = \"right\", rate = \"4 Gbps\" }]",
+    single_switch: false,
+    growth: None,
     build,
 };
 
@@ -64,7 +68,7 @@ pub const LINK_KEYS: &[Key] = &[
         name: "rate",
         kind: Kind::Rate,
         default: Default::Absent,
-        range: Range::at_least(1e4),
+        range: Range::at_least(1e4).more_is_easier(),
         help: "in each direction; the network's `rate` when left out",
         source: "",
     },
@@ -72,7 +76,7 @@ pub const LINK_KEYS: &[Key] = &[
         name: "delay",
         kind: Kind::Time,
         default: Default::Absent,
-        range: Range::POSITIVE,
+        range: Range::POSITIVE.less_is_easier(),
         help: "one way; the network's `delay` when left out",
         source: "",
     },
@@ -80,7 +84,7 @@ pub const LINK_KEYS: &[Key] = &[
         name: "buffer",
         kind: Kind::Amount,
         default: Default::Absent,
-        range: Range::POSITIVE,
+        range: Range::POSITIVE.more_is_easier(),
         help: "what the switches' ports to this link may hold, each by itself, outside of what their switch shares",
         source: "",
     },
@@ -97,7 +101,7 @@ pub const LINK_KEYS: &[Key] = &[
 fn build(values: &Values) -> Result<Graph, Problem> {
     const MAX_LINKS: usize = 1 << 20;
     let names = values.names("switches");
-    let mut graph = Graph::new(DESCRIPTOR.name, values.count("hosts") as u32);
+    let mut graph = Graph::new(values.count("hosts") as u32);
     names.iter().for_each(|name| {
         graph.switch(name, false);
     });

@@ -2,7 +2,7 @@
 
 use units::{Default, Key, Kind, Problem, Range, Values};
 
-use super::{Descriptor, Graph, OVERSUBSCRIPTION};
+use super::{Descriptor, Graph, Growth, OVERSUBSCRIPTION};
 
 /// The three-tier fat-tree of k-port switches.
 pub const DESCRIPTOR: Descriptor = Descriptor {
@@ -10,6 +10,9 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     help: "three tiers of k-port switches, k^3/4 hosts; flows are spread by ECMP",
     aliases: &[("clos", "fat-tree")],
     keys: KEYS,
+    example: "k = 4",
+    single_switch: false,
+    growth: Some(Growth { key: "k", min: 4, step: 2, power: 3 }),
     build,
 };
 
@@ -26,7 +29,7 @@ const KEYS: &[Key] = &[
         name: "uplink",
         kind: Kind::Rate,
         default: Default::Absent,
-        range: Range::at_least(1e4),
+        range: Range::at_least(1e4).more_is_easier(),
         help: "rate of the links between switches; the hosts' rate when left out",
         source: "",
     },
@@ -51,7 +54,7 @@ fn build(values: &Values) -> Result<Graph, Problem> {
     let (rate, delay) = (values.rate("rate"), values.time("delay"));
     let uplink = super::uplink(values, u64::from(half) * rate.0, half)?.unwrap_or(rate);
     let core = values.rate_if_set("core").unwrap_or(uplink);
-    let mut graph = Graph::new(DESCRIPTOR.name, k * half * half);
+    let mut graph = Graph::new(k * half * half);
     // Nodes after the hosts: edge switches, aggregation switches, core switches.
     let first_aggregation = graph.hosts + k * half;
     let first_core = first_aggregation + k * half;

@@ -2,7 +2,7 @@
 
 use units::{Default, Key, Kind, Problem, Range, Values};
 
-use super::{Descriptor, Graph, OVERSUBSCRIPTION};
+use super::{Descriptor, Graph, Growth, OVERSUBSCRIPTION};
 
 /// Two tiers of switches, fully meshed.
 pub const DESCRIPTOR: Descriptor = Descriptor {
@@ -10,6 +10,9 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     help: "every leaf switch has a link to every spine switch; flows are spread by ECMP",
     aliases: &[("clos", "leaf-spine"), ("spine-leaf", "leaf-spine")],
     keys: KEYS,
+    example: "leaves = 4\nhosts_per_leaf = 4\nspines = 2\nuplink = \"2 Gbps\"",
+    single_switch: false,
+    growth: Some(Growth { key: "leaves", min: 2, step: 1, power: 1 }),
     build,
 };
 
@@ -34,7 +37,7 @@ const KEYS: &[Key] = &[
         name: "spines",
         kind: Kind::Count,
         default: Default::Required,
-        range: Range::between(1.0, 1024.0),
+        range: Range::between(1.0, 1024.0).more_is_easier(),
         help: "number of spine switches",
         source: "",
     },
@@ -42,7 +45,7 @@ const KEYS: &[Key] = &[
         name: "uplink",
         kind: Kind::Rate,
         default: Default::Absent,
-        range: Range::at_least(1e4),
+        range: Range::at_least(1e4).more_is_easier(),
         help: "rate of each link between a leaf and a spine; this or `oversubscription`",
         source: "",
     },
@@ -59,7 +62,7 @@ fn build(values: &Values) -> Result<Graph, Problem> {
         return Err(Problem::new("spines", message));
     }
     let uplink = super::needed_uplink(values, u64::from(per_leaf) * values.rate("rate").0, spines)?;
-    let mut graph = Graph::new(DESCRIPTOR.name, leaves * per_leaf);
+    let mut graph = Graph::new(leaves * per_leaf);
     let first_spine = graph.hosts + leaves;
     for leaf in 0..leaves {
         let switch = graph.switch(format!("leaf {leaf}"), false);

@@ -25,8 +25,26 @@ pub struct Descriptor {
     pub aliases: &'static [Alias],
     /// Its keys beside [`network::KEYS`](crate::network::KEYS).
     pub keys: &'static [Key],
+    /// An example of its keys, with 16 hosts, as in a scenario file.
+    pub example: &'static str,
+    /// Whether it has one switch and nothing else.
+    pub single_switch: bool,
+    /// The key by which its networks grow with equal rates and loads of all links; none where no key does that.
+    pub growth: Option<Growth>,
     /// Builds a graph from the checked values of `[network]`.
     pub build: fn(&Values) -> Result<Graph, Problem>,
+}
+
+/// The growth of a topology's networks with one of its keys.
+pub struct Growth {
+    /// The name of the key, a count.
+    pub key: &'static str,
+    /// The smallest value that leaves the shape as it is.
+    pub min: u32,
+    /// The values are multiples of this.
+    pub step: u32,
+    /// The power of it that the number of hosts grows with.
+    pub power: u32,
 }
 
 /// All topologies, in the order of the reference.
@@ -43,7 +61,7 @@ const OVERSUBSCRIPTION: Key = Key {
     name: "oversubscription",
     kind: Kind::Number,
     default: Default::Absent,
-    range: Range::above(0.0, 1e9),
+    range: Range::above(0.0, 1e9).less_is_easier(),
     help: "instead of `uplink`: what a switch's hosts can send together over what its uplinks carry",
     source: "",
 };
@@ -91,10 +109,10 @@ fn check_size(key: &'static str, groups: u32, hosts_each: u32) -> Result<(), Pro
 /// Hosts first (host `i` is node `i`), then switches; links in both directions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Graph {
-    /// Name of the topology.
-    pub topology: &'static str,
     /// The number of hosts.
     pub hosts: u32,
+    /// All hosts are at one switch, as the topology's [`Descriptor::single_switch`] says.
+    pub single_switch: bool,
     /// For each host, its rack (hosts behind the same switch share one).
     pub rack_of: Vec<u32>,
     /// The switches, nodes `hosts..`.
@@ -138,8 +156,8 @@ impl LinkSpec {
 
 impl Graph {
     /// Returns hosts without any links.
-    pub fn new(topology: &'static str, hosts: u32) -> Graph {
-        Graph { topology, hosts, rack_of: vec![0; hosts as usize], switches: Vec::new(), links: Vec::new() }
+    pub fn new(hosts: u32) -> Graph {
+        Graph { hosts, single_switch: false, rack_of: vec![0; hosts as usize], switches: Vec::new(), links: Vec::new() }
     }
     /// Adds a switch and returns its node number.
     pub fn switch(&mut self, name: impl Into<String>, unlimited: bool) -> u32 {

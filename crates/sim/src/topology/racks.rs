@@ -2,7 +2,7 @@
 
 use units::{Default, Key, Kind, Problem, Range, Values};
 
-use super::{Descriptor, Graph, OVERSUBSCRIPTION};
+use super::{Descriptor, Graph, Growth, OVERSUBSCRIPTION};
 
 /// Racks behind one fabric switch.
 pub const DESCRIPTOR: Descriptor = Descriptor {
@@ -10,6 +10,9 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     help: "racks of hosts, each ToR with one uplink to one fabric switch with unlimited buffers (D2TCP fig. 8)",
     aliases: &[("tor", "racks")],
     keys: KEYS,
+    example: "racks = 4\nhosts_per_rack = 4\nuplink = \"2 Gbps\"",
+    single_switch: false,
+    growth: Some(Growth { key: "racks", min: 2, step: 1, power: 1 }),
     build,
 };
 
@@ -34,7 +37,7 @@ const KEYS: &[Key] = &[
         name: "uplink",
         kind: Kind::Rate,
         default: Default::Absent,
-        range: Range::at_least(1e4),
+        range: Range::at_least(1e4).more_is_easier(),
         help: "rate of the link between a ToR and the fabric switch; this or `oversubscription`",
         source: "D2TCP 4.2.1: hosts in the rack x 1 Gbps",
     },
@@ -46,7 +49,7 @@ fn build(values: &Values) -> Result<Graph, Problem> {
     super::check_size("hosts_per_rack", racks, per_rack)?;
     let delay = values.time("delay");
     let uplink = super::needed_uplink(values, u64::from(per_rack) * values.rate("rate").0, 1)?;
-    let mut graph = Graph::new(DESCRIPTOR.name, racks * per_rack);
+    let mut graph = Graph::new(racks * per_rack);
     let fabric = graph.hosts + racks;
     for rack in 0..racks {
         let tor = graph.switch(format!("tor {rack}"), false);

@@ -10,6 +10,9 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     help: "all hosts at one switch",
     aliases: &[("dumbbell", "star"), ("nodes", "hosts"), ("servers", "hosts")],
     keys: KEYS,
+    example: "hosts = 16\nbottleneck = \"500 Mbps\"",
+    single_switch: true,
+    growth: None,
     build,
 };
 
@@ -26,7 +29,7 @@ const KEYS: &[Key] = &[
         name: "bottleneck",
         kind: Kind::Rate,
         default: Default::Absent,
-        range: Range::at_least(1e4),
+        range: Range::at_least(1e4).more_is_easier(),
         help: "rate of the link to the last host, when it differs from the others'",
         source: "the set-ups of D2TCP figure 6 and of xDCTCP's study",
     },
@@ -35,7 +38,8 @@ const KEYS: &[Key] = &[
 fn build(values: &Values) -> Result<Graph, Problem> {
     let hosts = values.count("hosts") as u32;
     let (rate, delay) = (values.rate("rate"), values.time("delay"));
-    let mut graph = Graph::new(DESCRIPTOR.name, hosts);
+    let mut graph = Graph::new(hosts);
+    graph.single_switch = DESCRIPTOR.single_switch;
     let switch = graph.switch("switch", false);
     for host in 0..hosts {
         let to_host = if host == hosts - 1 { values.rate_if_set("bottleneck").unwrap_or(rate) } else { rate };

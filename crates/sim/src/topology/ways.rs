@@ -349,7 +349,7 @@ mod tests {
             by_tables.prepare(to);
             for node in (0..graph.nodes()).filter(|&node| node != to.0) {
                 let (one, other) = (ways.tiers.as_ref().map(|_| ways.choices(node, to)), by_tables.choices(node, to));
-                assert!(one.is_none_or(|one| one == other), "{} from {node} to {to}", graph.topology);
+                assert!(one.is_none_or(|one| one == other), "from {node} to {to}");
             }
         }
         ways.tiers.is_some()
@@ -381,7 +381,7 @@ mod tests {
 
     /// Hosts 0 to 3 at two edge switches (4, 5) below two aggregation switches (6, 7).
     fn pod() -> Graph {
-        let mut graph = Graph::new("test", 4);
+        let mut graph = Graph::new(4);
         (0..4).for_each(|i| _ = graph.switch(format!("switch {i}"), false));
         join(&mut graph, &[(0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (4, 7), (5, 6), (5, 7)]);
         graph

@@ -7,7 +7,8 @@ use units::{
 
 use super::tree::{Inner, Shape, Trees};
 use super::{
-    Above, Arrival, Asked, Batch, Built, COUNT, Context, DEADLINE, Demand, Descriptor, Generator, Request, SIZE, START,
+    Above, Arrival, Asked, Batch, Built, COUNT, Context, DEADLINE, Demand, Descriptor, Generator, Nature, Request,
+    SIZE, START,
 };
 use crate::topology::Graph;
 
@@ -24,6 +25,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
         ("workers", "leaves"),
     ],
     keys: KEYS,
+    nature: Nature { queries: true, draws_hosts: true, ..Nature::GIVEN },
     build,
 };
 
@@ -32,7 +34,7 @@ const KEYS: &[Key] = &[
         name: "parents",
         kind: Kind::Count,
         default: Default::Is("1"),
-        range: Range::between(1.0, MAX_HOSTS as f64),
+        range: Range::between(1.0, MAX_HOSTS as f64).less_is_easier(),
         help: "number of trees, each with a parent of its own",
         source: "D2TCP 4.2.1: five for each application",
     },
@@ -40,7 +42,7 @@ const KEYS: &[Key] = &[
         name: "leaves",
         kind: Kind::Count,
         default: Default::Required,
-        range: Range::between(1.0, 65_535.0),
+        range: Range::between(1.0, 65_535.0).less_is_easier(),
         help: "number of leaves of each parent (the fan-in); with 2 levels or more of each of the lowest parents",
         source: "D2TCP 4.2.1: 5 to 40",
     },
@@ -96,7 +98,7 @@ const KEYS: &[Key] = &[
         name: "every",
         kind: Kind::TimeDistribution,
         default: Default::Required,
-        range: Range::POSITIVE,
+        range: Range::POSITIVE.more_is_easier(),
         help: "time from one query of a parent to its next; the first comes one draw after `start`",
         source: "",
     },
@@ -344,7 +346,7 @@ fn place(placement: &str, wanted: Wanted, graph: &Graph, streams: &mut Streams) 
         let message = format!("{parents} trees of {leaves} leaves are too many: at most {MAX_LEAVES} leaves in all");
         return Err(Problem::new("parents", message));
     }
-    let in_order = placement == "in-order" || (placement == "auto" && graph.topology == "star");
+    let in_order = placement == "in-order" || (placement == "auto" && graph.single_switch);
     if let Some(part) = &streams.part {
         return divided(wanted, part, streams.leaves.is_some());
     }
@@ -410,7 +412,7 @@ fn place_trees(
     let wanted = Wanted { parents, leaves: nodes, per_host: 1 };
     // Here each node has a host of its own.
     let mut trees = place(placement, wanted, graph, streams).map_err(|problem| Problem { hint: None, ..problem })?;
-    if placement == "in-order" || graph.topology == "star" && placement == "auto" {
+    if placement == "in-order" || graph.single_switch && placement == "auto" {
         // Leaves have the first hosts, as in trees of one level; the parents above them follow.
         trees.iter_mut().for_each(|(_, hosts)| hosts.rotate_right(shape.inner() as usize));
     }
@@ -625,7 +627,7 @@ mod tests {
 
     #[test]
     fn spread_follows_its_formula() {
-        let mut graph = Graph::new("racks", 1000);
+        let mut graph = Graph::new(1000);
         for (host, rack) in graph.rack_of.iter_mut().enumerate() {
             *rack = host as u32 / 40;
         }
@@ -684,7 +686,7 @@ mod tests {
 
     #[test]
     fn trees_may_share_parents_and_not_leaves() {
-        let graph = Graph::new("racks", 1000);
+        let graph = Graph::new(1000);
         let trees = place("random", wanted(5, 40), &graph, &mut drawn_from(1)).unwrap();
         let mut beside = Streams { leaves: Some(Stream::new(1, "other", 0)), ..drawn_from(1) };
         let others = place("random", wanted(5, 1), &graph, &mut beside).unwrap();
@@ -696,7 +698,7 @@ mod tests {
 
     #[test]
     fn a_random_tree_never_holds_its_parent_twice() {
-        let graph = Graph::new("racks", 41);
+        let graph = Graph::new(41);
         let trees = place("random", wanted(41, 40), &graph, &mut drawn_from(1)).unwrap();
         for (parent, mut leaves) in trees {
             leaves.push(parent);
@@ -707,7 +709,7 @@ mod tests {
 
     /// Returns the queries of a class on 16 hosts, and its demands until 100 ms.
     fn drawn_anew(settings: &[(&str, &str)]) -> (Vec<Batch>, Vec<(usize, f64)>) {
-        let mut graph = Graph::new("star", 16);
+        let mut graph = Graph::new(16);
         let switch = graph.switch("switch", false);
         graph.rack(switch, 0, 0..16, units::Rate(1_000_000_000), Span::from_micros(1));
         let given = [("name", "a"), ("leaves", "15"), ("placement", "per-query")];
@@ -749,14 +751,15 @@ mod tests {
 
     #[test]
     fn too_few_hosts_are_a_problem() {
-        let graph = Graph::new("star", 40);
+        let mut graph = Graph::new(40);
+        graph.single_switch = true;
         let problem = place("auto", wanted(1, 40), &graph, &mut drawn_from(1)).unwrap_err();
         assert_eq!((&*problem.key, problem.hint.unwrap().contains("leaves_per_host = 2")), ("leaves", true));
     }
 
     #[test]
     fn hosts_take_turns_where_leaves_outnumber_them() {
-        let graph = Graph::new("racks", 144);
+        let graph = Graph::new(144);
         let thousand = Wanted { parents: 1, leaves: 1000, per_host: 7 };
         for placement in ["in-order", "random"] {
             let trees = place(placement, thousand, &graph, &mut drawn_from(1)).unwrap();

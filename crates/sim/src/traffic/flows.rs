@@ -2,7 +2,7 @@
 
 use units::{Default, Key, Kind, Problem, Range, Stream, Values};
 
-use super::{Built, Context, DEADLINE, Descriptor, FROM, Listed, Request, SIZE, START, TO};
+use super::{Built, Context, DEADLINE, Descriptor, FROM, Listed, Nature, Request, SIZE, START, TO};
 
 /// Messages that are written down one by one.
 pub const DESCRIPTOR: Descriptor = Descriptor {
@@ -10,6 +10,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     help: "messages that are written down one by one",
     aliases: &[("flow", "flows")],
     keys: KEYS,
+    nature: Nature::GIVEN,
     build,
 };
 

@@ -2,7 +2,7 @@
 
 use units::{Key, Values};
 
-use super::{Built, Context, Descriptor, FROM, Listed, Request, START, TO};
+use super::{Built, Context, Descriptor, FROM, Listed, Nature, Request, START, TO};
 
 /// The pattern of flows without end.
 pub const DESCRIPTOR: Descriptor = Descriptor {
@@ -10,6 +10,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     help: "flows that send as much as they can until the run ends",
     aliases: &[],
     keys: KEYS,
+    nature: Nature { endless: true, ..Nature::GIVEN },
     build,
 };
 

@@ -30,8 +30,28 @@ pub struct Descriptor {
     pub aliases: &'static [Alias],
     /// Its keys beside [`KEYS`].
     pub keys: &'static [Key],
+    /// How its messages start and end, for those who reason about them.
+    pub nature: Nature,
     /// Builds a generator from the checked values of one `[[traffic]]` table.
     pub build: fn(&Values, &Context) -> Built,
+}
+
+/// The properties of a pattern's messages that summaries and estimates depend on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Nature {
+    /// They are answers to queries, which are complete when all have arrived.
+    pub queries: bool,
+    /// Without `from` and `to`, hosts are drawn from all hosts.
+    pub draws_hosts: bool,
+    /// The start of some depends on the arrival of others.
+    pub waits: bool,
+    /// They send until the run ends.
+    pub endless: bool,
+}
+
+impl Nature {
+    /// Messages of given hosts and sizes, which start at given times.
+    pub const GIVEN: Nature = Nature { queries: false, draws_hosts: false, waits: false, endless: false };
 }
 
 /// A generator, or the conflict with the rest of the scenario.
@@ -268,7 +288,7 @@ const SIZE: Key = Key {
     name: "size",
     kind: Kind::SizeDistribution,
     default: Default::Required,
-    range: Range::POSITIVE,
+    range: Range::POSITIVE.less_is_easier(),
     help: "bytes of each message",
     source: "",
 };
@@ -277,7 +297,7 @@ const DEADLINE: Key = Key {
     name: "deadline",
     kind: Kind::Deadline,
     default: Default::Absent,
-    range: Range::POSITIVE,
+    range: Range::POSITIVE.more_is_easier(),
     help: "allowed time from the start of a message to its last byte's arrival",
     source: "D2TCP 2.1",
 };

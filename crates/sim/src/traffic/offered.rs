@@ -147,7 +147,7 @@ mod tests {
 
     /// Two leaves with two hosts each, and two spines.
     fn leaf_spine() -> Graph {
-        let mut graph = Graph::new("leaf-spine", 4);
+        let mut graph = Graph::new(4);
         let leaves = [graph.switch("leaf 0", false), graph.switch("leaf 1", false)];
         let spines = [graph.switch("spine 0", false), graph.switch("spine 1", false)];
         let (rate, delay) = (Rate(1_000_000_000), Span::from_micros(1));

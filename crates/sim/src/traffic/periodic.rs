@@ -2,7 +2,9 @@
 
 use units::{Deadline, Default, Distribution, HostId, Instant, Key, Kind, Problem, Range, Span, Stream, Values};
 
-use super::{Batch, Built, COUNT, Context, DEADLINE, Demand, Descriptor, FROM, Generator, Request, SIZE, START, TO};
+use super::{
+    Batch, Built, COUNT, Context, DEADLINE, Demand, Descriptor, FROM, Generator, Nature, Request, SIZE, START, TO,
+};
 
 /// The pattern of a message per pair every so often.
 pub const DESCRIPTOR: Descriptor = Descriptor {
@@ -10,6 +12,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     help: "each sender gets a message at `start` and then one every `every`",
     aliases: &[],
     keys: KEYS,
+    nature: Nature::GIVEN,
     build,
 };
 
@@ -21,7 +24,7 @@ const KEYS: &[Key] = &[
         name: "every",
         kind: Kind::TimeDistribution,
         default: Default::Required,
-        range: Range::POSITIVE,
+        range: Range::POSITIVE.more_is_easier(),
         help: "time from one message of a pair to its next; the first comes at `start`",
         source: "",
     },

@@ -5,7 +5,7 @@ use units::{
 };
 
 use super::offered::{Offered, PerLink};
-use super::{Batch, Built, COUNT, Context, DEADLINE, Demand, Descriptor, Generator, Request, SIZE};
+use super::{Batch, Built, COUNT, Context, DEADLINE, Demand, Descriptor, Generator, Nature, Request, SIZE};
 use crate::topology::ways::Ways;
 use crate::topology::{Graph, LinkSpec};
 
@@ -15,6 +15,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     help: "open-loop Poisson arrivals between random pairs of hosts at a given load",
     aliases: &[],
     keys: KEYS,
+    nature: Nature { draws_hosts: true, ..Nature::GIVEN },
     build,
 };
 
@@ -26,7 +27,7 @@ const KEYS: &[Key] = &[
         name: "load",
         kind: Kind::Load(LINKS),
         default: Default::Required,
-        range: Range::above(0.0, 10.0),
+        range: Range::above(0.0, 10.0).less_is_easier(),
         help: "expected payload, as a share of the rate of the senders' links together; { of, share } names other links: \
                `bottleneck` is the most loaded link of all, `uplinks` the most loaded one between switches, `hosts` the \
                senders' links as the plain share",

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use units::{Bytes, Default, Distribution, HostId, Instant, Key, Kind, Problem, Range, Rate, Span, Stream, Values};
 
-use super::{Batch, Built, Context, Demand, Descriptor, Generator, LONGEST, Request, SIZE};
+use super::{Batch, Built, Context, Demand, Descriptor, Generator, LONGEST, Nature, Request, SIZE};
 
 /// The pattern of sessions with a share of the link each.
 pub const DESCRIPTOR: Descriptor = Descriptor {
@@ -14,6 +14,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
            takes to send it",
     aliases: &[],
     keys: KEYS,
+    nature: Nature { waits: true, ..Nature::GIVEN },
     build,
 };
 
@@ -22,7 +23,7 @@ const KEYS: &[Key] = &[
         name: "load",
         kind: Kind::Share,
         default: Default::Required,
-        range: Range::above(0.0, 1.0),
+        range: Range::above(0.0, 1.0).less_is_easier(),
         help: "share of the time in which a session has a message that is not due yet; with Poisson arrivals the payload \
                as a share of its part of the link",
         source: "MCP 5 speaks of a share of the maximum load, and does not say what that is",
@@ -239,7 +240,7 @@ mod tests {
 
     /// Two sessions with a tenth of the link for each of four hosts; the first 400 messages.
     fn messages(load: &str, arrivals: &str) -> Vec<Request> {
-        let mut graph = Graph::new("star", 4);
+        let mut graph = Graph::new(4);
         let switch = graph.switch("switch", false);
         graph.rack(switch, 0, 0..4, Rate(1_000_000_000), Span::from_micros(1));
         let settings = [

@@ -2,7 +2,7 @@
 
 use units::{Default, Key, Kind, Range, Values};
 
-use super::{Built, Context, Descriptor, flows};
+use super::{Built, Context, Descriptor, Nature, flows};
 
 /// Messages from a file.
 pub const DESCRIPTOR: Descriptor = Descriptor {
@@ -10,6 +10,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     help: "messages from a file: CSV (start, from, to, bytes, deadline) or the flow file of the HPCC simulator",
     aliases: &[],
     keys: KEYS,
+    nature: Nature::GIVEN,
     build,
 };
 

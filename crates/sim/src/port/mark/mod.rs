@@ -7,6 +7,7 @@ use transport::Packet;
 use units::{Default, Instant, Key, Kind, Range, Rate, Values};
 
 use super::level::{Length, Level};
+use super::listed::listed;
 pub use threshold::Threshold;
 
 /// A marker's description: its name, its keys in `[network]`, and its state at each port.
@@ -48,22 +49,15 @@ pub(crate) const KEY: Key = Key {
     kind: Kind::Choice(&NAMES),
     default: Default::Absent,
     range: Range::ANY,
-    help: "how a switch's port decides which packets to mark: threshold (the queue with an arriving packet exceeds \
-           `mark`), or phantom (a counter of what has left exceeds `phantom_mark`); when left out, what the run's \
-           transports ask for (hull: phantom), else threshold",
+    help: HELP,
     source: "DCTCP 3.1 (threshold), HULL (phantom)",
 };
 
-/// The names of all markers.
-static NAMES: [&str; MARKERS.len()] = {
-    let mut names = [""; MARKERS.len()];
-    let mut i = 0;
-    while i < names.len() {
-        names[i] = MARKERS[i].name;
-        i += 1;
-    }
-    names
-};
+listed!(
+    MARKERS,
+    "how a switch's port decides which packets to mark: ",
+    "; when left out, the one that the run's transports ask for, else the first"
+);
 
 /// The rule by which one port decides which packets to mark. An ECN-capable packet then gets CE; the port decides on
 /// others (`non_ect`).

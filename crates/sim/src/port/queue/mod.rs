@@ -8,6 +8,7 @@ mod ring;
 use transport::Packet;
 use units::{Default, Key, Kind, Range, Values};
 
+use super::listed::listed;
 use super::store::Slot;
 
 /// A discipline's description: its name, its keys in `[network]`, and its queue.
@@ -43,22 +44,15 @@ pub(crate) const KEY: Key = Key {
     kind: Kind::Choice(&NAMES),
     default: Default::Absent,
     range: Range::ANY,
-    help: "order in which a switch's ports send what waits: fifo; priority (classes with a lower number first); or \
-           pfabric (the most urgent flow's earliest packet first, at hosts too); when left out, what the run's transports \
-           and classes ask for (tcppr and `priority`: priority; pfabric: pfabric), else fifo",
+    help: HELP,
     source: "",
 };
 
-/// The names of all disciplines.
-static NAMES: [&str; DISCIPLINES.len()] = {
-    let mut names = [""; DISCIPLINES.len()];
-    let mut i = 0;
-    while i < names.len() {
-        names[i] = DISCIPLINES[i].name;
-        i += 1;
-    }
-    names
-};
+listed!(
+    DISCIPLINES,
+    "order in which a switch's ports send what waits: ",
+    "; when left out, the one that the run's transports and classes ask for, else the first"
+);
 
 /// The queue of one port, in the order of a discipline. [`Slot::at`] is the arrival time of a packet.
 pub trait Queue: Send {

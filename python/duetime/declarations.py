@@ -1,0 +1,61 @@
+"""The declarations of the engine, by name: transports, topologies, patterns, and the keys of the language."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any
+
+from duetime import _core
+
+#: The lists of a section's choices in the catalogue.
+FAMILIES = {"network": "topologies", "traffic": "patterns", "transport": "transports", "fault": "faults"}
+
+
+@cache
+def catalog() -> dict[str, Any]:
+    """Return the engine's catalogue; read only."""
+    found: dict[str, Any] = json.loads(_core.catalog())
+    return found
+
+
+def transport(name: str) -> dict[str, Any]:
+    """Return the transport of that name."""
+    return _named("transports", name)
+
+
+def topology(name: str) -> dict[str, Any]:
+    """Return the topology of that name."""
+    return _named("topologies", name)
+
+
+def pattern(name: str) -> dict[str, Any]:
+    """Return the traffic pattern of that name."""
+    return _named("patterns", name)
+
+
+def _named(family: str, name: str) -> dict[str, Any]:
+    return next(each for each in catalog()[family] if each["name"] == name)
+
+
+def easier(key: str) -> str | None:
+    """Return "more" or "less", whichever makes deadlines easier to meet; None where that is not known.
+
+    A word without its section, as the name of a parameter, is looked up in all sections. Other words for a
+    key mean it too.
+    """
+    path, _, word = key.rpartition(".")
+    meant = {meaning for other, meaning in catalog()["aliases"] if other == word}
+    found = {each["easier"] for each in _keys(path.partition(".")[0]) if each["name"] in {word, *meant}}
+    known = found - {None}
+    return known.pop() if len(known) == 1 else None
+
+
+def _keys(section: str) -> list[dict[str, Any]]:
+    """Return the keys of a section with all its choices, or those of all sections where it is empty."""
+    found: list[dict[str, Any]] = []
+    for own in [section] if section else ["run", *FAMILIES]:
+        found += catalog().get(own, [])
+        for each in catalog().get(FAMILIES.get(own, ""), []):
+            found += each["keys"]
+    return found
