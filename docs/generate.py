@@ -55,6 +55,8 @@ EXAMPLES: dict[str, tuple[str, tuple[str, ...]]] = {
     "`mixed.toml`": ("mixed", ()),
 }
 TRANSPORTS = ("tcp", "dctcp", "d2tcp")
+#: Pages with parts from recorded results, each with the pages in its folder.
+FILLED = ("science", "studies", "bound", "family", "fluid", "mcp", "promise")
 #: Where the keys of the JSON object are declared, the object itself first.
 DECLARED = [
     DOCS.parent / "crates/results/src" / f"{name}.rs"
@@ -110,6 +112,42 @@ How to read the figures:
 - Messages that start during `warm_up` or after the duration are not counted. A flow without end (`long`) is
   an unfinished message; what it delivers counts in the goodput.
 - One seed is one sample. Compare with `--seeds`, and look at the differences and their intervals.
+
+## The tables
+
+| table | has a row for |
+|---|---|
+| `flows` | each message that was counted: its hosts, start, completion time, deadline and retransmissions |
+| `queries` | each query of a fan-in class: its answers, and how many arrived in time |
+| `links` | each direction of a link: packets, bytes, drops, marks and queues at its port |
+| `trace` | each sample of a signal |
+
+[Every column](results/tables.md), and [every key of the JSON object](results/keys.md).
+
+```{toctree}
+:hidden:
+
+results/keys
+results/tables
+```
+"""
+
+KEYS = """\
+# Keys of the JSON object
+
+<!-- Written by docs/generate.py from the declarations in the code. Change those, then run `make docs`. -->
+
+`duetime run --json` prints this object, and `run.json` holds it; see [how to read it](../results.md), and
+when a key is null. NAME is the name of a class or a set.
+"""
+
+TABLES = """\
+# Columns of the tables
+
+<!-- Written by docs/generate.py from the declarations in the code. Change those, then run `make docs`. -->
+
+The columns of the Parquet files, which are `Result.flows`, `Result.links`, `Result.queries` and
+`Result.trace` in Python. The unit of a value is the end of its name; see [how to read them](../results.md).
 """
 
 
@@ -143,15 +181,15 @@ def main() -> None:
 
 def written() -> dict[str, str]:
     """Return every generated file by its name."""
-    names = ("science.md", "studies.md", "bound.md", "family.md", "fluid.md", "mcp.md", "promise.md")
-    pages = {name: (DOCS / name).read_text(encoding="utf-8") for name in names}
+    pages = [page for name in FILLED for page in marked(name)]
     return {
         "reference.md": reference(duetime.catalog()),
-        "results.md": results(),
-        **{name: filled(text, RECORD) for name, text in pages.items()},
-        "validation.md": validated(
-            (DOCS / "validation.md").read_text(encoding="utf-8"), RECORD / "validation"
-        ),
+        "results.md": RESULTS,
+        "results/keys.md": result_keys(),
+        "results/tables.md": result_tables(),
+        **{name: filled(text, RECORD) for name, text in pages},
+        **{name: validated(text, RECORD / "validation") for name, text in marked("validation")},
+        "decisions/speed.md": counted((DOCS / "decisions/speed.md").read_text(encoding="utf-8"), MEASURED),
         "scale.md": threaded(scaled((DOCS / "scale.md").read_text(encoding="utf-8"), MEASURED), MEASURED),
         "simulators.md": raced((DOCS / "simulators.md").read_text(encoding="utf-8"), MEASURED),
         "estimate.md": estimated((DOCS / "estimate.md").read_text(encoding="utf-8"), MEASURED),
@@ -159,6 +197,13 @@ def written() -> dict[str, str]:
             (LINUX / "testbed/README.md").read_text(encoding="utf-8"), LINUX / "record"
         ),
     }
+
+
+def marked(name: str) -> list[tuple[str, str]]:
+    """Return a page and the pages in its folder, as far as they have generated parts: name and text."""
+    paths = [DOCS / f"{name}.md", *sorted((DOCS / name).glob("*.md"))]
+    texts = [(path.relative_to(DOCS).as_posix(), path.read_text(encoding="utf-8")) for path in paths]
+    return [(path, text) for path, text in texts if "<!-- /" in text]
 
 
 def on_testbed(text: str, folder: Path) -> str:
@@ -332,6 +377,15 @@ def scaled(text: str, folder: Path) -> str:
     return re.sub(r"<!-- scale: (\S+) -->\n.*?<!-- /scale -->", fill, text, flags=re.DOTALL)
 
 
+def counted(text: str, folder: Path) -> str:
+    """The page with `<!-- instructions -->` filled from every record of `make instructions`."""
+    rows = [
+        [line["at"][:10], *(f"{line['results'][work]:.0f}" for work in ("W1", "W2", "W3")), line["note"]]
+        for line in recorded(folder, "instructions")
+    ]
+    return placed(text, "instructions", tabled(["date", "W1", "W2", "W3", "with"], rows))
+
+
 def threaded(text: str, folder: Path) -> str:
     """The page with `<!-- threads -->` filled from `bench/threads.py`: the last record on each processor."""
     last = {line["cpu"]: line for line in recorded(folder, "threads")}
@@ -481,22 +535,27 @@ def apart(row: dict[str, Any]) -> str:
     return {"agrees": f"{text} =", "differs": f"**{text}**", "open": text}[row["verdict"]]
 
 
-def results() -> str:
-    """The page on result files."""
+def result_keys() -> str:
+    """Return the page on the keys of the JSON object."""
     text = "\n".join(path.read_text(encoding="utf-8") for path in DECLARED)
     rows = [
         "| key | is |",
         "|---|---|",
         *(f"| `{key}` | {meaning} |" for key, meaning in fields("Report", text)),
     ]
-    parts = [RESULTS, "\n".join(rows) + "\n", "## The tables\n"]
+    return "\n".join([KEYS, "\n".join(rows) + "\n"])
+
+
+def result_tables() -> str:
+    """Return the page on the columns of the tables."""
+    parts = [TABLES]
     for name, columns in COLUMNS.items():
         rows = [
             "| column | is |",
             "|---|---|",
             *(f"| `{key}` | {meaning} |" for key, meaning in columns.items()),
         ]
-        parts += [f"### `{name}.parquet`\n", "\n".join(rows) + "\n"]
+        parts += [f"## `{name}.parquet`\n", "\n".join(rows) + "\n"]
     return "\n".join(parts)
 
 
@@ -587,7 +646,7 @@ def stale() -> list[str]:
 
 def record(folder: Path) -> None:
     """Keep the rows of every reproduced experiment for its claims, its charts and the tables of the pages."""
-    pages = "".join(path.read_text(encoding="utf-8") for path in sorted(DOCS.glob("*.md")))
+    pages = "".join(path.read_text(encoding="utf-8") for path in sorted(DOCS.rglob("*.md")))
     for path in sorted(folder.rglob("result.json")):
         whole = json.loads(path.read_text(encoding="utf-8"))
         queries = " ".join(re.findall(rf"<!-- table: {re.escape(whole['id'])}: (.*?) -->", pages, re.DOTALL))

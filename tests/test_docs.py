@@ -297,7 +297,7 @@ def test_every_column_and_every_key_is_described() -> None:
     result = duetime.run(tomllib.loads(TRACED) | {"fault": [fault]}, transport="d3")
     for name, columns in COLUMNS.items():
         assert list(getattr(result, name).columns) == list(columns), name
-    page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "results" / "keys.md").read_text(encoding="utf-8")
     # The class's name is a placeholder for any.
     found = [key.replace(".any", ".NAME") for key in keys(result.data)]
     assert [key for key in found if not key.endswith(".NAME`") and key not in page] == []
