@@ -52,7 +52,7 @@ def easier(key: str) -> str | None:
 
 
 def _keys(section: str) -> list[dict[str, Any]]:
-    """Return the keys of a section with all its choices, or those of all sections where it is empty."""
+    """Return the keys of a section with all its choices, or of all sections where it is empty."""
     found: list[dict[str, Any]] = []
     for own in [section] if section else ["run", *FAMILIES]:
         found += catalog().get(own, [])

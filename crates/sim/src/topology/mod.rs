@@ -27,7 +27,7 @@ pub struct Descriptor {
     pub keys: &'static [Key],
     /// An example of its keys, with 16 hosts, as in a scenario file.
     pub example: &'static str,
-    /// Whether it has one switch and nothing else.
+    /// True if it has one switch and nothing else.
     pub single_switch: bool,
     /// The key by which its networks grow with equal rates and loads of all links; none where no key does that.
     pub growth: Option<Growth>,

@@ -30,7 +30,7 @@ pub struct Descriptor {
     pub aliases: &'static [Alias],
     /// Its keys beside [`KEYS`].
     pub keys: &'static [Key],
-    /// How its messages start and end, for those who reason about them.
+    /// The start and the end of its messages, for summaries and estimates.
     pub nature: Nature,
     /// Builds a generator from the checked values of one `[[traffic]]` table.
     pub build: fn(&Values, &Context) -> Built,
