@@ -30,8 +30,8 @@ from networks import network
 
 import duetime
 from duetime import scenario
+from duetime.engine.points import Point
 from duetime.estimates import Runs, Task, check, correct, limits, of_links, ranges, summary
-from duetime.points import Point
 
 RECORD = Path(__file__).resolve().parent / "record"
 #: Of the packet-hops of a full run.

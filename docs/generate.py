@@ -27,13 +27,13 @@ from typing import Any
 
 import duetime
 from duetime import fluid, plots
-from duetime.cli.show import default_of, preset
 from duetime.columns import COLUMNS
+from duetime.display.catalog import default_of, preset
+from duetime.engine.points import Point, run_points
 from duetime.experiments import places
 from duetime.experiments.claims import ask
 from duetime.experiments.experiment import read
 from duetime.experiments.verdicts import STATUSES, in_unit
-from duetime.points import Point, run_points
 from duetime.report import page, reproduced
 from duetime.testbed import record as testbed
 

@@ -29,7 +29,7 @@ from duetime import _core, files, scenario
 from duetime.experiments import experiment as reading
 from duetime.experiments import places
 from duetime.experiments.reproduce import prepare
-from duetime.work import WALL_CLOCK
+from duetime.statistics import WALL_CLOCK
 
 ROOT = Path(__file__).resolve().parents[1]
 TABLE = Path(__file__).with_name("goldens.txt")

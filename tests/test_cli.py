@@ -439,7 +439,7 @@ def test_heavy_libraries_are_loaded_only_when_needed(small: Path) -> None:
     script = (
         "import sys; from duetime.cli import commands\n"
         f"commands.main(['run', {str(small)!r}, '--json'], standalone_mode=False)\n"
-        "heavy = ('polars', 'numpy', 'matplotlib', 'rich', 'duetime.decide', 'duetime.points')\n"
+        "heavy = ('polars', 'numpy', 'matplotlib', 'rich', 'duetime.decide', 'duetime.engine.points')\n"
         "print([name for name in heavy if name in sys.modules])\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)

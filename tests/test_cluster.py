@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from conftest import SMALL, Command, arguments
-from duetime import cluster as cluster_module
-from duetime.points import Point, run_points
+from duetime.engine import cluster as cluster_module
+from duetime.engine.points import Point, run_points
+from duetime.errors import Unusable
 from duetime.sweeping import sweep
-from duetime.trouble import Unusable
 
 #: Long enough that a worker is killed in the middle of a run.
 CHANGES = ("run.duration=400 ms",)
@@ -94,7 +94,7 @@ def client(folder: Path, cluster: Cluster) -> subprocess.Popen[str]:
 import sys
 from pathlib import Path
 from duetime.cli import status
-from duetime.points import Point, run_points
+from duetime.engine.points import Point, run_points
 points = [Point(Path("small.toml"), {CHANGES!r}, "d2tcp", seed) for seed in range({SEEDS})]
 def run():
     for kept in run_points(points, store=Path("store"), cluster={cluster.address!r}, tables=["flows"]):
@@ -148,7 +148,7 @@ def test_a_sweep_is_the_same_to_the_byte(cluster: Cluster, small: Path, tmp_path
 def test_a_worker_with_another_version_is_named(cluster: Cluster, small: Path) -> None:
     preload = cluster.folder / "older.py"
     preload.write_text(
-        "from duetime import work\nold = work.Build('0.0.9', 'abc', '1.0')\nwork.build = lambda: old\n"
+        "from duetime.engine import work\nold = work.Build('0.0.9', 'abc', '1.0')\nwork.build = lambda: old\n"
     )
     worker = cluster.worker("--preload", preload)
     run = client(small.parent, cluster)

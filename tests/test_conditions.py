@@ -9,6 +9,7 @@ import pytest
 import duetime as dt
 from conftest import Command
 from duetime import conditions
+from duetime.errors import MistakenCondition
 
 SCENARIO: dict[str, Any] = {"traffic": [{"name": "queries"}, {"name": "web", "set": "B"}, {"name": "a.b"}]}
 
@@ -65,7 +66,7 @@ def test_what_was_not_measured_is_not_assured() -> None:
     ],
 )
 def test_mistakes_show_their_place(text: str, caret: str | None, said: str) -> None:
-    with pytest.raises(conditions.Mistaken) as mistake:
+    with pytest.raises(MistakenCondition) as mistake:
         conditions.read(text, SCENARIO, ["dctcp"])
     assert said in str(mistake.value)
     _, shown, below, _ = str(mistake.value).splitlines()

@@ -11,7 +11,8 @@ import pytest
 import duetime as dt
 from conftest import SCENARIOS, Command
 from duetime import decide
-from duetime.points import Kept, Point
+from duetime.display import decisions
+from duetime.engine.points import Kept, Point
 from duetime.scenario import Unreadable
 
 #: Percent missed by a transport at a deadline factor, with a seed.
@@ -108,7 +109,7 @@ def test_too_few_misses_give_an_average_and_the_seeds_that_would_do(
     answer = by_transport(data)["d2tcp"]
     assert (answer["tighter_percent"], answer["ci95"], answer["seeds"]) == (20, [None, None], 29)
     assert answer["missed_percent"]["ci95"] == [None, None]
-    assert decide.sentence(data, answer) == (
+    assert decisions.sentence(data, answer) == (
         "d2tcp, on average of 10 seeds, misses at most 5 % with deadlines 20 % tighter; "
         "too few misses to compare, 29 seeds would do."
     )
@@ -148,7 +149,9 @@ def test_against_a_transport_too_few_pairs_that_differ_give_no_interval(
     found = by_transport(data)
     assert (found["d2tcp"]["tighter_percent"], found["d2tcp"]["ci95"]) == (20, [None, None])
     assert found["d2tcp"]["seeds"] == 45
-    assert decide.sentence(data, found["d2tcp"]).endswith("; too few misses to compare, 45 seeds would do.")
+    assert decisions.sentence(data, found["d2tcp"]).endswith(
+        "; too few misses to compare, 45 seeds would do."
+    )
     assert "seeds" not in found["dctcp"], "it is compared with itself"
 
 
@@ -182,7 +185,7 @@ def test_what_is_out_of_reach_is_said(modelled: Callable[..., dict[str, Any]]) -
     assert (never["tighter_percent"], never["ends_with"]) == (None, "unreachable")
     asked = {"question": "tighten", "target_percent": 5.0}
     words = "misses more than 5 %, even with deadlines four times as long."
-    assert decide.sentence(asked, never) == f"{never['transport']} {words}"
+    assert decisions.sentence(asked, never) == f"{never['transport']} {words}"
     assert never["as_written_missed_percent"]["mean"] == 60.0
     always = by_transport(modelled(lambda *_: 0.0, target=5.0))["d2tcp"]
     assert (always["tighter_percent"], always["ends_with"]) == (99, "range")
@@ -391,7 +394,7 @@ def test_a_question_asked_the_wrong_way_round_says_so(
     runs = decide.Runs(text, (), ("dctcp",), (1, 2), tmp_path)
     capacity = decide.capacity(runs, target=5.0, over="k").data
     assert capacity["answers"][0]["turned"] is True
-    assert "`duetime need` asks for the smallest" in decide.sentence(capacity, capacity["answers"][0])
+    assert "`duetime need` asks for the smallest" in decisions.sentence(capacity, capacity["answers"][0])
     need = decide.need(runs, target=5.0, over="k").data
     assert (need["answers"][0]["smallest"], need["answers"][0]["turned"]) == (56, False)
-    assert "dctcp misses at most 5 % from k = 56 on" in decide.sentence(need, need["answers"][0])
+    assert "dctcp misses at most 5 % from k = 56 on" in decisions.sentence(need, need["answers"][0])

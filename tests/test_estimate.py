@@ -14,13 +14,14 @@ import pytest
 
 import duetime as dt
 from conftest import SMALL, Command
-from duetime import estimates, scenario
+from duetime import scenario
 from duetime.estimates import (
     Runs,
     Task,
     check,
     correct,
     delays,
+    estimate,
     limits,
     of_links,
     paths,
@@ -519,7 +520,7 @@ def fat_tree(**run: Any) -> dict[str, Any]:
 def test_a_fat_tree_with_drop_tail_costs_less_as_a_run() -> None:
     asked = task(fat_tree(duration="60 ms", warm_up="5 ms"))
     found = traffic.of(asked.resolved, asked.read, asked.changes, asked.seed)
-    cost = estimates._cost(found.packet_hops, paths.cut_out(found), 0)
+    cost = estimate._cost(found.packet_hops, paths.cut_out(found), 0)
     assert cost["check"] == 0
     assert cost["run"] < cost["links"]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from duetime.errors import Mistaken
 from duetime.experiments import queries
-from duetime.experiments.places import Mistaken
 from duetime.experiments.queries import Tables
 from duetime.experiments.texts import filled
 

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import duetime
-from duetime.cli import show
+from duetime.display import claims as display
 from duetime.experiments import claims as judging
 from duetime.experiments import experiment as reading
 from duetime.experiments import figures, places, verdicts
@@ -674,7 +674,7 @@ def test_a_rule_that_reads_an_interval_needs_enough_misses(
     if seeds is not None:
         assert found["why"] == f"too few misses to compare; {seeds} seeds would do"
         assert (found["holds"], found["low"], found["high"]) == (None, None, None)
-        assert show.verdict(found) == "too few misses to tell"
+        assert display.verdict(found) == "too few misses to tell"
 
 
 def test_the_seeds_of_a_ratio_must_see_misses(tiny: Path) -> None:

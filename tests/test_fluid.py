@@ -13,9 +13,9 @@ import pytest
 
 import duetime
 from duetime import _core
+from duetime.errors import Missing
 from duetime.fluid import arrays, engine, laws, sessions
 from duetime.scenario import Unreadable
-from duetime.trouble import Missing
 
 XP = arrays.namespace("numpy")
 SCENARIOS = Path(__file__).resolve().parent.parent / "scenarios"

@@ -13,11 +13,11 @@ from nbclient import NotebookClient
 from rich.console import Console
 
 from conftest import SMALL
-from duetime import progress
+from duetime.engine import progress
 
 START = f"""
 import duetime, tomllib
-from duetime import progress
+from duetime.engine import progress
 progress.REDRAWN_S = 0  # every step is drawn, however short the runs are
 small = {SMALL!r}
 sizes = {{"scenario": tomllib.loads(small), "grid": {{"network.hosts": [6, 7]}}}}

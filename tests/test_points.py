@@ -12,8 +12,8 @@ import pytest
 
 import duetime as dt
 from conftest import ENDLESS, SMALL
+from duetime.engine.points import Point, key, run_points
 from duetime.files import Refused
-from duetime.points import Point, key, run_points
 
 CDF = "1000 0\n20000 1\n"
 
@@ -126,7 +126,7 @@ def test_ctrl_c_leaves_a_store_to_go_on_from(tmp_path: Path) -> None:
     (tmp_path / "endless.toml").write_text(ENDLESS)
     program = """
 from pathlib import Path
-from duetime.points import Point, run_points
+from duetime.engine.points import Point, run_points
 points = [Point(Path("small.toml")), Point(Path("endless.toml"))]
 try:
     run_points(points, store=Path("store"), jobs=2)

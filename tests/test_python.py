@@ -12,7 +12,8 @@ import pytest
 
 import duetime as dt
 from conftest import ENDLESS, SMALL
-from duetime import _core
+from duetime import _core, errors, files, plots, points, report, scenario, trouble
+from duetime.engine import points as many_runs
 from duetime.results import _series
 
 
@@ -140,3 +141,10 @@ def test_schema_and_catalog_are_plain_data() -> None:
         for entry in dt.catalog()[kind]:
             assert {"name", "help", "keys"} <= set(entry)
     assert _core.version() == dt.__version__
+
+
+def test_former_names_of_errors_and_of_many_runs_still_work() -> None:
+    assert points.run_points is many_runs.run_points
+    assert (trouble.Missing, trouble.Unusable) == (errors.Missing, errors.Unusable)
+    assert (files.Refused, scenario.Unreadable) == (errors.Refused, errors.Unreadable)
+    assert (plots.NoResults, report.NoReport) == (errors.NoResults, errors.NoReport)

@@ -17,8 +17,8 @@ import pytest
 from rich.console import Console
 
 from conftest import SCENARIOS, SMALL, arguments
-from duetime.cli import show, tables
-from duetime.cli.tables import Column, Grid
+from duetime.display import figures, terminal
+from duetime.display.grid import Column, Grid
 
 WIDTHS = (40, 60, 80, 120, 200)
 #: Figures as tables write them; the words beside them do not matter here.
@@ -129,7 +129,7 @@ def test_no_figure_is_cut_at_any_width(verb: str, folder: Path) -> None:
 
 def draw(grid: Grid, width: int) -> str:
     console = Console(width=width, record=True, file=io.StringIO())
-    tables.show(console, grid)
+    terminal.show(console, grid)
     return console.export_text()
 
 
@@ -163,13 +163,13 @@ def test_what_is_wider_than_the_terminal_becomes_a_list() -> None:
 
 
 def test_extras_go_first_and_are_missed() -> None:
-    assert tables.show(Console(width=120, file=io.StringIO()), grid(3, extras=1))
-    assert not tables.show(Console(width=40, file=io.StringIO()), grid(3, extras=1))
+    assert terminal.show(Console(width=120, file=io.StringIO()), grid(3, extras=1))
+    assert not terminal.show(Console(width=40, file=io.StringIO()), grid(3, extras=1))
     assert "transport 2" not in draw(grid(3, extras=1), 40).replace("\n", " ")
 
 
 def test_a_name_between_colons_is_no_picture(capsys: pytest.CaptureFixture[str]) -> None:
-    tables.say(tables.console(), "to :fire: and :heart:")
+    terminal.say(terminal.console(), "to :fire: and :heart:")
     assert capsys.readouterr().out.strip() == "to :fire: and :heart:"
 
 
@@ -184,8 +184,8 @@ def test_a_name_between_colons_is_no_picture(capsys: pytest.CaptureFixture[str])
     ],
 )
 def test_a_row_has_one_unit(values: list[float | None], written: list[str]) -> None:
-    write: Callable[[float], str] = show._in_one_unit(values, show.MICROSECONDS)
-    assert [show._written(value, write) for value in values] == written
+    write: Callable[[float], str] = figures.in_one_unit(values, figures.MICROSECONDS)
+    assert [figures.written(value, write) for value in values] == written
 
 
 ONE_CLASS = SMALL[: SMALL.index('[[traffic]]\nname = "web"')]

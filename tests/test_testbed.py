@@ -16,11 +16,11 @@ import pytest
 
 import duetime
 from duetime import testbed
+from duetime.errors import Missing
 from duetime.quantities import amount, size_bytes, time_ps
 from duetime.scenario import Unreadable
 from duetime.testbed import batches, control, measured, need, plan, record
 from duetime.testbed.experiments import EXPERIMENTS
-from duetime.trouble import Missing
 
 ROOT = os.geteuid() == 0 and need.find("duetime-testbed") is not None
 WITH_CONTROL = ROOT and need.find("d2tcp") is not None and need.cgroup2() is not None

@@ -9,7 +9,7 @@
 Everything that is measured is in the unit that its name ends with (``_us``, ``_s``, ``_mbps``, ``_percent``).
 """
 
-from duetime.interrupt import quiet_start
+from duetime.engine.interrupt import quiet_start
 
 quiet_start()
 
@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 from duetime._core import InternalError, ScenarioError, version
 from duetime.functions import estimate, plot, reproduce
+from duetime.language import catalog, schema
 from duetime.results import Bound, Result
-from duetime.run import bound, catalog, check, run, schema
+from duetime.run import bound, check, run
 
 if TYPE_CHECKING:
     from duetime.comparison import Comparison, compare

@@ -11,20 +11,23 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-from duetime import files, scenario
+from duetime import errors, files, scenario
 from duetime._core import version
-from duetime.parallel import in_threads
-from duetime.points import Kept, Point, finished, run_points
+from duetime.engine import Progress
+from duetime.engine.parallel import in_threads
+from duetime.engine.points import Kept, Point, finished, run_points
+from duetime.engine.progress import bar
+from duetime.engine.work import TABLES
 from duetime.quantities import counted
 from duetime.results import Bound, Result
-from duetime.run import Progress, resolve_each, simulate
+from duetime.run import resolve_each, simulate
 from duetime.statistics import BOUNDS, over_seeds, paired, seeds_differ
 from duetime.verdict import verdicts
-from duetime.work import TABLES
 
 if TYPE_CHECKING:
     import polars as pl
@@ -70,14 +73,15 @@ class Comparison(Generic[R]):
 
     def _repr_html_(self) -> str:
         """Show the table of ``duetime compare`` in a notebook."""
-        from duetime.cli import show, tables
+        # Loaded late: it takes time to load, and only a notebook shows it.
+        from duetime.display import comparisons, grid
 
-        return tables.html(*show.comparison_table(self)) if self.by_seed else "<p>no run was finished</p>"
+        return grid.html(*comparisons.table(self)) if self.by_seed else "<p>no run was finished</p>"
 
     def plot(self, kind: str | None = None) -> Picture:
         """Draw one of `duetime.plots.PICTURES`, by default the first that there is something for.
 
-        Raises `KeyError` for another kind, and `trouble.Missing` without matplotlib.
+        Raises `KeyError` for another kind, and `errors.Missing` without matplotlib.
         """
         from duetime.plots import picture
 
@@ -311,7 +315,6 @@ class Plan:
         """
         if store is not None:
             return self._from(store, jobs, progress, cluster)
-        from duetime.progress import bar
 
         def one(number: int, progress: Progress) -> Result:
             transport, seed = self.tasks[number]
@@ -338,7 +341,7 @@ class Plan:
             kept, interrupted = finished(points, store=store, tables=TABLES), True
         failed = next((each.error for each in kept.values() if each.error is not None), None)
         if failed is not None:
-            raise scenario.Unreadable(failed.removeprefix("error: "))
+            raise errors.Unreadable(failed.removeprefix("error: "))
         results = {number: _result(each) for number, each in kept.items()}
         return Comparison(self._in_order(results), self.seeds, interrupted, self.against)
 
@@ -362,28 +365,24 @@ def prepare(
     if isinstance(transports, str):
         raise TypeError("`transports` is a list of names, not one text")
     if not transports:
-        raise scenario.Unreadable("no transports to compare")
+        raise errors.Unreadable("no transports to compare")
     for transport in transports:
         if transports.count(transport) > 1:
-            raise scenario.Unreadable(f"the transport {transport} is named twice")
+            raise errors.Unreadable(f"the transport {transport} is named twice")
     if against is not None and against not in transports:
-        from difflib import get_close_matches
-
         near = get_close_matches(against, transports, 1)
         meant = f"; did you mean {near[0]}?" if near else f": {', '.join(transports)}"
-        raise scenario.Unreadable(
-            f"--against {against}: is not among the transports that are compared{meant}"
-        )
+        raise errors.Unreadable(f"--against {against}: is not among the transports that are compared{meant}")
     if seeds is not None and seeds < 1:
-        raise scenario.Unreadable(f"{seeds} seeds: at least one is needed")
+        raise errors.Unreadable(f"{seeds} seeds: at least one is needed")
     if (seeds or 1) * len(transports) > scenario.MAX_RUNS:
         runs = f"{seeds or 1} seeds of {len(transports)} transports"
-        raise scenario.Unreadable(f"{runs}: a comparison has at most {scenario.MAX_RUNS} runs")
+        raise errors.Unreadable(f"{runs}: a comparison has at most {scenario.MAX_RUNS} runs")
     checked = resolve_each(read, seed, set, transports)
     resolved = checked[transports[0]][0]
     first = int(resolved["run"]["seed"])
     if seeds is not None and first + seeds - 1 > scenario.LAST_SEED:
-        raise scenario.Unreadable(f"{seeds} seeds from {first} go beyond {scenario.LAST_SEED}")
+        raise errors.Unreadable(f"{seeds} seeds from {first} go beyond {scenario.LAST_SEED}")
     # Seed by seed, so that an interrupted comparison has the same seeds of each transport.
     each_seed = range(first, first + (seeds or 1))
     tasks = [(transport, each) for each in each_seed for transport in transports]

@@ -14,8 +14,10 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
+from duetime.errors import MistakenCondition
 from duetime.quantities import short
 from duetime.statistics import BOUNDS
 
@@ -60,10 +62,6 @@ _PARTS = re.compile(
     r"\s*(?:(?P<transport>[\w-]+)\s*:)?\s*(?P<figure>[^<>=]*?)\s*(?P<op>>=|<=|>|<|==?|$)"
     r"\s*(?P<number>[-+]?[\d.]*(?:e[-+]?\d+)?)\s*(?P<unit>\S*)\s*$"
 )
-
-
-class Mistaken(ValueError):
-    """A condition that means nothing; the message shows where."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +140,7 @@ class Condition:
 def read(
     text: str, scenario: Mapping[str, Any], transports: Iterable[str], *, certain: bool = False
 ) -> Condition:
-    """Read a condition on a resolved scenario and transports; `Mistaken` shows the mistake in it."""
+    """Read a condition on a resolved scenario and transports; `MistakenCondition` shows the mistake in it."""
     parts = _PARTS.match(text)
     example = "a condition is a figure, a comparison and a number: answers.missed_percent > 1"
     if parts is None:
@@ -207,13 +205,11 @@ def _threshold(text: str, parts: re.Match[str], figure: str) -> float:
 
 
 def _near(word: str, known: Iterable[str], else_: str) -> str:
-    from difflib import get_close_matches
-
     known = list(dict.fromkeys(known))
     near = get_close_matches(word, known, 1)
     return f"did you mean `{near[0]}`?" if near else f"{else_} {', '.join(known)}"
 
 
-def _mistaken(text: str, at: int, end: int, message: str, hint: str) -> Mistaken:
+def _mistaken(text: str, at: int, end: int, message: str, hint: str) -> MistakenCondition:
     caret = " " * at + "^" * max(1, end - at)
-    return Mistaken(f"--fail-if: {message}\n  {text}\n  {caret}\n  = {hint}")
+    return MistakenCondition(f"--fail-if: {message}\n  {text}\n  {caret}\n  = {hint}")

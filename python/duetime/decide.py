@@ -12,16 +12,16 @@ from __future__ import annotations
 import difflib
 import json
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from duetime import _core, declarations, files, scenario
-from duetime.points import Kept, Point, run_points
-from duetime.quantities import counted
-from duetime.run import catalog, resolve_each
+from duetime import _core, declarations, errors, files, scenario
+from duetime.engine.points import Kept, Point, run_points
+from duetime.language import catalog
+from duetime.quantities import Quantity
+from duetime.run import resolve_each
 from duetime.statistics import difference, estimate, seeds_differ, seeds_needed, share, trials
 
 if TYPE_CHECKING:
@@ -166,7 +166,10 @@ class Decision:
 
     def __repr__(self) -> str:
         """Return a sentence for each answer."""
-        return "\n".join(sentence(self.data, each) for each in self.data["answers"])
+        # Loaded late: it takes time to load, and a command shows a table instead.
+        from duetime.display import decisions
+
+        return "\n".join(decisions.sentence(self.data, each) for each in self.data["answers"])
 
     def plot(self) -> Picture:
         """Draw the answers, and the misses at all that was tried; `Missing` without matplotlib."""
@@ -196,11 +199,11 @@ def tighten(
     At most `target` percent may be missed; or no more than the transport `against` misses with the deadlines
     as they are written, seed by seed. A negative answer means that deadlines must be looser.
 
-    Raises `ScenarioError` or `scenario.Unreadable` for a scenario without valid runs or without deadlines.
+    Raises `ScenarioError` or `errors.Unreadable` for a scenario without valid runs or without deadlines.
     """
     names = [each["name"] for each in catalog()["transports"]]
     if against is not None and against not in names:
-        raise scenario.Unreadable(f"--against {against}: there is no such transport{_meant(against, names)}")
+        raise errors.Unreadable(f"--against {against}: there is no such transport{_meant(against, names)}")
     resolved, _ = _resolved(runs)
     written = float(resolved["run"]["deadline_factor"])
 
@@ -277,79 +280,6 @@ def need(
     return _decision(runs, resolved, asked, answers, "smallest")
 
 
-#: The key of each question's answer.
-ANSWERS = {"tighten": "tighter_percent", "capacity": "largest", "need": "smallest"}
-
-
-def sentence(data: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
-    """Put the answer for one transport into a sentence."""
-    tighter = data["question"] == "tighten"
-    against = data.get("against")
-    limit = f"{against} does with the deadlines as written" if against else f"{data['target_percent']:g} %"
-    goal = f"misses {'no more than' if against else 'at most'} {limit}"
-    name = answer["transport"]
-    few = answer.get("seeds")
-    if few is not None:
-        name += f", on average of {counted(len(data['seeds']), 'seed')},"
-    value = answer[ANSWERS[data["question"]]]
-    if value is None:
-        most = "smallest" if data["question"] == "capacity" else "largest"
-        easiest = "deadlines four times as long" if tighter else f"the {most} {data['over']} that was tried"
-        text = f"{name} misses more than {limit}, even with {easiest}"
-        return f"{text}{_turned(data, answer)}{_too_few(few)}."
-    if not tighter:
-        so_far = "up to" if data["question"] == "capacity" else "from"
-        text = f"{name} {goal} {so_far} {data['over']} = {value}"
-        text += "" if data["question"] == "capacity" else " on"
-    elif value >= 0:
-        text = f"{name} {goal} with deadlines {value:g} % tighter"
-    else:
-        text = f"{name} {goal} only with deadlines {-value:g} % looser"
-    low, high = answer["ci95"]
-    if low is not None and high is not None:
-        text += f" (with 95 % confidence {_between(low, high, tighter)})"
-    elif high is not None:
-        text += f" (with 95 % confidence no more than {level(high, tighter)}, and perhaps never)"
-    more = "less" if data["question"] == "need" else "more"
-    if answer["ends_with"] == "scenario":
-        text += f"; the scenario allows no {more}"
-    elif answer["ends_with"] == "range":
-        text += f"; {more} was not tried"
-    if answer["uneven"]:
-        text += "; misses do not rise evenly, beyond that they fall again in places"
-    return f"{text}{_turned(data, answer)}{_too_few(few)}."
-
-
-def _too_few(seeds: int | None) -> str:
-    """Return the words for an answer that too few misses back."""
-    return "" if seeds is None else f"; too few misses to compare, {seeds} seeds would do"
-
-
-def _turned(data: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
-    """Say so where the question was asked the wrong way round."""
-    if not answer.get("turned"):
-        return ""
-    if data["question"] == "capacity":
-        return f"; misses fall as {data['over']} grows: `duetime need` asks for the smallest"
-    return f"; misses fall as {data['over']} shrinks: `duetime capacity` asks for the largest"
-
-
-def level(value: Any, tighter: bool) -> str:
-    """Write an answer, or an end of its interval."""
-    if value is None:
-        return "none"
-    return f"{value:g} %" if tighter else str(value)
-
-
-def _between(low: Any, high: Any, tighter: bool) -> str:
-    """Write an interval; that of the smallest value has its sure end first, which is the larger."""
-    if not tighter:
-        return f"{low} to {high}"
-    if high < 0:
-        return f"{-high:g} to {-low:g} % looser"
-    return f"{low:g} to {high:g} % tighter" if low >= 0 else f"from {-low:g} % looser to {high:g} % tighter"
-
-
 def _resolved(runs: Runs) -> tuple[dict[str, Any], list[str]]:
     """Check every transport, so that a mistake shows before the first run."""
     read = scenario.read_file(runs.scenario)
@@ -388,7 +318,7 @@ def _check(group: list[Kept], is_written: bool) -> None:
     """Refuse runs that failed; a level that the scenario does not allow is an answer, if it is another."""
     failed = next((kept for kept in group if kept.error is not None), None)
     if failed is not None and (is_written or failed.key):
-        raise scenario.Unreadable(str(failed.error).removeprefix("error: "))
+        raise errors.Unreadable(str(failed.error).removeprefix("error: "))
 
 
 def _measured(group: list[Kept], allowed: float | list[float]) -> Measured | None:
@@ -420,10 +350,10 @@ def _missed(group: list[Kept]) -> list[float]:
     missed = []
     for kept in group:
         if kept.error is not None:
-            raise scenario.Unreadable(kept.error.removeprefix("error: "))
+            raise errors.Unreadable(kept.error.removeprefix("error: "))
         percent = kept.result["summary"]["missed_percent"]
         if percent is None:
-            raise scenario.Unreadable(f"{kept.point.scenario}: no message has a deadline that was decided")
+            raise errors.Unreadable(f"{kept.point.scenario}: no message has a deadline that was decided")
         missed.append(float(percent))
     return missed
 
@@ -465,33 +395,10 @@ def _answered(answer: Answer, resolved: Mapping[str, Any], name: str) -> dict[st
     }
 
 
-@dataclass(frozen=True)
-class Quantity:
-    """A number and its unit."""
-
-    number: float
-    unit: str = ""
-
-    def __str__(self) -> str:
-        """Write it as in a scenario."""
-        return f"{self.number:.9g} {self.unit}".strip()
-
-    @staticmethod
-    def of(written: object, what: str) -> Quantity:
-        """Read a number with its unit, a percentage as a share; `scenario.Unreadable` if it is none."""
-        if isinstance(written, int | float) and not isinstance(written, bool):
-            return Quantity(float(written))
-        match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-z%]*)\s*", str(written))
-        if match is None:
-            raise scenario.Unreadable(f"{what} must be a number, with a unit if it has one, not {written}")
-        number, unit = float(match[1]), match[2]
-        return Quantity(number / 100) if unit == "%" else Quantity(number, unit)
-
-
 def _check_direction(key: str, wrong: str, other: str, extreme: str) -> None:
     """Refuse a question whose answer is known to have no end."""
     if declarations.easier(key) == wrong:
-        raise scenario.Unreadable(
+        raise errors.Unreadable(
             f"--over {key}: {wrong} of it makes deadlines easier to meet; "
             f"`{other}` finds the {extreme} that does"
         )
@@ -512,14 +419,14 @@ def _values(
     last = None if end is None else _same_unit(Quantity.of(end, "--to"), now, "--to")
     width = _step(now) if step is None else _same_unit(Quantity.of(step, "--step"), now, "--step")
     if width <= 0:
-        raise scenario.Unreadable("--step must be above 0")
+        raise errors.Unreadable("--step must be above 0")
     lowest = width if first is None else first
     # Without an end the search doubles, up to what the scenario allows.
     highest = now.number * 64 if last is None else last
     if not lowest <= now.number <= highest:
         now = Quantity(min(max(now.number, lowest), highest), now.unit)
     if highest < lowest:
-        raise scenario.Unreadable("--from must not be above --to")
+        raise errors.Unreadable("--from must not be above --to")
     count = int((highest - lowest) / width + 1e-9)
     at = min(count, round((now.number - lowest) / width))
     coarse = _doubling(at, count)
@@ -543,9 +450,7 @@ def _values(
 
 def _same_unit(quantity: Quantity, other: Quantity, what: str) -> float:
     if quantity.unit != other.unit:
-        raise scenario.Unreadable(
-            f"{what} must have the unit of the scenario's value, {other}, not {quantity}"
-        )
+        raise errors.Unreadable(f"{what} must have the unit of the scenario's value, {other}, not {quantity}")
     return quantity.number
 
 
@@ -582,7 +487,7 @@ def _obvious(resolved: Mapping[str, Any]) -> str:
         if candidates
         else "the scenario has no fan-in and no load"
     )
-    raise scenario.Unreadable(f"name the key to raise with --over: {meant}")
+    raise errors.Unreadable(f"name the key to raise with --over: {meant}")
 
 
 def _written(resolved: Mapping[str, Any], key: str) -> object:
@@ -591,7 +496,7 @@ def _written(resolved: Mapping[str, Any], key: str) -> object:
         parameters = resolved.get("parameters", {})
         if key not in parameters:
             known, meant = ", ".join(parameters) or "none", _meant(key, parameters)
-            raise scenario.Unreadable(
+            raise errors.Unreadable(
                 f"--over {key}: there is no such parameter{meant} (the scenario has {known})"
             )
         return parameters[key]
@@ -601,13 +506,13 @@ def _written(resolved: Mapping[str, Any], key: str) -> object:
         named = [each for each in resolved["traffic"] if rest.startswith(f"{each['name']}.")]
         if not named:
             known = ", ".join(each["name"] for each in resolved["traffic"])
-            raise scenario.Unreadable(f"--over {key}: there is no such class; the scenario has {known}")
+            raise errors.Unreadable(f"--over {key}: there is no such class; the scenario has {known}")
         part = max(named, key=lambda each: len(each["name"]))
         rest = rest[len(part["name"]) + 1 :]
     for word in rest.split("."):
         if not isinstance(part, dict) or word not in part:
             meant = _meant(word, part if isinstance(part, dict) else {})
-            raise scenario.Unreadable(f"--over {key}: the scenario has no value for it{meant}")
+            raise errors.Unreadable(f"--over {key}: the scenario has no value for it{meant}")
         part = part[word]
     return part
 

@@ -14,6 +14,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from duetime.errors import Refused as Refused
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -34,10 +36,6 @@ FORMER = ".former"
 
 #: The place is right, but there is no room: the disk, a quota or a limit of the process.
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-
-
-class Refused(OSError):
-    """A place where no result can be written; the message says why."""
 
 
 def check(folder: Path, keep: str | None = None) -> None:
@@ -256,7 +254,7 @@ def _put_in_place(aside: Path, target: Path, keep: str | None) -> None:
 
 def _exchange(one: Path, other: Path) -> bool:
     """Let two folders change names in one step; return False where the system or the file system cannot."""
-    # Only a result that replaces another needs this module, which takes time to load.
+    # Loaded late: only a result that replaces another needs it.
     import ctypes
 
     here, both_exist = -100, 2  # AT_FDCWD, RENAME_EXCHANGE

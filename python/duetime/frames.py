@@ -1,6 +1,6 @@
 """polars, which ``duetime[tables]`` installs: importing it from here says so where it is missing."""
 
-from duetime.trouble import Missing
+from duetime.errors import Missing
 
 try:
     import polars as pl

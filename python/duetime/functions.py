@@ -40,9 +40,10 @@ def estimate(
     expected to take no more packet-hops than all this, it is made instead, unless `always` asks for the
     estimate.
 
-    Raises what `run` raises, `scenario.Unreadable` for what no estimate can be made of, `files.Refused` for a
-    folder that holds something else, and `trouble.Failed` where a simulation fails.
+    Raises what `run` raises, `errors.Unreadable` for what no estimate can be made of, `errors.Refused` for a
+    folder that holds something else, and `errors.Failed` where a simulation fails.
     """
+    # Loaded late: it needs numpy and polars.
     from duetime.estimates import Task, estimated
 
     task = Task.of(scenario.read(source), scenario.changes(set), seed, transport)
@@ -64,9 +65,10 @@ def reproduce(
 
     Runs are kept in ``out/points`` and never made twice. With `variants` the claims are judged anew in so
     many variants of the settings that the scenario leaves open. `experiments` is a folder of them, by default
-    the one shipped with duetime. Raises `places.Unknown`, which names the nearest experiment, and what `run`
-    raises.
+    the one shipped with duetime. Raises what `run` raises, and
+    `errors.UnknownExperiment`, which names the nearest one.
     """
+    # Loaded late: the measures of experiments need polars.
     from duetime.experiments.experiment import read
     from duetime.experiments.places import folder, path_of
     from duetime.experiments.reproduce import reproduce as repeat
@@ -87,8 +89,8 @@ def plot(folder: str | os.PathLike[str], out: str | os.PathLike[str] | None = No
     """Draw every picture that a folder of results allows; give the paths of the pictures.
 
     `folder` is what any of the commands wrote with ``--out``, or a Parquet file of ``d2tcp trace``. The
-    pictures are written to `out`, by default ``plots`` in the folder. Raises `plots.NoResults` (a
-    `ValueError`), and `trouble.Missing` without matplotlib.
+    pictures are written to `out`, by default ``plots`` in the folder. Raises `errors.NoResults` (a
+    `ValueError`), and `errors.Missing` without matplotlib.
     """
     from duetime.plots import plot_dir, plot_trace
 

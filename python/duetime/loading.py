@@ -8,13 +8,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from duetime import scenario
+from duetime import errors
 from duetime.comparison import Comparison
-from duetime.points import Kept, Point
+from duetime.decide import Decision
+from duetime.engine.points import Kept, Point
+from duetime.engine.store import Store
 from duetime.results import load_run
 from duetime.robustness import MEASURES, SEED, Choice, Outcome, Robustness, Variant
 from duetime.statistics import BOUNDS
-from duetime.store import Store
 from duetime.sweeping import RUNS, Sweep, Swept
 
 
@@ -32,7 +33,7 @@ def load(folder: str | os.PathLike[str]) -> Any:
             try:
                 return read(path)
             except (KeyError, TypeError, json.JSONDecodeError) as error:
-                raise scenario.Unreadable(f"{path / name}: is not what duetime writes: {error!r}") from error
+                raise errors.Unreadable(f"{path / name}: is not what duetime writes: {error!r}") from error
     inside = sorted({str(found.parent) for name in READERS for found in path.glob(f"*/**/{name}")})
     more = f"; these do: {', '.join(inside[:5])}" if inside else ""
     raise FileNotFoundError(f"{folder}: holds no result{more}")
@@ -89,8 +90,6 @@ def _kept(point: Point, key: str, store: Store, error: str | None) -> Kept:
 
 def _decision(question: str) -> Callable[[Path], Any]:
     def read(folder: Path) -> Any:
-        from duetime.decide import Decision
-
         return Decision(_record(folder / f"{question}.json"))
 
     return read
@@ -117,6 +116,7 @@ def _choices(variant: Mapping[str, Any]) -> list[Choice]:
 
 
 def _estimate(folder: Path) -> Any:
+    # Loaded late: it needs numpy and polars, which many folders do not.
     from duetime.estimates import Estimate
 
     record = _record(folder / "estimate.json")
@@ -125,6 +125,7 @@ def _estimate(folder: Path) -> Any:
 
 
 def _reproduction(folder: Path) -> Any:
+    # Loaded late: the measures of experiments need polars, which many folders do not.
     from duetime.experiments.reproduce import Reproduction
 
     return Reproduction(_record(folder / "result.json"), [])

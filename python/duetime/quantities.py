@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
+from dataclasses import dataclass
 from fractions import Fraction
+
+from duetime.errors import Unreadable
 
 _TIME_PS = {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9, "s": 10**12}
 _BYTES = {
@@ -44,3 +48,26 @@ def amount(text: str) -> tuple[int, int]:
     """(packets, bytes) of an amount in a queue; the other one is 0."""
     number, unit = text.split()
     return (round(Fraction(number)), 0) if unit.startswith("packet") else (0, size_bytes(text))
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number and its unit."""
+
+    number: float
+    unit: str = ""
+
+    def __str__(self) -> str:
+        """Write it as in a scenario."""
+        return f"{self.number:.9g} {self.unit}".strip()
+
+    @staticmethod
+    def of(written: object, what: str) -> Quantity:
+        """Read a number with its unit, a percentage as a share; `Unreadable` if it is none."""
+        if isinstance(written, int | float) and not isinstance(written, bool):
+            return Quantity(float(written))
+        match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-z%]*)\s*", str(written))
+        if match is None:
+            raise Unreadable(f"{what} must be a number, with a unit if it has one, not {written}")
+        number, unit = float(match[1]), match[2]
+        return Quantity(number / 100) if unit == "%" else Quantity(number, unit)

@@ -37,9 +37,10 @@ class Bound(dict[str, Any]):
         return None if found is None else cls(found)
 
     def _repr_html_(self) -> str:
-        from duetime.cli import show, tables
+        # Loaded late: it takes time to load, and only a notebook shows it.
+        from duetime.display import bounds, grid
 
-        return tables.html(*show.bound_table("", self))
+        return grid.html(*bounds.table("", self))
 
 
 class Result:
@@ -66,9 +67,10 @@ class Result:
 
     def _repr_html_(self) -> str:
         """Show the table of ``duetime run`` in a notebook."""
-        from duetime.cli import show, tables
+        # Loaded late: it takes time to load, and only a notebook shows it.
+        from duetime.display import grid, runs
 
-        return tables.html(*show.result_table(self))
+        return grid.html(*runs.table(self))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle and copy it with its tables, which the engine makes when they are first asked for."""
@@ -78,7 +80,7 @@ class Result:
     def plot(self, kind: str | None = None) -> Picture:
         """Draw one of `duetime.plots.PICTURES`, by default the first that there is something for.
 
-        Raises `KeyError` for another kind, and `trouble.Missing` without matplotlib.
+        Raises `KeyError` for another kind, and `errors.Missing` without matplotlib.
         """
         from duetime.plots import picture
 
@@ -166,7 +168,7 @@ class Result:
 
         ``queries.parquet`` is there with fan-in classes, ``trace.parquet`` if something was traced.
 
-        The folder appears as a whole or not at all. A former result in it is replaced; `files.Refused` (an
+        The folder appears as a whole or not at all. A former result in it is replaced; `errors.Refused` (an
         `OSError`) is raised for anything else that is there.
         """
         with files.replacing(Path(folder)) as aside:

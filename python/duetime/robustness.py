@@ -17,8 +17,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from duetime import _core, files, scenario
-from duetime.points import Kept, Point, run_points
+from duetime import _core, errors, files, scenario
+from duetime.engine.points import Kept, Point, run_points
 from duetime.run import resolve, resolve_each
 from duetime.statistics import BOUNDS
 
@@ -302,9 +302,11 @@ class Robustness:
 
     def _repr_html_(self) -> str:
         """Show the table of ``duetime robust`` in a notebook."""
-        from duetime.cli import show, tables
+        # Loaded late: it takes time to load, and only a notebook shows it.
+        from duetime.display import grid
+        from duetime.display import variants as display
 
-        return tables.html(*show.robustness_table(self))
+        return grid.html(*display.table(self))
 
     def plot(self) -> Picture:
         """Draw every variant under each transport; `Missing` without matplotlib."""
@@ -504,7 +506,7 @@ def robust(
     same as for `points.run_points` and `duetime.check`.
     """
     if len(transports) < 2 or len({*transports}) < len(transports):
-        raise scenario.Unreadable("name two different transports or more")
+        raise errors.Unreadable("name two different transports or more")
     folder, given = Path(out), tuple(scenario.changes(set))
     files.check_growing(folder, PARTS)
     read = scenario.read(source)

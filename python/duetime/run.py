@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
-from duetime import _core, files, fluid, scenario
+from duetime import _core, errors, files, fluid, scenario
+from duetime.engine import Progress
 from duetime.results import Bound, Result, Saved
 
-#: Called with simulated seconds, their end, and delivered packets; an exception in it ends the run.
-Progress: TypeAlias = Callable[[float, float, int], object]
 #: So many rows are written at a time: 10 MB of messages.
 BLOCK = 65_536
 
@@ -38,12 +37,13 @@ def run(
     read from there when they are asked for: messages and samples that are over take no memory.
 
     Raises `ScenarioError` for a bad scenario, another `ValueError` for a file that cannot be read, and
-    `files.Refused` (an `OSError`) for a folder that cannot be written.
+    `errors.Refused` (an `OSError`) for a folder that cannot be written.
     """
     folder = None if out is None else Path(out)
     if callable(progress):
         return made(scenario.read(source), seed, set, transport, progress, folder)
-    from duetime.progress import bar
+    # Loaded late: a command that makes no run needs no bar, and fractions take time to load.
+    from duetime.engine.progress import bar
 
     with bar(1, progress) as shown:
         return made(scenario.read(source), seed, set, transport, shown.follow(0), folder)
@@ -77,16 +77,6 @@ def bound(
     """
     foresight, _ = foresee(scenario.read(source), seed, set, transport)
     return Bound.of(foresight["bound"])
-
-
-def schema() -> dict[str, Any]:
-    """Return the JSON Schema of the scenario language, for editors."""
-    return _object(_core.schema())
-
-
-def catalog() -> dict[str, Any]:
-    """List transports, topologies, patterns, faults, their keys (default, range, unit, source); signals."""
-    return _object(_core.catalog())
 
 
 def made(
@@ -170,7 +160,7 @@ def resolve_each(
     """Check a scenario under each of `transports`, which takes the place of the name in ``[transport]``.
 
     A parameter that only some of them have is dropped for the others, with a note. Raises
-    `scenario.Unreadable` for one in `set` that none of them has: it would change nothing.
+    `errors.Unreadable` for one in `set` that none of them has: it would change nothing.
     """
     found = {transport: resolve(read, seed, set, transport) for transport in transports}
     tables = [resolved.get("transport", {}) for resolved, _ in found.values()]
@@ -178,7 +168,7 @@ def resolve_each(
         section, _, key = (word.strip() for word in path.partition("."))
         if section == "transport" and not any(key in table for table in tables):
             known = " or ".join(map(str, transports))
-            raise scenario.Unreadable(f"--set {path}: is not a parameter of {known}")
+            raise errors.Unreadable(f"--set {path}: is not a parameter of {known}")
     return found
 
 
@@ -203,7 +193,7 @@ def _check_seed(seed: int | None) -> None:
     if seed is not None and not hasattr(seed, "__index__"):
         raise TypeError(f"a seed is a whole number, not {seed!r}")
     if seed is not None and not 0 <= seed <= scenario.LAST_SEED:
-        raise scenario.Unreadable(f"a seed is 0 to {scenario.LAST_SEED}, not {seed}")
+        raise errors.Unreadable(f"a seed is 0 to {scenario.LAST_SEED}, not {seed}")
 
 
 def _object(text: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
 from duetime.data import SCENARIOS
+from duetime.errors import Unreadable as Unreadable
 
 #: A path, the text of a scenario (it has more than one line), or a dictionary of its sections.
 Source: TypeAlias = str | os.PathLike[str] | Mapping[str, Any]
@@ -23,10 +24,6 @@ LARGEST = 16 * 1024 * 1024
 LAST_SEED = 2**64 - 1
 #: The most runs of one command, as for sweeps (`MAX_RUNS` in crates/scenario): a slip fills no memory.
 MAX_RUNS = 1_000_000
-
-
-class Unreadable(ValueError):
-    """A scenario that cannot be read at all: no such file, a folder, not text."""
 
 
 @dataclass(frozen=True)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from duetime import _core, files, scenario
+from duetime import _core, errors, files, scenario
 from duetime.comparison import flat
-from duetime.points import Kept, Point, run_points
+from duetime.engine.points import Kept, Point, run_points
 from duetime.quantities import counted
 from duetime.statistics import paired
 
@@ -72,9 +73,10 @@ class Swept:
 
     def _repr_html_(self) -> str:
         """Show the table of ``duetime sweep`` in a notebook."""
-        from duetime.cli import show, tables
+        # Loaded late: it takes time to load, and only a notebook shows it.
+        from duetime.display import grid, sweeps
 
-        return tables.html(*show.sweep_table(self))
+        return grid.html(*sweeps.table(self))
 
     def plot(self) -> Picture:
         """Draw misses, completion times and goodput over the axes; `Missing` without matplotlib."""
@@ -200,7 +202,7 @@ TELLING = {"point", "transport", "seed", "class", "error"}
 def read(file: Path, against: str | None = None) -> Sweep:
     """Read a sweep's file; its other transports are compared with `against`, by default the first.
 
-    Raises `ScenarioError` with the place of a mistake, and `scenario.Unreadable`.
+    Raises `ScenarioError` with the place of a mistake, and `errors.Unreadable`.
     """
     return _read(scenario.read_file(file, "sweep"), file.parent, against)
 
@@ -225,7 +227,7 @@ def _read(text: scenario.Scenario, folder: Path, against: str | None) -> Sweep:
         raise
     if against is not None and against not in (found["transports"] or []):
         named = ", ".join(found["transports"] or []) or "none"
-        raise scenario.Unreadable(f"--against {against}: is not among the sweep's transports ({named})")
+        raise errors.Unreadable(f"--against {against}: is not among the sweep's transports ({named})")
     return Sweep(
         found["title"],
         folder / found["scenario"],
@@ -241,8 +243,6 @@ def _read(text: scenario.Scenario, folder: Path, against: str | None) -> Sweep:
 
 def _starts_from_scenario(text: scenario.Scenario, folder: Path) -> None:
     """Raise `Unreadable` if what a sweep starts from is a sweep: itself, or another."""
-    import tomllib
-
     try:
         base = tomllib.loads(text.text).get("scenario")
     except tomllib.TOMLDecodeError:
@@ -250,7 +250,7 @@ def _starts_from_scenario(text: scenario.Scenario, folder: Path) -> None:
     if not isinstance(base, str):
         return
     if (folder / base).resolve() == Path(text.name).resolve():
-        raise scenario.Unreadable(
+        raise errors.Unreadable(
             f"{text.name}: `scenario` names this sweep itself; expected the scenario that it starts from"
         )
     if (folder / base).is_file():
@@ -273,7 +273,7 @@ def sweep(
 
     Finished runs are kept in ``out/runs`` and not made again. So a sweep that was stopped resumes, and one
     that was changed runs only its new points. `jobs` and `cluster` are the same as for `points.run_points`,
-    `progress` as for `compare`; errors are the same as for both and for `read`, and `files.Refused`.
+    `progress` as for `compare`; errors are the same as for both and for `read`, and `errors.Refused`.
     """
     folder = Path(out)
     plan = _described(source, folder, against) if isinstance(source, Mapping) else read(Path(source), against)

@@ -1,15 +1,5 @@
-"""Errors that real machines cause."""
+"""The place of these errors in former versions; they are in `duetime.errors`."""
 
-from __future__ import annotations
+from duetime.errors import Failed, Missing, Unusable
 
-
-class Missing(RuntimeError):
-    """Something cannot be done here; the message names the missing part and a remedy."""
-
-
-class Failed(RuntimeError):
-    """A process of ours failed; the message says with what."""
-
-
-class Unusable(ValueError):
-    """A cluster that cannot do the work; the message says why."""
+__all__ = ["Failed", "Missing", "Unusable"]

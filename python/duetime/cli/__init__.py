@@ -12,11 +12,10 @@ from typing import Any, cast
 
 import click
 
-from duetime import InternalError, ScenarioError, __version__, interrupt
+from duetime import InternalError, ScenarioError, __version__
 from duetime.cli import completion  # noqa: F401  (it brings its script for fish)
-from duetime.files import Refused
-from duetime.scenario import Unreadable
-from duetime.trouble import Failed, Missing, Unusable
+from duetime.engine import interrupt
+from duetime.errors import Failed, Missing, Refused, Unreadable, Unusable
 
 #: Exit codes beside 0 and 1 (something failed on the way).
 BAD_INPUT, BUG, INTERRUPTED = 2, 70, 130

@@ -26,7 +26,12 @@ def bound(file: str, seed: int | None, changes: tuple[str, ...], as_json: bool) 
     options.tell_notes(notes)
     if as_json:
         sys.stdout.write(json.dumps(foresight, separators=(",", ":"), ensure_ascii=False) + "\n")
-    else:
-        from duetime.cli import show
+        return
+    # Loaded late: it takes time to load, and with --json no table is shown.
+    from duetime.display import bounds, terminal
 
-        show.foresight(foresight)
+    if foresight["bound"]:
+        terminal.present(bounds.table(f"{foresight['title']}: seed {foresight['seed']}", foresight["bound"]))
+    else:
+        words = f"{foresight['title']}: no message that counts has a deadline"
+        terminal.say(terminal.console(), words, indent="")

@@ -9,7 +9,7 @@ import click
 
 from duetime.cli import completion
 from duetime.cli.options import Mistake
-from duetime.run import catalog
+from duetime.language import catalog
 
 #: Keys that every entry of a kind has beside its own.
 SHARED = {"topologies": "network", "patterns": "traffic", "faults": "fault"}
@@ -23,7 +23,8 @@ def _command(kind: str, what: str) -> click.Command:
     )
     @click.argument("name", required=False, shell_complete=completion.names(kind))
     def command(name: str | None) -> None:
-        from duetime.cli import show
+        # Loaded late: rich takes longer than to look up the declarations.
+        from duetime.display import catalog as show
 
         known = catalog()
         entries: list[dict[str, Any]] = known[kind]

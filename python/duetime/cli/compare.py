@@ -94,9 +94,10 @@ def _deliver(comparison: Comparison[Any], out: Path | None, as_json: bool) -> No
     if as_json:
         sys.stdout.write(comparison.json() + "\n")
     else:
-        from duetime.cli import show
+        # Loaded late: it takes time to load, and with --json no table is shown.
+        from duetime.display import comparisons, terminal
 
-        show.comparison(comparison)
+        terminal.present(comparisons.table(comparison))
     if out is not None:
         print(f"Saved in {out}", file=sys.stderr)
 

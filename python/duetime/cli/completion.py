@@ -12,6 +12,12 @@ from typing import Any
 from click import Context, Parameter
 from click.shell_completion import CompletionItem, FishComplete, add_completion_class
 
+from duetime.data import SCENARIOS
+from duetime.errors import NoExperiments
+from duetime.language import catalog
+from duetime.run import resolve
+from duetime.scenario import read_file
+
 
 class _Fish(FishComplete):
     """click's script for fish splits suggestions at every comma; some are lists of transports with commas."""
@@ -27,7 +33,7 @@ def transports(_: Context, __: Parameter, typed: str) -> list[CompletionItem]:
     before, comma, last = typed.rpartition(",")
     taken = before.split(",")
     return _items(
-        ((f"{before}{comma}{each['name']}", each["help"]) for each in _catalog()["transports"]),
+        ((f"{before}{comma}{each['name']}", each["help"]) for each in catalog()["transports"]),
         f"{before}{comma}{last}",
         {f"{before}{comma}{name}" for name in taken},
     )
@@ -37,15 +43,13 @@ def names(kind: str) -> Any:
     """Return the completion function for names of the catalog's `kind`."""
 
     def offered(_: Context, __: Parameter, typed: str) -> list[CompletionItem]:
-        return _items(((each["name"], each["help"]) for each in _catalog()[kind]), typed)
+        return _items(((each["name"], each["help"]) for each in catalog()[kind]), typed)
 
     return offered
 
 
 def scenario_names() -> list[str]:
     """Return the scenarios shipped with duetime."""
-    from duetime.data import SCENARIOS
-
     return sorted(path.stem for path in SCENARIOS.glob("*.toml"))
 
 
@@ -56,7 +60,8 @@ def scenarios(_: Context, __: Parameter, typed: str) -> list[CompletionItem]:
 
 def experiments(context: Context, _: Parameter, typed: str) -> list[CompletionItem]:
     """Experiments of the folder that is asked for, and all of them."""
-    from duetime.experiments.places import NoExperiments, folder, names
+    # Loaded late: only a shell that completes a name needs it.
+    from duetime.experiments.places import folder, names
 
     try:
         known = names(folder(context.params.get("root")))
@@ -67,9 +72,6 @@ def experiments(context: Context, _: Parameter, typed: str) -> list[CompletionIt
 
 def keys(context: Context, _: Parameter, typed: str) -> list[CompletionItem]:
     """Keys of the scenario that is named, as ``--set`` takes them; behind one, its value there."""
-    from duetime.run import resolve
-    from duetime.scenario import read_file
-
     # Behind an option that still lacks its value the file is among the arguments not yet parsed.
     named = context.params.get("file") or next(iter(context.args), None)
     if named is None:
@@ -104,9 +106,3 @@ def _items(known: Iterable[tuple[str, str]], typed: str, but: Iterable[str] = ()
         for name, help in known
         if name.startswith(typed) and name not in left_out
     ]
-
-
-def _catalog() -> dict[str, Any]:
-    from duetime.run import catalog
-
-    return catalog()

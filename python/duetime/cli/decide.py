@@ -220,8 +220,9 @@ def _deliver(decision: decide.Decision, out: Path | None, as_json: bool) -> None
     if as_json:
         sys.stdout.write(json.dumps(decision.data, indent=2, ensure_ascii=False) + "\n")
     else:
-        from duetime.cli import show
+        # Loaded late: it takes time to load, and with --json no table is shown.
+        from duetime.display import decisions, terminal
 
-        show.decision(decision.data)
+        terminal.present(decisions.table(decision.data))
     if out is not None:
         print(f"Saved in {out}", file=sys.stderr)

@@ -14,7 +14,7 @@ from click.shell_completion import CompletionItem
 
 from duetime import scenario
 from duetime.cli import completion
-from duetime.trouble import Missing
+from duetime.errors import Missing, MistakenCondition
 
 if TYPE_CHECKING:
     from duetime import conditions
@@ -137,6 +137,7 @@ def conditions_of(
     transports: Iterable[str],
 ) -> list[conditions.Condition]:
     """Read conditions before anything is run."""
+    # Loaded late: only --fail-if needs it.
     from duetime import conditions
 
     transports = list(transports)
@@ -144,7 +145,7 @@ def conditions_of(
         return [conditions.read(text, resolved, transports) for text in fail_if] + [
             conditions.read(text, resolved, transports, certain=True) for text in fail_if_certain
         ]
-    except conditions.Mistaken as mistake:
+    except MistakenCondition as mistake:
         raise Mistake(str(mistake)) from None
 
 
@@ -165,6 +166,7 @@ def tell_failed(limits: Iterable[Mapping[str, Any]]) -> int:
     failed = [each for each in limits if each["failed"]]
     if not failed:
         return 0
+    # Loaded late: only --fail-if needs it.
     from duetime.conditions import sentence
 
     for each in failed:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from duetime.cli.options import Mistake
+from duetime.errors import NoResults
 
 
 @click.command(short_help="Draw pictures of a result.")
@@ -18,7 +19,7 @@ def plot(folder: Path) -> None:
     `reproduce` wrote with --out, or a folder of traces. It may also be a Parquet file that `d2tcp trace`
     wrote; its picture is written beside it.
     """
-    from duetime.plots import NoResults, plot_dir, plot_trace
+    from duetime.plots import plot_dir, plot_trace
 
     try:
         pictures = (

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from duetime.cli.options import Mistake
+from duetime.errors import NoReport
 
 
 @click.command(short_help="Write one HTML page about a result.")
@@ -23,9 +24,10 @@ def report(folder: Path, out: Path | None) -> None:
     DIR is what `duetime reproduce`, `sweep`, `tighten`, `capacity`, `need`, `robust`, `estimate`, `compare`
     or `run` wrote with --out.
     """
-    from duetime.report import NoReport, report
+    # Loaded late: --help needs no pages.
+    from duetime.report import report as write
 
     try:
-        print(report(folder, out))
+        print(write(folder, out))
     except NoReport as error:
         raise Mistake(str(error)) from None

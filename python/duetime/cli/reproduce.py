@@ -12,7 +12,8 @@ import click
 
 from duetime import InternalError
 from duetime.cli import completion, options
-from duetime.experiments.experiment import SCALES
+from duetime.experiments.experiment import SCALES, read
+from duetime.experiments.places import folder, names, path_of
 from duetime.quantities import counted
 
 if TYPE_CHECKING:
@@ -92,9 +93,7 @@ def reproduce(
 
     Of all, one that cannot be run does not stop the others: it is named at the end, and the exit code is 1.
     """
-    # Only this command needs them, and they need data frames.
-    from duetime.experiments.experiment import read
-    from duetime.experiments.places import folder, names, path_of
+    # Loaded late: the measures of experiments need polars.
     from duetime.experiments.reproduce import prepare, scenario_of
     from duetime.experiments.reproduce import reproduce as repeat
 
@@ -138,20 +137,22 @@ def reproduce(
             continue
         done.append(result)
         if not as_json:
-            from duetime.cli import show
+            # Loaded late: it takes time to load, and with --json no table is shown.
+            from duetime.display import claims, terminal
 
-            show.claims(result.data)
+            terminal.present(claims.table(result.data), indent="")
             if "robust" in result.data:
-                show.claims_in_variants(result.data["robust"])
+                terminal.present(claims.in_variants(result.data["robust"]))
             print(f"Saved in {out / each.name}", file=sys.stderr)
     options.tell_left_out("duetime.frames", "duetime.plots")
     if as_json:
         found = [result.data for result in done]
         sys.stdout.write(json.dumps(found if name == "all" else found[0], ensure_ascii=False) + "\n")
     elif name == "all":
-        from duetime.cli import show
+        # Loaded late: the same.
+        from duetime.display import claims, terminal
 
-        show.tally([result.data for result in done])
+        terminal.present(claims.tally([result.data for result in done]), indent="")
     for result in done if name == "all" else []:
         if result.failed:
             said = f"{counted(len(result.failed), 'run')} of {result.data['id']} failed"
@@ -167,9 +168,10 @@ def _list(known: Sequence[Experiment], as_json: bool) -> int:
         listed = [{"id": e.name, "title": e.title, "source": e.source, "question": e.question} for e in known]
         sys.stdout.write(json.dumps(listed, ensure_ascii=False) + "\n")
     else:
-        from duetime.cli import show
+        # Loaded late: rich takes longer than to read the experiments.
+        from duetime.display import catalog
 
-        show.experiments([(e.name, e.source, e.title) for e in known])
+        catalog.experiments([(e.name, e.source, e.title) for e in known])
     return 0
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import click
 
 from duetime.cli import completion, options
+from duetime.errors import Missing
 from duetime.robustness import VARIANTS, Robustness
 from duetime.robustness import robust as vary
 from duetime.run import resolve_each
 from duetime.scenario import read_file
-from duetime.trouble import Missing
 
 
 @click.command(short_help="See how far a comparison's conclusion reaches.")
@@ -83,9 +83,11 @@ def robust(
     if as_json:
         sys.stdout.write(json.dumps(found.record(), indent=1, ensure_ascii=False) + "\n")
     else:
-        from duetime.cli import show
+        # Loaded late: it takes time to load, and with --json no table is shown.
+        from duetime.display import terminal
+        from duetime.display import variants as display
 
-        show.robustness(found)
+        terminal.present(display.table(found))
     print(f"Saved in {folder}", file=sys.stderr)
     options.tell_left_out("duetime.plots")
     failed = {each.error for each in found.outcomes if each.error is not None}

@@ -10,7 +10,7 @@ import click
 
 from duetime import files
 from duetime.cli import options
-from duetime.progress import bar
+from duetime.engine.progress import bar
 from duetime.run import made, resolve, simulate
 
 
@@ -58,9 +58,10 @@ def run(
         text = json.dumps(with_limits, separators=(",", ":"), ensure_ascii=False) if limits else result.json()
         sys.stdout.write(text + "\n")
     else:
-        from duetime.cli import show
+        # Loaded late: it takes time to load, and with --json no table is shown.
+        from duetime.display import runs, terminal
 
-        show.result(result)
+        terminal.present(runs.table(result))
     if out is not None:
         print(f"Saved in {out}", file=sys.stderr)
     return options.tell_failed(limits)

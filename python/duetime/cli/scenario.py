@@ -13,8 +13,8 @@ import click
 from duetime import files
 from duetime.cli import completion, options
 from duetime.data import SCENARIOS
+from duetime.language import schema as language
 from duetime.run import explanation, resolve
-from duetime.run import schema as language
 
 
 @click.command(short_help="Check whether a scenario is valid.")
@@ -46,7 +46,8 @@ def check(file: str, seed: int | None, changes: tuple[str, ...], explain: bool, 
         found = explanation(read, seed, changes) if explain else resolved
         sys.stdout.write(json.dumps(found, indent=2, ensure_ascii=False) + "\n")
         return
-    from duetime.cli import explain as shown
+    # Loaded late: rich takes longer than a check, and --json prints no table.
+    from duetime.display import scenarios as shown
 
     found = explanation(read, seed, changes)
     if explain:

@@ -48,9 +48,10 @@ def sweep(
     if as_json:
         sys.stdout.write(json.dumps(swept.record(), indent=2, ensure_ascii=False) + "\n")
     else:
-        from duetime.cli import show
+        # Loaded late: it takes time to load, and with --json no table is shown.
+        from duetime.display import sweeps, terminal
 
-        show.sweep(swept)
+        terminal.present(sweeps.table(swept))
     print(f"Saved in {folder}", file=sys.stderr)
     return _tell_failures(swept)
 

@@ -12,6 +12,7 @@ import click
 from duetime import files
 from duetime.cli import completion, options
 from duetime.comparison import Comparison
+from duetime.run import resolve
 
 
 @click.command(short_help="Run a scenario, or a named experiment, on real TCP.")
@@ -54,6 +55,7 @@ def testbed(
     Each run is shown beside the simulation of the same messages. Needs root and the programs of `make linux`;
     whatever ends it, nothing is left behind.
     """
+    # Loaded late: the testbed needs polars.
     from duetime.testbed import check
     from duetime.testbed.experiments import EXPERIMENTS
 
@@ -81,9 +83,10 @@ def testbed(
     if as_json:
         sys.stdout.write(comparison.json() + "\n")
     else:
-        from duetime.cli import show
+        # Loaded late: it takes time to load, and with --json no table is shown.
+        from duetime.display import comparisons, terminal
 
-        show.comparison(comparison)
+        terminal.present(comparisons.table(comparison))
     _saved(out)
 
 
@@ -95,6 +98,7 @@ def _comparison(
     changes: tuple[str, ...],
     network: tuple[bool, bool],
 ) -> Comparison[Any]:
+    # Loaded late: the same.
     from duetime.testbed import Options
     from duetime.testbed.experiments import EXPERIMENTS, Arm, carry_out
 
@@ -111,8 +115,6 @@ def _comparison(
     wanted = Options(ipv6=ipv6, refuse_ecn=refuse_ecn)
     read = options.read(what)
     if not transports:
-        from duetime.run import resolve
-
         transports = [str(resolve(read, seed, changes, None)[0]["transport"]["name"])]
     arms = tuple(Arm(name, wanted, simulated=not refuse_ecn) for name in transports)
     return carry_out(Path(what), arms, seeds=seeds, seed=seed, set=changes, advanced=_tell)
@@ -126,6 +128,7 @@ def _fig07(
     as_json: bool,
     out: Path | None,
 ) -> None:
+    # Loaded late: the same.
     from duetime.testbed import fig07
 
     try:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from duetime.engine.points import Kept, Point
 from duetime.estimates.link import Shape, calibration, ideal
 from duetime.estimates.traffic import Column, Traffic
-from duetime.points import Kept, Point
 
 
 @dataclass

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from duetime import _core, declarations
-from duetime.estimates import Runs, Task, of_links, summary
+from duetime.engine.points import Point
+from duetime.estimates import summary
+from duetime.estimates.paths import of_links
+from duetime.estimates.task import Runs, Task
 from duetime.frames import pl
-from duetime.points import Point
 from duetime.quantities import time_ps
 
 #: The smallest part of the time after the warm-up, where the network cannot be small enough.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from duetime import declarations, scenario
+from duetime import declarations, errors
 from duetime.estimates.traffic import Column, Traffic, transports
 from duetime.quantities import counted
 
@@ -34,8 +34,8 @@ FEW = 0.01
 def refuse(resolved: Mapping[str, Any], name: str) -> None:
     """Raise `Unreadable` for a scenario of which links cannot be simulated one by one."""
 
-    def no(what: str, why: str) -> scenario.Unreadable:
-        return scenario.Unreadable(
+    def no(what: str, why: str) -> errors.Unreadable:
+        return errors.Unreadable(
             f"{name}: {what}: an estimate simulates each link by itself, and {why}; "
             "`duetime run` simulates it"
         )

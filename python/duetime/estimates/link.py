@@ -38,8 +38,8 @@ import numpy as np
 
 from duetime import scenario
 from duetime.estimates.traffic import NONE, NOT_HELD, Column, Framing, Traffic
+from duetime.language import catalog
 from duetime.quantities import size_bytes
-from duetime.run import catalog
 
 #: How many times faster than the link are those behind it. Once would do for no queue to build; ten leaves
 #: hardly a delay.

@@ -6,15 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from duetime.estimates import Runs, delays, limits
+from duetime.engine.points import Kept, Point
+from duetime.errors import Failed
+from duetime.estimates import delays, limits, summary
 from duetime.estimates.alone import Unhurried
 from duetime.estimates.cluster import Cluster, clusters
 from duetime.estimates.link import AFTERWARDS, Alone, Shape, alone
+from duetime.estimates.task import Runs, Task
 from duetime.estimates.traffic import Column, Traffic, transports
+from duetime.estimates.traffic import of as traffic_of
 from duetime.frames import pl
-from duetime.points import Kept, Point
 from duetime.quantities import time_ps
-from duetime.trouble import Failed
 
 #: Clusters of links, and the links of them that are to be simulated.
 Cut = tuple[list[Cluster], list[Alone]]
@@ -24,6 +26,13 @@ def cut_out(traffic: Traffic) -> Cut:
     """Choose links, and make a scenario of each."""
     chosen = clusters(traffic)
     return chosen, [alone(traffic, int(link)) for each in chosen for link in each.simulated]
+
+
+def of_links(task: Task, runs: Runs) -> tuple[dict[str, Any], pl.DataFrame]:
+    """Estimate a scenario: counts of the simulated links, and a row for each message that counts."""
+    found = traffic_of(task.resolved, task.read, task.changes, task.seed)
+    completed, links = completion(found, task.seed, runs)
+    return links, summary.messages(found, completed)
 
 
 def completion(

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from duetime import _core, scenario
+from duetime import _core, errors, scenario
 from duetime.quantities import size_bytes, time_ps
 
 Column = np.ndarray[Any, Any]
@@ -327,7 +327,7 @@ def _foreseen(
     except _core.ScenarioError:
         raise
     except ValueError as error:
-        raise scenario.Unreadable(
+        raise errors.Unreadable(
             f"{read.name}: class `{error}`: when its messages start follows from others (levels, sessions), "
             "and an estimate draws them ahead; `duetime run` simulates it"
         ) from None

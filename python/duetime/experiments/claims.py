@@ -7,8 +7,8 @@ from contextlib import ExitStack
 from functools import cache
 from typing import Any
 
+from duetime.errors import Mistaken
 from duetime.experiments.experiment import Claim, Experiment, expanded, facts, number_at, regimes
-from duetime.experiments.places import Mistaken
 from duetime.experiments.queries import Tables, flat, sql
 from duetime.experiments.study import Row
 from duetime.experiments.texts import filled

@@ -10,9 +10,10 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from duetime.experiments.places import FACTS, PUBLISHED, REGIMES, Mistaken
+from duetime.errors import Mistaken
+from duetime.experiments.places import FACTS, PUBLISHED, REGIMES
 from duetime.experiments.texts import filled
-from duetime.run import catalog
+from duetime.language import catalog
 from duetime.scenario import LARGEST
 
 Scale = Literal["quick", "paper"]

@@ -6,22 +6,12 @@ import difflib
 from pathlib import Path
 
 from duetime.data import EXPERIMENTS
-from duetime.scenario import Unreadable
+from duetime.errors import NoExperiments, UnknownExperiment
 
 #: In the folder of experiments; everything else with this suffix, one folder down, is one.
 PUBLISHED, REGIMES, FACTS = "published.toml", "regimes.toml", "facts.toml"
-
-
-class NoExperiments(Unreadable):
-    """No folder of experiments was found."""
-
-
-class Mistaken(Unreadable):
-    """A mistake in the file of an experiment."""
-
-
-class Unknown(Unreadable):
-    """No experiment has this name."""
+#: The name of this error in former versions.
+Unknown = UnknownExperiment
 
 
 def folder(given: Path | None = None) -> Path:
@@ -38,10 +28,10 @@ def names(root: Path) -> list[str]:
 
 
 def path_of(root: Path, name: str) -> Path:
-    """The file of an experiment; `Unknown` names the nearest one."""
+    """The file of an experiment; `UnknownExperiment` names the nearest one."""
     known = names(root)
     if name in known:
         return root / f"{name}.toml"
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"; did you mean {near[0]}?" if near else ""
-    raise Unknown(f"no experiment is called `{name}`{hint} (`duetime reproduce --list` shows all)")
+    raise UnknownExperiment(f"no experiment is called `{name}`{hint} (`duetime reproduce --list` shows all)")

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
-from duetime.experiments.places import Mistaken
+from duetime.errors import Mistaken
 
 #: Instructions of SQLite's machine that a query may take: some 20 s. The largest of the queries shipped with
 #: duetime, which pairs the rows of a trace, takes 25 million (`d2tcp/fig04`).

@@ -14,18 +14,19 @@ from typing import Any
 
 import tomli_w
 
-import duetime
-from duetime import files, scenario
+from duetime import _core, files, scenario
+from duetime.display import claims as display
+from duetime.display import grid
+from duetime.errors import Missing, Mistaken
 from duetime.experiments import experiment as reading
 from duetime.experiments.claims import finding, judge
 from duetime.experiments.experiment import Chart, Experiment, number_at, panels
 from duetime.experiments.measures import MEASURES, WITHOUT_SEEDS, measure
-from duetime.experiments.places import Mistaken
 from duetime.experiments.study import BOUND, Row, Study
 from duetime.experiments.texts import filled, places
 from duetime.quantities import counted
 from duetime.robustness import variants as variants_of
-from duetime.trouble import Missing
+from duetime.run import check
 
 #: The libraries, besides our own version, that a result depends on.
 LIBRARIES = ("numpy", "polars", "matplotlib")
@@ -46,9 +47,7 @@ class Reproduction:
 
     def _repr_html_(self) -> str:
         """Show the table of ``duetime reproduce`` in a notebook."""
-        from duetime.cli import show, tables
-
-        return tables.html(*show.claims_table(self.data))
+        return grid.html(*display.table(self.data))
 
 
 def reproduce(
@@ -98,7 +97,7 @@ def reproduce(
         for part in panels(_resolved(chart, numbers, experiment), rows, experiment.path)
     ]
     data = {
-        "version": duetime.__version__,
+        "version": _core.version(),
         "id": experiment.name,
         "title": experiment.title,
         "source": experiment.source,
@@ -110,7 +109,7 @@ def reproduce(
         ),
         "scenario": study.scenario.read_text(encoding="utf-8"),
         "parameters": _parameters(study, resolved),
-        "versions": {"duetime": duetime.__version__, "python": platform.python_version()}
+        "versions": {"duetime": _core.version(), "python": platform.python_version()}
         | {name: version_of(name) for name in LIBRARIES if find_spec(name) is not None},
         "runs": len({point for each in studies for point in each.made})
         + sum(row.get("levels", 0) * row.get("runs", 0) for row in rows),
@@ -160,9 +159,7 @@ def scenario_of(study: Study, transport: str | None = None) -> str:
         raise Mistaken(f"{study.experiment.name} has no transport {transport}; it has {', '.join(names)}")
     name, cells = transport or names[-1], study.cells()
     point = study.point(cells[-1], name, study.seeds[0])
-    resolved, _ = duetime.check(
-        study.scenario, set=list(point.overrides), transport=point.transport, seed=point.seed
-    )
+    resolved, _ = check(study.scenario, set=list(point.overrides), transport=point.transport, seed=point.seed)
     lines = [
         f"{study.experiment.name}: {study.experiment.title}",
         f"Regime {study.experiment.regime}; transport {name} of {', '.join(names)}; seed {point.seed} of "
@@ -189,10 +186,8 @@ def _robust(
 
     def accepted(changes: Sequence[str]) -> bool:
         try:
-            found, _ = duetime.check(
-                study.scenario, set=[*first.overrides, *changes], transport=first.transport
-            )
-        except duetime.ScenarioError:
+            found, _ = check(study.scenario, set=[*first.overrides, *changes], transport=first.transport)
+        except _core.ScenarioError:
             return False
         return found != resolved
 
@@ -234,7 +229,7 @@ def _study(
     size = experiment.scales[scale]
     path = scenario_path(experiment, out / "scenarios")
     changes = (*_regime(experiment, regime)["set"], *experiment.set, *size.set)
-    first = int(duetime.check(path, set=list(changes))[0]["run"]["seed"])
+    first = int(check(path, set=list(changes))[0]["run"]["seed"])
     many = seeds or size.seeds
     study = Study(
         experiment,
@@ -282,7 +277,7 @@ def _check(study: Study) -> dict[str, Any]:
     for cell in study.cells():
         for transport in study.transports:
             point = study.point(cell, transport, study.seeds[0])
-            resolved, _ = duetime.check(study.scenario, set=list(point.overrides), transport=point.transport)
+            resolved, _ = check(study.scenario, set=list(point.overrides), transport=point.transport)
             found.append(resolved)
     return found[0]
 
@@ -293,7 +288,7 @@ def _parameters(study: Study, resolved: Mapping[str, Any]) -> dict[str, Any]:
     transports = {}
     for transport in study.transports:
         point = study.point(cell, transport, study.seeds[0])
-        checked, _ = duetime.check(study.scenario, set=list(point.overrides), transport=point.transport)
+        checked, _ = check(study.scenario, set=list(point.overrides), transport=point.transport)
         transports[transport] = checked["transport"]
     return {
         "run": resolved["run"],
@@ -399,7 +394,7 @@ def _save(folder: Path, data: Mapping[str, Any], charts: Sequence[Chart], rows: 
 
 
 def _draw(folder: Path, data: Mapping[str, Any], charts: Sequence[Chart], rows: Sequence[Row]) -> None:
-    # In this order: without matplotlib the first raises `Missing`.
+    # Loaded late: matplotlib is slow to load. Without it the first of these raises `Missing`.
     from duetime import plots
     from duetime.experiments import figures
 

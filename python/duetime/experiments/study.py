@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from duetime import decide
+from duetime.engine.points import Kept, Point, run_points
+from duetime.errors import Mistaken
 from duetime.experiments.experiment import Axis, Experiment, Labels, Size, Variant, at, regimes
-from duetime.experiments.places import Mistaken
 from duetime.experiments.texts import filled
-from duetime.points import Kept, Point, run_points
-from duetime.run import catalog
+from duetime.language import catalog
 from duetime.statistics import of_figure, seeds_needed, seeds_of_share
 
 #: A row of a result: labels, and metrics with their 95 % intervals in ``_low`` and ``_high``. Where too few

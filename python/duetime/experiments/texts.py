@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from string import Formatter
 from typing import Any
 
-from duetime.experiments.places import Mistaken
+from duetime.errors import Mistaken
 
 #: The limits of a formatted value's width and digits, and of a whole text's length.
 MAX_WIDTH, MAX_PRECISION, MAX_LENGTH = 100, 20, 100_000

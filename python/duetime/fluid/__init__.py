@@ -9,45 +9,18 @@ Nothing here is imported before a scenario asks for it.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from duetime import _core
+from duetime.engine import Progress
+from duetime.fluid.task import Task
 
 if TYPE_CHECKING:
     from duetime.results import Result
 
+__all__ = ["Task", "asked_for", "simulated"]
+
 WORD = "fluid"
-
-
-@dataclass(frozen=True)
-class Task:
-    """A scenario as `_core` takes it."""
-
-    text: str
-    name: str
-    folder: str | None = None
-    set: tuple[str, ...] = ()
-    seed: int | None = None
-    transport: str | None = None
-    files: Mapping[str, str] = field(default_factory=dict)
-
-    def keywords(self) -> dict[str, Any]:
-        """Return the arguments of every function of `_core` that reads a scenario."""
-        return {
-            "folder": self.folder,
-            "set": list(self.set),
-            "seed": self.seed,
-            "transport": self.transport,
-            "files": dict(self.files),
-        }
-
-    def resolved(self) -> tuple[dict[str, Any], list[str]]:
-        """The scenario with every default filled in, and notes."""
-        resolved, notes, _ = _core.check(self.text, self.name, **self.keywords())
-        return json.loads(resolved), notes
 
 
 def asked_for(text: str, changes: Iterable[str]) -> bool:
@@ -55,12 +28,12 @@ def asked_for(text: str, changes: Iterable[str]) -> bool:
     return WORD in text or any(WORD in change for change in changes)
 
 
-def simulated(task: Task, progress: Callable[[float, float, int], object] | None) -> Result | None:
+def simulated(task: Task, progress: Progress | None) -> Result | None:
     """Run a scenario whose engine this is; nothing for the others. Raises what `scenario.simulate` raises."""
     resolved, _ = task.resolved()
     if resolved["run"]["engine"] != WORD:
         return None
-    # It needs libraries that the others do not.
+    # Loaded late: it needs numpy, which no run of packets does.
     from duetime.fluid import scenario
 
     return scenario.simulate(task, progress=progress)

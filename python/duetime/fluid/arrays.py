@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from duetime.trouble import Missing
+from duetime.errors import Missing
 
 #: An array of the chosen library.
 Array: TypeAlias = Any

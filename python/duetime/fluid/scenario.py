@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from duetime import _core, scenario
-from duetime.fluid import Task, arrays, engine
+from duetime import _core, errors, scenario
+from duetime.engine import Progress
+from duetime.fluid import arrays, engine
 from duetime.fluid.laws import LAWS, Law
+from duetime.fluid.task import Task
 from duetime.quantities import size_bytes, time_ps
 from duetime.results import Result
-from duetime.run import Progress
 
 #: Keys of transports that tell packets apart, which there are none of here.
 BELOW_THE_GRAIN = {
@@ -41,7 +42,7 @@ LONGEST_COOL_DOWN = 1.0
 def simulate(task: Task, *, library: str = "numpy", progress: Progress | None = None) -> Result:
     """Run a scenario; its result has the form of a packet run's.
 
-    `progress` is called with simulated seconds, their end, and 0. Raises `scenario.Unreadable` for settings
+    `progress` is called with simulated seconds, their end, and 0. Raises `errors.Unreadable` for settings
     that the model cannot represent.
     """
     xp = arrays.namespace(library)
@@ -54,7 +55,7 @@ def simulate(task: Task, *, library: str = "numpy", progress: Progress | None = 
     except _core.ScenarioError:
         raise
     except ValueError as error:
-        raise scenario.Unreadable(
+        raise errors.Unreadable(
             f"{task.name}: class `{error}`: when its messages start follows from others, for which the "
             "fluid model does not wait (levels)"
         ) from None
@@ -117,7 +118,7 @@ def refuse(resolved: Mapping[str, Any], transports: Iterable[Mapping[str, Any]])
                 raise _Refused(f"transport.{key}", f"its law of {name} knows {', '.join(law.keys)}")
 
 
-class _Refused(scenario.Unreadable):
+class _Refused(errors.Unreadable):
     def __init__(self, key: str, why: str) -> None:
         super().__init__(f'{key}: the fluid model cannot say this: {why}. engine = "packets" can')
 

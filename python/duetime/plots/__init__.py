@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from duetime import files
-from duetime.trouble import Missing
+from duetime.errors import Missing, NoReport, NoResults, Refused
 
 try:
     import matplotlib
@@ -18,7 +18,7 @@ except ModuleNotFoundError as error:
 from matplotlib.figure import Figure
 
 from duetime import scenario, slowdown
-from duetime.decide import ANSWERS
+from duetime.display.decisions import ANSWERS
 from duetime.plots import (
     charts,
     deadlines,
@@ -32,8 +32,9 @@ from duetime.plots import (
     style,
     trace,
 )
-from duetime.plots.data import NoResults, Results, load, read_json
+from duetime.plots.data import Results, load, read_json
 from duetime.plots.live import is_recorded, recorded
+from duetime.report import READERS
 from duetime.report.model import Experiment
 
 __all__ = ["PICTURES", "NoResults", "Picture", "picture", "plot_dir", "plot_trace"]
@@ -70,13 +71,13 @@ def plot_dir(directory: Path, out: Path | None = None) -> list[Path]:
 
 
 def _make(out: Path) -> None:
-    """Make the folder of the pictures; `files.Refused` if its place is wrong."""
+    """Make the folder of the pictures; `errors.Refused` if its place is wrong."""
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         if error.errno in files.FULL:
             raise
-        raise files.Refused(f"{out}: cannot be written ({error.strerror})") from error
+        raise Refused(f"{out}: cannot be written ({error.strerror})") from error
 
 
 def _of_runs(results: Results, out: Path) -> list[Path]:
@@ -108,8 +109,6 @@ def _of_charts(directory: Path, out: Path) -> list[Path]:
 
 def _figures(directory: Path) -> Iterator[tuple[str, Figure | None]]:
     """Draw each experiment of a folder that has charts; give its name too."""
-    from duetime.report import READERS, NoReport
-
     for kind in ("swept", "decided", "varied", "estimated", "reproduced"):
         try:
             found = READERS[kind](directory)

@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from duetime.errors import NoResults
 from duetime.frames import pl
 from duetime.statistics import seeds_differ
 
@@ -22,10 +23,6 @@ MESSAGES = [
     "missed",
     "counted",
 ]
-
-
-class NoResults(ValueError):
-    """The folder holds nothing that can be drawn."""
 
 
 @dataclass(frozen=True)

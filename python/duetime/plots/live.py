@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from duetime.errors import NoResults
 from duetime.frames import pl
-from duetime.plots.data import MESSAGES, Arm, NoResults, Results, Run, read
+from duetime.plots.data import MESSAGES, Arm, Results, Run, read
 
 _COLUMNS = {"time_s", "what", "class", "from", "to", "value", "from_address", "to_address"}
 

@@ -8,9 +8,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from duetime.frames import pl
+from duetime.language import catalog
 from duetime.plots import settings, style
 from duetime.plots.data import Results, Run
-from duetime.run import catalog
 
 MAX_NAMED = 8
 MAX_FADED = 60

@@ -11,7 +11,8 @@ from importlib import import_module
 from pathlib import Path
 
 from duetime import files
-from duetime.report.model import Experiment, NoReport
+from duetime.errors import NoReport
+from duetime.report.model import Experiment
 
 __all__ = ["NoReport", "report"]
 
@@ -37,9 +38,10 @@ def report(folder: str | os.PathLike[str], out: str | os.PathLike[str] | None = 
 
     `folder` is what ``duetime reproduce``, ``sweep``, ``tighten``, ``capacity``, ``need``, ``robust``,
     ``estimate``, ``compare`` or ``run`` wrote with ``--out``. The same folder gives the same bytes. Raises
-    `NoReport` when there is nothing to report, `files.Refused` (an `OSError`) when the page cannot be
+    `NoReport` when there is nothing to report, `errors.Refused` (an `OSError`) when the page cannot be
     written.
     """
+    # Loaded late: jinja2 and matplotlib take most of a second.
     from duetime.report import page
 
     source = Path(folder)

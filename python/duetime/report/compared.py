@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from duetime import scenario, slowdown
+from duetime.errors import NoReport, NoResults
 from duetime.frames import pl
-from duetime.plots.data import Arm, NoResults, Results, load, read_json
-from duetime.report.model import Axis, Chart, Experiment, Mark, NoReport, Place, Point, Series, Table
+from duetime.plots.data import Arm, Results, load, read_json
+from duetime.report.model import Axis, Chart, Experiment, Mark, Place, Point, Series, Table
 from duetime.statistics import BOUNDS
 
 #: A distribution is drawn with at most so many steps of each transport.

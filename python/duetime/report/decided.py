@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from duetime import decide
-from duetime.report.model import Axis, Chart, Experiment, Mark, NoReport, Point, Series, Table
+from duetime.display import decisions
+from duetime.errors import NoReport
+from duetime.quantities import Quantity
+from duetime.report.model import Axis, Chart, Experiment, Mark, Point, Series, Table
 
 #: The record of each search -> the key of its answers, and how that is called.
 ANSWERS = {
@@ -41,7 +43,7 @@ def _experiment(record: Mapping[str, Any]) -> Experiment:
         facts={"target": goal, "over": record.get("over"), "seeds": record["seeds"]},
         charts=tuple(chart for chart in (_answers(record), _tried(record)) if chart.series),
         table=_table(record),
-        notes=tuple(decide.sentence(record, answer) for answer in record["answers"]),
+        notes=tuple(decisions.sentence(record, answer) for answer in record["answers"]),
         versions={"duetime": record["version"]},
     )
 
@@ -83,8 +85,8 @@ def _misses(answer: Mapping[str, Any]) -> Iterator[Point]:
             yield Point(_quantity(each["value"]).number, missed["mean"], *missed["ci95"])
 
 
-def _quantity(value: Any) -> decide.Quantity:
-    return decide.Quantity.of(value, "a value")
+def _quantity(value: Any) -> Quantity:
+    return Quantity.of(value, "a value")
 
 
 def _table(record: Mapping[str, Any]) -> Table:
@@ -92,7 +94,7 @@ def _table(record: Mapping[str, Any]) -> Table:
     rows = tuple(
         (
             answer["transport"],
-            decide.level(answer[key], key == "tighter_percent"),
+            decisions.level(answer[key], key == "tighter_percent"),
             *(
                 _mean(answer[name])
                 for name in ("missed_percent", "as_written_missed_percent", "bound_percent")

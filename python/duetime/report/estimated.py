@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from duetime.report.model import Axis, Chart, Experiment, NoReport, Point, Series
+from duetime.errors import NoReport
+from duetime.report.model import Axis, Chart, Experiment, Point, Series
 
 #: The figures shown of each group of sizes: name, unit, and where it is.
 FIGURES: tuple[tuple[str, str, Callable[[Mapping[str, Any]], float | None]], ...] = (

@@ -10,10 +10,6 @@ from typing import Any, Literal
 Place = float | str
 
 
-class NoReport(ValueError):
-    """The folder holds nothing to report; the message lists the expected kinds."""
-
-
 @dataclass(frozen=True)
 class Point:
     """One value with its 95 % confidence interval, where there is one."""

@@ -10,8 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from duetime.errors import NoReport
 from duetime.experiments.verdicts import status
-from duetime.report.model import Axis, Chart, Claim, Experiment, NoReport, Place, Point, Series, Table
+from duetime.report.model import Axis, Chart, Claim, Experiment, Place, Point, Series, Table
 
 #: A table of rows that no chart shows is cut here.
 ROWS = 500

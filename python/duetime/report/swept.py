@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from duetime import decide
+from duetime.errors import NoReport, Unreadable
 from duetime.frames import pl
-from duetime.report.model import Axis, Chart, Experiment, NoReport, Place, Point, Series
-from duetime.scenario import Unreadable
+from duetime.quantities import Quantity
+from duetime.report.model import Axis, Chart, Experiment, Place, Point, Series
 from duetime.statistics import BOUNDS, of_figure
 
 #: Column of the table -> what it is, and the factor to the unit it is shown in.
@@ -136,7 +136,7 @@ def _in_numbers(axis: str, runs: pl.DataFrame) -> tuple[str, pl.DataFrame]:
     """Quantities ("50 KB", "1.5 ms") are numbers along an axis, in the unit that most of them have."""
     values = runs[axis].to_list()
     try:
-        found = [decide.Quantity.of(value, axis) for value in values]
+        found = [Quantity.of(value, axis) for value in values]
     except Unreadable:
         return "", runs
     units = [each.unit for each in found]

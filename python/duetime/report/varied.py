@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from duetime.report.model import Axis, Chart, Experiment, NoReport, Point, Series
+from duetime.errors import NoReport
+from duetime.report.model import Axis, Chart, Experiment, Point, Series
 
 
 def read(folder: Path) -> list[Experiment]:

@@ -6,12 +6,12 @@ Needs root, and the programs of `make linux`. It leaves no residual state, whate
 from __future__ import annotations
 
 from duetime import scenario
+from duetime.errors import Failed, Missing
 from duetime.results import Result
 from duetime.run import simulate
 from duetime.testbed import bench, measured, plan
 from duetime.testbed.need import check
 from duetime.testbed.plan import Options
-from duetime.trouble import Failed, Missing
 
 __all__ = ["Failed", "Missing", "Options", "check", "run"]
 

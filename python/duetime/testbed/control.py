@@ -13,9 +13,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from duetime.errors import Failed
 from duetime.testbed import need
 from duetime.testbed.processes import die_with_parent
-from duetime.trouble import Failed
 
 #: A congestion control's name is the kernel's, in all namespaces: whoever loads one holds this.
 LOCK = Path("/run/lock/d2tcp-test.lock")

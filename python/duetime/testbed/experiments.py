@@ -10,6 +10,7 @@ from duetime import scenario
 from duetime.comparison import Comparison
 from duetime.data import SCENARIOS as INCLUDED
 from duetime.results import Result
+from duetime.run import check
 from duetime.testbed import Options, beside
 
 SCENARIOS = INCLUDED / "testbed"
@@ -169,7 +170,5 @@ def carry_out(
 
 
 def _seed(source: scenario.Source, changes: scenario.Changes | None, transport: str) -> int:
-    from duetime.run import check
-
     resolved, _ = check(source, set=changes, transport=transport)
     return int(resolved["run"]["seed"])

@@ -6,7 +6,7 @@ import os
 import shutil
 from pathlib import Path
 
-from duetime.trouble import Missing
+from duetime.errors import Missing
 
 #: Where `make linux` puts programs, for a checkout that is used in place.
 BUILT = Path(__file__).resolve().parents[3] / "target" / "release"

@@ -6,8 +6,8 @@ import json
 import subprocess
 from typing import Any
 
+from duetime.errors import Failed
 from duetime.testbed.plan import Link, Plan, frame
-from duetime.trouble import Failed
 
 #: The switch's address at every port: hosts need a gateway, and no port needs one of its own.
 _GATEWAY = {False: "169.254.77.1", True: "fe80::77"}

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from duetime.trouble import Failed
+from duetime.errors import Failed
 
 
 def die_with_parent() -> None:

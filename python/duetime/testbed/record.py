@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from duetime import files
+from duetime.errors import Failed
 from duetime.results import Result
 from duetime.statistics import half_width
 from duetime.testbed import beside, fig07
 from duetime.testbed.experiments import EXPERIMENTS, Arm
 from duetime.testbed.measured import PAUSE_MS
-from duetime.trouble import Failed
 
 #: The maximum number of messages that are listed one by one.
 FEW = 8

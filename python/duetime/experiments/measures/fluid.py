@@ -16,7 +16,7 @@ from duetime.quantities import time_ps
 
 def rows(study: Study) -> list[Row]:
     """A row for each reading, load and transport."""
-    # Only this measure needs them.
+    # Loaded late: only this measure needs them, and they need numpy.
     from duetime.fluid import arrays, engine, laws, sessions
 
     options: dict[str, Any] = dict(study.experiment.options["fluid"])

@@ -23,8 +23,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from duetime.errors import Mistaken
 from duetime.experiments.experiment import Labels
-from duetime.experiments.places import Mistaken
 from duetime.experiments.study import Row, Run, Study, over_seeds
 from duetime.experiments.texts import filled
 

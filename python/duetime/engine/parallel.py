@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
-from duetime.run import Progress
+from duetime.engine import Progress
 
 R = TypeVar("R")
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any
 
+from duetime.engine.work import Answer, Build, Bundle, Task, build, do
+from duetime.errors import OtherBuild, Unusable
 from duetime.quantities import counted
-from duetime.trouble import Unusable
-from duetime.work import Answer, Build, Bundle, OtherBuild, Task, build, do
 
 if TYPE_CHECKING:
     from distributed import Client, Future

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from duetime import files
+from duetime import errors, files
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,7 +28,7 @@ class Store:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise files.Refused(f"{folder}: cannot be written ({error.strerror})") from error
+            raise errors.Refused(f"{folder}: cannot be written ({error.strerror})") from error
 
     def undo(self) -> None:
         """Remove the folders that were made for it, if nothing was kept."""

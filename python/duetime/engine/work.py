@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from duetime import _core, files, fluid
+from duetime.engine import Progress
+from duetime.errors import Missing, OtherBuild, Unreadable
 from duetime.results import Result
-from duetime.run import Progress
-from duetime.scenario import Unreadable
 from duetime.statistics import WALL_CLOCK
-from duetime.trouble import Missing
 
 #: The tables of a run that can be kept beside its figures.
 TABLES = ("flows", "queries", "links", "trace")
@@ -39,6 +38,7 @@ class Build(NamedTuple):
 @cache
 def build() -> Build:
     """Return the versions that this process simulates with."""
+    # Loaded late: it takes as long as a short run, and a run that is not kept needs no versions.
     from importlib.metadata import PackageNotFoundError
     from importlib.metadata import version as version_of
 
@@ -79,10 +79,6 @@ class Answer:
     record: bytes = b""
     tables: Mapping[str, bytes] = field(default_factory=dict)
     error: str | None = None
-
-
-class OtherBuild(RuntimeError):
-    """A worker would simulate with something else than the process that asks."""
 
 
 def do(task: Task, bundle: Bundle, progress: Progress | None = None) -> Answer:

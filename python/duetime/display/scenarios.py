@@ -1,4 +1,4 @@
-"""The output of `duetime check --explain`: a scenario before it is run."""
+"""A scenario before it is run, on the terminal: the output of `duetime check`, with and without --explain."""
 
 from __future__ import annotations
 
@@ -7,48 +7,48 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from duetime.cli import tables
-from duetime.cli.tables import Column, Grid
+from duetime.display import terminal
+from duetime.display.grid import Column, Grid
 from duetime.quantities import counted, short
 
 
 def explained(data: dict[str, Any]) -> None:
     """Print the senders and receivers of each class, the load of each port, and the random inputs."""
-    shown = tables.console()
+    shown = terminal.console()
     shown.print(
         Text(f"{data['title'] or 'The scenario'}: {data['duration_s']:g} s, seed {data['seed']}", "bold")
     )
     for each in data["classes"]:
-        tables.say(shown, sentence(each))
+        terminal.say(shown, sentence(each))
         for line in offered(each):
-            tables.say(shown, line, indent="    ")
+            terminal.say(shown, line, indent="    ")
     profile(shown, data["profile"])
     most = max((each["load_percent"] for each in data["links"]), default=0)
     links = [each for each in data["links"] if each["flows_without_end"] or each["load_percent"] > most / 10]
-    tables.show(shown, _links(links))
+    terminal.show(shown, _links(links))
     beyond = data["links_in_use"] - len(links)
     if beyond > 0:
-        tables.say(shown, f"{counted(beyond, 'more link')} carr{'ies' if beyond == 1 else 'y'} less")
-    tables.say(
+        terminal.say(shown, f"{counted(beyond, 'more link')} carr{'ies' if beyond == 1 else 'y'} less")
+    terminal.say(
         shown,
         "asked: the load that the traffic is expected to offer over the run; drawn: what the messages "
         "of this seed come to",
     )
-    tables.say(
+    terminal.say(
         shown,
         "burst: what the first windows of messages that start together leave waiting; limit: what the "
         "port holds when the others are empty; BDP: the rate times the time there and back on the empty "
         "path; floors: what all windows at cwnd_floor keep under way",
     )
     for number, each in enumerate(data["faults"], 1):
-        tables.say(shown, f"fault {number}: {fault(each)}")
+        terminal.say(shown, f"fault {number}: {fault(each)}")
     words = "; ".join(data["random"])
-    tables.say(shown, f"random: {words}" if words else "nothing is random: every seed gives the same run")
+    terminal.say(shown, f"random: {words}" if words else "nothing is random: every seed gives the same run")
 
 
 def profile(shown: Console, known: dict[str, Any]) -> None:
     """Print the profile, and each key that it has set, with its source."""
-    tables.say(shown, f"profile {known['name']}: {known['help']} ({known['source']})")
+    terminal.say(shown, f"profile {known['name']}: {known['help']} ({known['source']})")
     if not known["set"]:
         return
     grid = Grid(["set by the profile"], [Column(title, words=True) for title in ("value", "source")])
@@ -57,7 +57,7 @@ def profile(shown: Console, known: dict[str, Any]) -> None:
         value = _written(each["value"])
         place = each["table"] if several or each["table"] == "[network]" else "transport"
         grid.add([f"{each['key']} of {place}" if several else each["key"]], [value, each["source"]])
-    tables.show(shown, grid)
+    terminal.show(shown, grid)
 
 
 def _written(value: object) -> str:
@@ -68,14 +68,14 @@ def _written(value: object) -> str:
 
 def checked(data: dict[str, Any]) -> None:
     """Print the mean of each distribution of sizes, and the drawn load beside the configured one."""
-    shown = tables.console()
+    shown = terminal.console()
     for each in data["classes"]:
         for line in offered(each):
-            tables.say(shown, f"{each['name']}: {line}")
+            terminal.say(shown, f"{each['name']}: {line}")
     finite = [each for each in data["links"] if each["expected_percent"] > 0]
     if finite:
         most = max(finite, key=lambda each: each["expected_percent"])
-        tables.say(
+        terminal.say(
             shown,
             f"most loaded link: {most['link']}, asked {short(most['expected_percent'])} %, "
             f"drawn {short(most['load_percent'])} %",

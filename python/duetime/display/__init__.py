@@ -1,0 +1,1 @@
+"""Tables of results: built once, shown in a terminal by the commands and in a notebook as HTML."""

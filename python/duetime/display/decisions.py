@@ -1,0 +1,108 @@
+"""The table and the sentences of a search: what `tighten`, `capacity` or `need` found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from duetime.display.figures import as_plain, written
+from duetime.display.grid import Column, Grid, Shown
+from duetime.quantities import counted
+
+#: The key of each question's answer.
+ANSWERS = {"tighten": "tighter_percent", "capacity": "largest", "need": "smallest"}
+
+
+def table(data: Mapping[str, Any]) -> Shown:
+    """A row and a sentence for each transport."""
+    tighter = data["question"] == "tighten"
+    name = ANSWERS[data["question"]]
+    titles = [
+        "tighter" if tighter else data["over"],
+        "95 % interval",
+        "missed % there",
+        "missed % as written",
+    ]
+    bounded = any(each["bound_percent"] for each in data["answers"])
+    titles += ["unavoidable % there"] if bounded else []
+    grid = Grid(["transport"], [Column(title) for title in titles], data["title"], turns=True)
+    for each in data["answers"]:
+        low, high = each["ci95"]
+        interval = "-"
+        if low is not None or high is not None:
+            interval = f"{level(low, tighter)} to {level(high, tighter)}"
+        misses = [each["missed_percent"], each["as_written_missed_percent"]]
+        cells = [level(each[name], tighter), interval, *(written(value, as_plain) for value in misses)]
+        if bounded:
+            cells.append(written(each["bound_percent"], as_plain))
+        grid.add([each["transport"]], cells)
+    return grid, [sentence(data, each) for each in data["answers"]]
+
+
+def sentence(data: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
+    """Put the answer for one transport into a sentence."""
+    tighter = data["question"] == "tighten"
+    against = data.get("against")
+    limit = f"{against} does with the deadlines as written" if against else f"{data['target_percent']:g} %"
+    goal = f"misses {'no more than' if against else 'at most'} {limit}"
+    name = answer["transport"]
+    few = answer.get("seeds")
+    if few is not None:
+        name += f", on average of {counted(len(data['seeds']), 'seed')},"
+    value = answer[ANSWERS[data["question"]]]
+    if value is None:
+        most = "smallest" if data["question"] == "capacity" else "largest"
+        easiest = "deadlines four times as long" if tighter else f"the {most} {data['over']} that was tried"
+        text = f"{name} misses more than {limit}, even with {easiest}"
+        return f"{text}{_turned(data, answer)}{_too_few(few)}."
+    if not tighter:
+        so_far = "up to" if data["question"] == "capacity" else "from"
+        text = f"{name} {goal} {so_far} {data['over']} = {value}"
+        text += "" if data["question"] == "capacity" else " on"
+    elif value >= 0:
+        text = f"{name} {goal} with deadlines {value:g} % tighter"
+    else:
+        text = f"{name} {goal} only with deadlines {-value:g} % looser"
+    low, high = answer["ci95"]
+    if low is not None and high is not None:
+        text += f" (with 95 % confidence {_between(low, high, tighter)})"
+    elif high is not None:
+        text += f" (with 95 % confidence no more than {level(high, tighter)}, and perhaps never)"
+    more = "less" if data["question"] == "need" else "more"
+    if answer["ends_with"] == "scenario":
+        text += f"; the scenario allows no {more}"
+    elif answer["ends_with"] == "range":
+        text += f"; {more} was not tried"
+    if answer["uneven"]:
+        text += "; misses do not rise evenly, beyond that they fall again in places"
+    return f"{text}{_turned(data, answer)}{_too_few(few)}."
+
+
+def _too_few(seeds: int | None) -> str:
+    """Return the words for an answer that too few misses back."""
+    return "" if seeds is None else f"; too few misses to compare, {seeds} seeds would do"
+
+
+def _turned(data: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
+    """Say so where the question was asked the wrong way round."""
+    if not answer.get("turned"):
+        return ""
+    if data["question"] == "capacity":
+        return f"; misses fall as {data['over']} grows: `duetime need` asks for the smallest"
+    return f"; misses fall as {data['over']} shrinks: `duetime capacity` asks for the largest"
+
+
+def level(value: Any, tighter: bool) -> str:
+    """Write an answer, or an end of its interval."""
+    if value is None:
+        return "none"
+    return f"{value:g} %" if tighter else str(value)
+
+
+def _between(low: Any, high: Any, tighter: bool) -> str:
+    """Write an interval; that of the smallest value has its sure end first, which is the larger."""
+    if not tighter:
+        return f"{low} to {high}"
+    if high < 0:
+        return f"{-high:g} to {-low:g} % looser"
+    return f"{low:g} to {high:g} % tighter" if low >= 0 else f"from {-low:g} % looser to {high:g} % tighter"

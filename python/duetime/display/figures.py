@@ -1,0 +1,164 @@
+"""Figures as tables write them: chosen from results, in units, with intervals over seeds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from duetime.statistics import BOUNDS
+
+#: Title, where the figure is in a summary, and how it is written.
+Figure: TypeAlias = tuple[str, Callable[[dict[str, Any]], Any], Callable[[float], str]]
+
+#: Where a part of a run's JSON is: its key, and in it the name of a class or set.
+Place: TypeAlias = tuple[str, str]
+
+MISSED, BOUND = "missed %", "bound"
+ALL = "all"
+#: Below this a difference is a rounding error of floats.
+LEAST = 1e-9
+
+
+@dataclass(frozen=True)
+class Time:
+    """Writes times in one unit."""
+
+    #: In us.
+    unit: float
+    name: str
+    digits: int
+
+    def __call__(self, us: float) -> str:
+        """Format a time in this unit."""
+        return f"{us / self.unit:,.{self.digits}f} {self.name}"
+
+
+#: The units, the largest first.
+TIMES = (Time(1e6, "s", 3), Time(1e3, "ms", 2), Time(1.0, "us", 1))
+MICROSECONDS = TIMES[-1]
+#: So many of a smaller unit are written in the next one.
+LONG = 100
+
+
+def figures_of(runs: list[dict[str, Any]]) -> list[Figure]:
+    """Choose the figures that any of the runs has something to say on."""
+    known: list[Figure] = [
+        ("messages", lambda part: part["messages"], as_count),
+        ("unfinished", lambda part: part["unfinished"], as_count),
+        (MISSED, lambda part: part["missed_percent"], as_plain),
+        ("queries complete %", lambda part: part.get("complete_queries_percent"), as_plain),
+        ("FCT p50", lambda part: _known(part["fct_us"], "p50"), MICROSECONDS),
+        ("FCT p99", lambda part: _known(part["fct_us"], "p99"), MICROSECONDS),
+        ("slowdown p99", lambda part: _known(part["slowdown"], "p99"), as_plain),
+        ("goodput Mbps", lambda part: part["goodput_mbps"], as_plain),
+        ("in time Mbps", lambda part: part["goodput_in_time_mbps"], as_plain),
+    ]
+    parts = [part for run in runs for kind in ("classes", "sets") for part in run.get(kind, {}).values()]
+    return [figure for figure in known if any(figure[1](part) is not None for part in parts)]
+
+
+def _known(part: dict[str, Any], name: str) -> Any:
+    """Return a figure of an object, or where it is not known its lower bound as over seeds."""
+    bound = (part.get(BOUNDS) or {}).get(name)
+    if part[name] is not None or bound is None:
+        return part[name]
+    return {"mean": None, "ci95": [None, None], BOUNDS: bound}
+
+
+def parts_of(
+    data: dict[str, Any], figures: Sequence[Figure], runs: Sequence[dict[str, Any]] = ()
+) -> list[tuple[str, Place, dict[str, Any]]]:
+    """Return every class, every set of classes and all together: its name, its place, its figures.
+
+    All together are left out if they repeat one of the others in all `runs`.
+    """
+    parts: list[tuple[str, Place, dict[str, Any]]] = [
+        (f"class {name}" if name == ALL else name, ("classes", name), part)
+        for name, part in data["classes"].items()
+    ]
+    parts += [(f"set {name}", ("sets", name), part) for name, part in data.get("sets", {}).items()]
+    if any(_says_more(run, figures) for run in runs or [data]):
+        parts.append((ALL, ("summary", ""), data["summary"]))
+    return parts
+
+
+def _says_more(run: dict[str, Any], figures: Sequence[Figure]) -> bool:
+    """Return whether no single part of a run has the same figures as the whole run."""
+    together = [find(run["summary"]) for _, find, _ in figures]
+
+    def says_it(part: dict[str, Any]) -> bool:
+        own = (find(part) for _, find, _ in figures)
+        return all(value is None or value == other for value, other in zip(together, own, strict=True))
+
+    return not any(says_it(part) for part in (*run["classes"].values(), *run.get("sets", {}).values()))
+
+
+def in_one_unit(values: Iterable[Any], write: Callable[[float], str]) -> Callable[[float], str]:
+    """Return a formatter for a row or column: times in one unit, chosen by the least and the most."""
+    if not isinstance(write, Time):
+        return write
+    present = [mean_of(value) for value in values]
+    sizes = sorted(abs(value) for value in present if value is not None and abs(value) > LEAST)
+    if not sizes:
+        return MICROSECONDS
+    return next(
+        (time for time in TIMES if sizes[0] >= time.unit or sizes[-1] >= LONG * time.unit), MICROSECONDS
+    )
+
+
+def mean_of(value: Any) -> float | None:
+    """Return a figure, its mean over seeds, or the lower bound of one that is not known."""
+    if not isinstance(value, dict):
+        return None if value is None else float(value)
+    mean: float | None = value["mean"]
+    return value.get(BOUNDS) if mean is None else mean
+
+
+def written(value: Any, write: Callable[[float], str]) -> str:
+    """Write a figure; over seeds with its interval: ± where that is even, else its ends."""
+    if value is None:
+        return "-"
+    if not isinstance(value, dict):
+        return write(value)
+    low, high = value["ci95"]
+    mean = value["mean"]
+    if mean is None:
+        return f">= {write(value[BOUNDS])}" if BOUNDS in value else "-"
+    if low is None:
+        return write(mean)
+    if isinstance(write, Time):
+        parts = (_seen(part / write.unit, _hundredths) for part in (mean, (high - low) / 2))
+        return f"{' ± '.join(parts)} {write.name}"
+    if max(high - mean, mean - low) > 1.2 * min(high - mean, mean - low):
+        return f"{_seen(mean, write)} ({write(low)} to {_seen(high, write)})"
+    return f"{_seen(mean, write)} ± {_seen((high - low) / 2, write)}"
+
+
+def _seen(value: float, write: Callable[[float], str]) -> str:
+    """Write a value that is not nothing so that it does not look like nothing."""
+    text = write(value)
+    return f"{value:.1g}" if abs(value) > LEAST and not re.search("[1-9]", text) else text
+
+
+def signed(value: Any, write: Callable[[float], str]) -> str:
+    """Write a difference, with its sign."""
+    text = written(value, write)
+    mean = value["mean"] if isinstance(value, dict) else value
+    return f"+{text}" if mean is not None and mean > LEAST else text
+
+
+def as_count(value: float) -> str:
+    """Write a count; the mean of several with one decimal."""
+    return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
+
+
+def _hundredths(value: float) -> str:
+    return f"{value:,.2f}"
+
+
+def as_plain(value: float) -> str:
+    """Write a number without a unit: with two decimals below 100, with none above."""
+    text = f"{value:.2f}" if abs(value) < 100 else f"{value:,.0f}"
+    return "0.00" if text == "-0.00" else text

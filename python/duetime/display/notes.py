@@ -1,0 +1,65 @@
+"""Sentences below a table of runs: messages that the figures leave out, and timers that expired."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from duetime.display.figures import as_count, mean_of
+from duetime.quantities import counted
+from duetime.statistics import max_unseen
+
+
+def left_open(runs: list[dict[str, Any]]) -> list[str]:
+    """Say which messages the end of the run left undecided."""
+
+    def many(name: str) -> int:
+        found = (run["summary"][name] for run in runs)
+        return sum(int(sum(value["values"])) if isinstance(value, dict) else value for value in found)
+
+    lines = []
+    if many("undecided"):
+        left = counted(many("undecided"), "message")
+        lines.append(f"undecided when the run ended, and left out: {left} (see `cool_down`)")
+    if many("censored"):
+        left = counted(many("censored"), "message")
+        lines.append(
+            f"under way when the run ended: {left}; what depends on how long they took is shown as "
+            ">= what it is if they had arrived then (see `cool_down`)"
+        )
+    return lines
+
+
+def nothing_missed(summary: dict[str, Any]) -> list[str]:
+    """Bound the share of missed deadlines where none was missed."""
+    decided = summary["with_deadline"] - summary["undecided"]
+    if summary["missed"] or not decided:
+        return []
+    most = 100 * max_unseen(decided)
+    return [
+        f"none of {as_count(decided)} deadlines was missed: with 95 % confidence less than {most:.2g} % "
+        "would be, if one miss did not bring others"
+    ]
+
+
+#: What a timer that expired is called, by its name in the results.
+TIMERS = {
+    "initial": "the first RTO (rto_initial)",
+    "minimum": "the least RTO (rto_min)",
+    "estimated": "the RTO of the measured round trip",
+    "backed_off": "a doubled RTO",
+    "own": "a time of the transport's own",
+}
+
+
+def timers(data: dict[str, Any], of: str = "") -> list[str]:
+    """Return the line about the timers of a run's timeouts, or of their means; none without timeouts."""
+    timers = data.get("timers")
+    # A testbed does not know its timers.
+    if not timers or not mean_of(data["timeouts"]):
+        return []
+    many = {name: mean_of(value) or 0.0 for name, value in timers.items()}
+    parts = [f"{as_count(many[name])} by {words}" for name, words in TIMERS.items() if many[name]]
+    if many["probes"]:
+        parts.append(f"{as_count(many['probes'])} tail-loss probe{'' if many['probes'] == 1 else 's'}")
+    mean = ", mean over seeds" if isinstance(data["timeouts"], dict) else ""
+    return [f"timeouts{of}{mean}: {', '.join(parts)}"] if parts else []

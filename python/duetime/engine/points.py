@@ -1,0 +1,240 @@
+"""Many runs, each made once: finished runs are kept by the hash of everything that determines them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from duetime import _core, errors, scenario
+from duetime.engine import Progress
+from duetime.engine import progress as bars
+from duetime.engine.parallel import in_threads
+from duetime.engine.store import Store
+from duetime.engine.work import TABLES, Answer, Bundle, Task, build, do
+from duetime.quantities import counted
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run: a scenario, its changes, its transport and its seed."""
+
+    #: Its file, or a scenario that was read.
+    scenario: Path | scenario.Scenario
+    #: Changes as ``--set`` takes them, applied in turn.
+    overrides: tuple[str, ...] = ()
+    #: Replaces the name in ``[transport]``; keys that only other transports know are dropped.
+    transport: str | None = None
+    seed: int = 1
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The result of a point."""
+
+    point: Point
+    #: The hash that it is kept under; empty if its scenario cannot be read.
+    key: str
+    #: What ``duetime run --json`` prints, without wall-clock times; empty after a failure.
+    result: dict[str, Any] = field(repr=False)
+    #: Why it failed.
+    error: str | None = None
+    #: The scenario with every default filled in.
+    scenario: dict[str, Any] = field(default_factory=dict, repr=False)
+    #: What the reader should know of the scenario: dropped keys and the like.
+    notes: tuple[str, ...] = ()
+    store: Store | None = None
+
+    def table(self, name: str) -> pl.DataFrame:
+        """Return one of `work.TABLES`; `FileNotFoundError` if it was not kept."""
+        if self.store is None or self.error is not None:
+            raise FileNotFoundError(f"the run failed and has no table `{name}`")
+        return self.store.table(self.key, name)
+
+
+def key(point: Point) -> str:
+    """Hash everything that decides a point's result.
+
+    That is the scenario with every default filled in, overrides, transport and seed applied; the content of
+    the files that it names; and the engine that simulates. Raises what `duetime.check` raises.
+    """
+    return _Reader().prepared(point).key
+
+
+def run_points(
+    points: Sequence[Point],
+    *,
+    store: Path,
+    jobs: int | None = None,
+    cluster: str | None = None,
+    tables: Sequence[str] = (),
+    progress: bool | None = True,
+) -> list[Kept]:
+    """Run points, `jobs` at a time (default: one for each core), or on the Dask scheduler at `cluster`.
+
+    The answer is in the order of the points. Runs in the store are not run again, equal points run once, and
+    a point that fails gives its reason in `error` and does not stop the rest. `tables` names the tables to
+    keep for each run. After Ctrl-C, which is raised, the store has the finished runs, and the same call
+    resumes.
+
+    Raises `errors.Refused` for a store that cannot be written, and `errors.Unusable` for a cluster that
+    cannot do it.
+    """
+    for name in tables:
+        if name not in TABLES:
+            raise ValueError(f"there is no table {name!r}, the tables are {', '.join(TABLES)}")
+    kept = Store(store)
+    batch = _Batch(points, kept, tuple(tables))
+    with bars.points(len(batch.prepared), progress) as shown:
+        shown.found(len(batch.prepared) - len(batch.missing))
+        try:
+            if batch.run(jobs, cluster, shown):
+                raise KeyboardInterrupt
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(batch.said()) from None
+        except Exception:
+            kept.undo()
+            raise
+    return batch.answers(points)
+
+
+def finished(points: Sequence[Point], *, store: Path, tables: Sequence[str] = ()) -> dict[int, Kept]:
+    """Return the results in the store of these points, by their place in the list; nothing is run."""
+    batch = _Batch(points, Store(store), tuple(tables))
+    missing = {each.key for each in batch.missing}
+    return {
+        number: batch.answer(point)
+        for number, point in enumerate(points)
+        if point in batch.by_point and batch.by_point[point].key not in missing
+    }
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    key: str
+    bundle: Bundle
+    notes: tuple[str, ...]
+    point: Point
+
+
+class _Batch:
+    """The different runs among some points."""
+
+    def __init__(self, points: Sequence[Point], store: Store, tables: tuple[str, ...]) -> None:
+        self.store = store
+        self.tables = tables
+        self.errors: dict[str, str] = {}
+        self.unreadable: dict[Point, str] = {}
+        self.by_point: dict[Point, _Prepared] = {}
+        reader = _Reader()
+        for point in dict.fromkeys(points):
+            try:
+                self.by_point[point] = reader.prepared(point)
+            except (errors.Unreadable, _core.ScenarioError) as error:
+                self.unreadable[point] = str(error)
+        self.prepared = {each.key: each for each in self.by_point.values()}
+        self.missing = [each for each in self.prepared.values() if store.record(each.key, tables) is None]
+
+    def run(self, jobs: int | None, cluster: str | None, shown: bars.Points) -> bool:
+        """Run the missing points; return True if Ctrl-C interrupted."""
+
+        def finished(number: int, answer: Answer) -> None:
+            hashed = self.missing[number].key
+            if answer.error is None:
+                self.store.keep(hashed, answer.record, answer.tables)
+            else:
+                self.errors[hashed] = answer.error
+            shown.finished(number, failed=answer.error is not None)
+
+        def one(number: int, progress: Progress) -> Answer:
+            return do(self._task(number), self.missing[number].bundle, progress)
+
+        if not self.missing:
+            return False
+        if cluster is None:
+            return in_threads(len(self.missing), one, jobs=jobs, follow=shown.follow, finished=finished)
+        # Loaded late: few calls ask for a cluster.
+        from duetime.engine.cluster import on_cluster
+
+        work = [(self._task(number), each.key, each.bundle) for number, each in enumerate(self.missing)]
+        return on_cluster(cluster, work, finished)
+
+    def answers(self, points: Sequence[Point]) -> list[Kept]:
+        """Return the result of each point."""
+        return [self.answer(point) for point in points]
+
+    def said(self) -> str:
+        """Say how many runs are kept after Ctrl-C."""
+        finished = sum(self.store.record(key, self.tables) is not None for key in self.prepared)
+        return f"{finished} of {counted(len(self.prepared), 'run')} finished and kept in {self.store.folder}"
+
+    def answer(self, point: Point) -> Kept:
+        """Return the result of one point."""
+        if point in self.unreadable:
+            return Kept(point, "", {}, self.unreadable[point])
+        prepared = self.by_point[point]
+        if prepared.key in self.errors:
+            return Kept(point, prepared.key, {}, self.errors[prepared.key], notes=prepared.notes)
+        record = self.store.record(prepared.key, self.tables)
+        if record is None:
+            raise FileNotFoundError(f"{self.store.folder}: a run that was just kept is no longer there")
+        return Kept(
+            point, prepared.key, record["result"], None, record["scenario"], prepared.notes, self.store
+        )
+
+    def _task(self, number: int) -> Task:
+        point = self.missing[number].point
+        return Task(point.overrides, point.transport, point.seed, self.tables, build())
+
+
+class _Reader:
+    """Reads scenarios and the files that they name, each once."""
+
+    def __init__(self) -> None:
+        self.scenarios: dict[Path | scenario.Scenario, scenario.Scenario] = {}
+        self.files: dict[Path, tuple[str, str]] = {}
+        self.bundles: dict[tuple[scenario.Scenario, tuple[str, ...]], Bundle] = {}
+
+    def prepared(self, point: Point) -> _Prepared:
+        """Check a point; raises the errors in it."""
+        if point.scenario not in self.scenarios:
+            given = point.scenario
+            self.scenarios[given] = scenario.read_file(given) if isinstance(given, Path) else given
+        read = self.scenarios[point.scenario]
+        if not 0 <= point.seed <= scenario.LAST_SEED:
+            raise errors.Unreadable(f"a seed is 0 to {scenario.LAST_SEED}, not {point.seed}")
+        resolved, notes, paths = _core.check(
+            read.text,
+            read.name,
+            read.folder,
+            set=scenario.changes(point.overrides),
+            seed=point.seed,
+            transport=point.transport,
+        )
+        contents = {path: self._file(read.folder, path) for path in paths}
+        hashes = {path: hashed for path, (_, hashed) in contents.items()}
+        decisive = json.dumps([resolved, hashes, build().engine])
+        hashed = hashlib.sha256(decisive.encode()).hexdigest()
+        bundle = self._bundle(read, {path: text for path, (text, _) in contents.items()})
+        return _Prepared(hashed, bundle, tuple(notes), point)
+
+    def _file(self, folder: str | None, path: str) -> tuple[str, str]:
+        full = Path(folder or "") / path
+        if full not in self.files:
+            try:
+                content = full.read_bytes()
+            except OSError as error:
+                raise errors.Unreadable(f"{full}: {error.strerror}") from None
+            self.files[full] = content.decode(), hashlib.sha256(content).hexdigest()
+        return self.files[full]
+
+    def _bundle(self, read: scenario.Scenario, files: Mapping[str, str]) -> Bundle:
+        """Return the same object for the same texts, so that they are sent to a cluster once."""
+        name = (read, tuple(files))
+        return self.bundles.setdefault(name, Bundle(read.text, read.name, dict(files)))

@@ -1,0 +1,38 @@
+"""A scenario that the fluid model is asked for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from duetime import _core
+
+
+@dataclass(frozen=True)
+class Task:
+    """A scenario as `_core` takes it."""
+
+    text: str
+    name: str
+    folder: str | None = None
+    set: tuple[str, ...] = ()
+    seed: int | None = None
+    transport: str | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    def keywords(self) -> dict[str, Any]:
+        """Return the arguments of every function of `_core` that reads a scenario."""
+        return {
+            "folder": self.folder,
+            "set": list(self.set),
+            "seed": self.seed,
+            "transport": self.transport,
+            "files": dict(self.files),
+        }
+
+    def resolved(self) -> tuple[dict[str, Any], list[str]]:
+        """The scenario with every default filled in, and notes."""
+        resolved, notes, _ = _core.check(self.text, self.name, **self.keywords())
+        return json.loads(resolved), notes
