@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from duetime import _core, declarations, errors, files, scenario
+from duetime import _core, errors, files, language, scenario
 from duetime.engine.points import Kept, Point, run_points
 from duetime.language import catalog
 from duetime.quantities import Quantity
@@ -397,7 +397,7 @@ def _answered(answer: Answer, resolved: Mapping[str, Any], name: str) -> dict[st
 
 def _check_direction(key: str, wrong: str, other: str, extreme: str) -> None:
     """Refuse a question whose answer is known to have no end."""
-    if declarations.easier(key) == wrong:
+    if language.easier(key) == wrong:
         raise errors.Unreadable(
             f"--over {key}: {wrong} of it makes deadlines easier to meet; "
             f"`{other}` finds the {extreme} that does"
@@ -431,7 +431,7 @@ def _values(
     at = min(count, round((now.number - lowest) / width))
     coarse = _doubling(at, count)
     # For a key without a known direction a second value shows which direction is harder.
-    scan = {at} if declarations.easier(key) else {at, min(count, 2 * at + 1)}
+    scan = {at} if language.easier(key) else {at, min(count, 2 * at + 1)}
     if smallest:
         at, scan = count - at, {count - level for level in scan}
         coarse = tuple(sorted(count - level for level in coarse))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from duetime import _core, declarations
+from duetime import _core, language
 from duetime.engine.points import Point
 from duetime.estimates import summary
 from duetime.estimates.paths import of_links
@@ -68,7 +68,7 @@ def smaller(task: Task, share: float) -> list[str]:
         return []
     resolved = task.resolved
     network, changes, left = resolved["network"], [], share
-    growth = declarations.topology(network["topology"])["growth"]
+    growth = language.topology(network["topology"])["growth"]
     if growth and all(_anywhere(each) for each in resolved["traffic"]):
         key, power = growth["key"], growth["power"]
         size = max(int(network[key] * share ** (1 / power)), growth["min"])
@@ -76,7 +76,7 @@ def smaller(task: Task, share: float) -> list[str]:
         part = (size / network[key]) ** power
         tried = [f"network.{key}={size}"]
         for each in resolved["traffic"]:
-            if declarations.pattern(each["pattern"])["queries"]:
+            if language.pattern(each["pattern"])["queries"]:
                 tried.append(f"traffic.{each['name']}.parents={max(round(each['parents'] * part), 1)}")
         if part < 1 and _valid(task, tried):
             changes, left = tried, share / part
@@ -90,7 +90,7 @@ def smaller(task: Task, share: float) -> list[str]:
 
 def _anywhere(each: Mapping[str, Any]) -> bool:
     """Return whether a class's hosts are drawn from all hosts, whatever their number."""
-    drawn = declarations.pattern(each["pattern"])["draws_hosts"]
+    drawn = language.pattern(each["pattern"])["draws_hosts"]
     return drawn and each.get("from") is None and each.get("to") is None
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from duetime import declarations, errors
+from duetime import errors, language
 from duetime.estimates.traffic import Column, Traffic, transports
 from duetime.quantities import counted
 
@@ -41,13 +41,13 @@ def refuse(resolved: Mapping[str, Any], name: str) -> None:
         )
 
     for each in transports(resolved):
-        if not declarations.transport(each["name"])["by_senders"]:
+        if not language.transport(each["name"])["by_senders"]:
             raise no(
                 f"transport {each['name']}",
                 "what its switches or receivers decide rests on several links of a path at once",
             )
     for each in resolved["traffic"]:
-        pattern = declarations.pattern(each["pattern"])
+        pattern = language.pattern(each["pattern"])
         if pattern["endless"]:
             raise no(
                 f"class `{each['name']}`",

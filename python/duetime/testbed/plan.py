@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from duetime import declarations
+from duetime import language
 from duetime.frames import pl
 from duetime.quantities import amount, size_bytes, time_ps
 from duetime.results import Result
@@ -156,9 +156,9 @@ def make(simulated: Result, options: Options) -> Plan:
 
 
 def _hosts(network: dict[str, Any]) -> int:
-    if not declarations.topology(network["topology"])["single_switch"]:
+    if not language.topology(network["topology"])["single_switch"]:
         possible = " or ".join(
-            f'"{each["name"]}"' for each in declarations.catalog()["topologies"] if each["single_switch"]
+            f'"{each["name"]}"' for each in language.catalog()["topologies"] if each["single_switch"]
         )
         raise Unreadable(f'the testbed is one switch: topology = {possible}, not "{network["topology"]}"')
     hosts = int(network["hosts"])
