@@ -84,7 +84,7 @@ test-python: $(BUILT) programs playground ## Run the Python tests
 	$(BIN)/pytest
 
 .PHONY: goldens
-goldens: $(BUILT) ## Write tests/goldens.txt anew: what runs give; say in CHANGELOG.md what moved, and why
+goldens: $(BUILT) ## Write tests/goldens.hashes and goldens.txt anew: the results of runs; say in CHANGELOG.md what moved, and why
 	$(BIN)/python tests/goldens.py
 
 .PHONY: test-bench

@@ -1,13 +1,13 @@
 """Hold the ranges of `duetime estimate` against full runs of networks drawn at random.
 
-    python bench/coverage.py measure SET FIRST LAST [FILE]   estimate and run networks, append a line for each
+    python bench/coverage.py measure SET FIRST LAST [FILE]   estimate and run networks, append rows for each
     python bench/coverage.py fit [FILE ...]                   constants for duetime.estimates.ranges
     python bench/coverage.py test [FILE ...]                  how often the ranges hold, and how wide they are
 
 Sets whose name ends in `-cal` are fitted; sets in `-test` are other draws (see `bench/networks.py`). Before
-the dash is the profile. A network's check has a third, a sixth or a twelfth of its packet-hops. Lines are
-appended to `bench/record/`. `test` writes `python/duetime/estimates/coverage.json`: the warnings of estimates
-take what held from there.
+the dash is the profile. A network's check has a third, a sixth or a twelfth of its packet-hops. Figures are
+appended to `bench/record/`: for each network a row of all messages, and one for each class. `test` writes
+`python/duetime/estimates/coverage.json`: the warnings of estimates take what held from there.
 
 Three sets of the record have former names. `test` (classic) and `datacenter` are tests, with networks of
 twice the size. `cal` was measured before the rule that a message is not held at its slowest link, and is not
@@ -29,7 +29,7 @@ from typing import Any
 from networks import network
 
 import duetime
-from duetime import scenario
+from duetime import rowtable, scenario
 from duetime.engine.points import Point
 from duetime.estimates import Runs, Task, check, correct, limits, of_links, ranges, summary
 
@@ -39,6 +39,17 @@ SHARES = (1 / 3, 1 / 6, 1 / 12)
 CALIBRATION, TEST = "-cal", "-test"
 #: Sets by their former name.
 FORMER = {"test": "classic-test", "datacenter": "datacenter-test", "cal": "former"}
+#: Columns of a network, in its first row alone but for the set and the number.
+NETWORK = ("version", "set", "number", "topology", "transport", "pattern", "share", "dropped", "note")
+#: The first part of the columns of figures, and where an entry has these; the second part is a figure.
+GROUPS = {
+    "full": ("full",),
+    "links": ("links",),
+    "corrected": ("corrected",),
+    "check_estimated": ("check", "estimated"),
+    "check_full": ("check", "full"),
+}
+FIGURES = ("messages", "missed_percent", "p50", "p99")
 #: So often a figure's range is to hold: then three of a network hold together in nine of ten (Bonferroni).
 LEVEL = 1 - 0.1 / 3
 
@@ -54,10 +65,10 @@ def measured(name: str, number: int) -> dict[str, Any]:
         (run,) = runs.of([Point(task.read, seed=task.seed)])
         full = summary.of_run(run.table("flows"))
         held = check.against_full(task, runs, share)
-    return line(name, number, drawn, share, messages, full, held)
+    return entry(name, number, drawn, share, messages, full, held)
 
 
-def line(
+def entry(
     name: str,
     number: int,
     drawn: dict[str, Any],
@@ -74,7 +85,7 @@ def line(
         "topology": drawn["network"]["topology"],
         "transport": drawn["transport"]["name"],
         "pattern": drawn["traffic"][0]["pattern"],
-        "share": share,
+        "share": float(f"{share:.6g}"),
         "full": _short(summary.figures(full)),
         "links": _short(summary.figures(messages)),
         "corrected": _short(summary.figures(correct.corrected(messages, held.estimated, held.full))),
@@ -111,11 +122,9 @@ def main() -> None:
     """Do what the command line says."""
     match sys.argv[1:]:
         case ["measure", name, first, last, *file]:
-            path = Path(file[0]) if file else RECORD / f"{datetime.now(UTC):%Y-%m-%d}-coverage.jsonl"
+            path = Path(file[0]) if file else RECORD / f"{datetime.now(UTC):%Y-%m-%d}-coverage.csv"
             for number in range(int(first), int(last)):
-                found = {"version": duetime.__version__, **measured(name, number)}
-                with path.open("a", encoding="utf-8") as out:
-                    out.write(json.dumps(found, separators=(",", ":")) + "\n")
+                append(path, {"version": duetime.__version__, **measured(name, number)})
         case ["fit", *files]:
             groups = by_profile(_lines(files), CALIBRATION)
             stated = [[each for each in kept if has_ranges(each)] for kept in groups.values()]
@@ -135,8 +144,63 @@ def main() -> None:
 
 
 def _lines(files: list[str]) -> list[dict[str, Any]]:
-    paths = [Path(each) for each in files] or sorted(RECORD.glob("*-coverage.jsonl"))
-    return [json.loads(each) for path in paths for each in path.read_text("utf-8").splitlines()]
+    paths = [Path(each) for each in files] or sorted(RECORD.glob("*-coverage.csv"))
+    return [each for path in paths for each in networks_of(rowtable.read(path.read_text("utf-8")))]
+
+
+def append(path: Path, network: dict[str, Any]) -> None:
+    """Append the rows of a network to a table, which begins with the names of the columns."""
+    text = rowtable.written(rows_of(network))
+    with path.open("a", encoding="utf-8") as out:
+        out.write(text.partition("\n")[2] if out.tell() else text)
+
+
+def rows_of(network: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return a network's rows: of all its messages, with what is known of the network, and of each class."""
+    known = network | {"dropped": network["check"]["dropped"]}
+    groups = {which: _group(network, path) for which, path in GROUPS.items()}
+    classes = dict.fromkeys(name for each in groups.values() for name in each["classes"])
+    rows = []
+    for name in (None, *classes):
+        told = NETWORK if name is None else ("set", "number")
+        row = {key: known.get(key) if key in told else None for key in NETWORK} | {"class": name}
+        for which, each in groups.items():
+            part = each["summary"] if name is None else each["classes"].get(name)
+            row |= {f"{which}_{figure}": part and _figure(part, figure) for figure in FIGURES}
+        rows.append(row)
+    return rows
+
+
+def networks_of(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the networks of a table's rows."""
+    found: list[dict[str, Any]] = []
+    for row in rows:
+        if row["class"] is None:
+            network = {name: row[name] for name in NETWORK if row.get(name) is not None}
+            network["check"] = {"dropped": network.pop("dropped")}
+            for *folder, name in GROUPS.values():
+                _group(network, folder)[name] = {"summary": None, "classes": {}}
+            found.append(network)
+        for which, path in GROUPS.items():
+            messages, missed, p50, p99 = (row[f"{which}_{figure}"] for figure in FIGURES)
+            part = {"messages": messages, "missed_percent": missed, "slowdown": {"p50": p50, "p99": p99}}
+            group = _group(found[-1], path)
+            if row["class"] is None:
+                group["summary"] = part
+            elif messages is not None:
+                group["classes"][row["class"]] = part
+    return found
+
+
+def _group(network: dict[str, Any], path: Iterable[str]) -> dict[str, Any]:
+    found = network
+    for name in path:
+        found = found[name]
+    return found
+
+
+def _figure(part: dict[str, Any], name: str) -> Any:
+    return part["slowdown"][name] if name in part["slowdown"] else part[name]
 
 
 def _rows(kept: list[dict[str, Any]], figure: str) -> list[tuple[float, float, float, float]]:

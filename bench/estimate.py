@@ -123,8 +123,17 @@ def kept(name: str, result: dict[str, Any]) -> dict[str, Any]:
     }
     path = RECORD / f"{now:%Y-%m-%d}-estimate.jsonl"
     with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(record) + "\n")
+        file.write(json.dumps(rounded(record), separators=(",", ":")) + "\n")
     return record
+
+
+def rounded(value: Any) -> Any:
+    """Return a value of the record, each float in it with six digits."""
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    if isinstance(value, dict):
+        return {key: rounded(each) for key, each in value.items()}
+    return [rounded(each) for each in value] if isinstance(value, list) else value
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tempfile
 import tomllib
 from pathlib import Path
 
@@ -64,9 +65,11 @@ html_show_sourcelink = False
 def write_report() -> None:
     """The interactive page of the recorded results, which the science page links to."""
     EXTRA.mkdir(parents=True, exist_ok=True)
-    if list((HERE / "record").rglob("result.json")):
-        command = [sys.executable, "-m", "duetime", "report", str(HERE / "record"), "--out"]
-        subprocess.run([*command, str(EXTRA / "report.html")], check=True, stdout=subprocess.DEVNULL)
+    with tempfile.TemporaryDirectory() as folder:
+        results = f"{folder}/record"
+        subprocess.run([sys.executable, str(HERE / "generate.py"), "--expand", results], check=True)
+        command = [sys.executable, "-m", "duetime", "report", results, "--out", str(EXTRA / "report.html")]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
 def write_playground() -> None:

@@ -2,13 +2,15 @@
 
     python docs/generate.py                reference.md, results.md, the tables of the other pages
     python docs/generate.py --record DIR   first keep the results of `duetime reproduce` in DIR
+    python docs/generate.py --expand DIR   write the records as such results, for `duetime report`; no pages
     python docs/generate.py --examples     first make the runs that bound.md shows, if those there are stale
     python docs/generate.py --pictures     first draw the picture of the demo, if it is stale
     python docs/generate.py --names stale  print the stale experiments (or `all`), and how to repeat them
 
-A test compares the files with the output of this script, so that they stay the same. A record names what
-the engine gave that made it: the last hash of each of its lines in tests/goldens.txt. It is stale when that
-has moved.
+A test compares the files with the output of this script, so that they stay the same. A record is a table of
+rows and a header, `docs/record/NAME.csv` and `NAME.toml` (`duetime.experiments.kept`). The header names what
+the engine gave that made it: the last hash of each of its lines in tests/goldens.hashes. It is stale when
+that has moved, and when a claim is written otherwise than it was judged.
 """
 
 import argparse
@@ -18,6 +20,7 @@ import io
 import json
 import re
 import shutil
+import sys
 import tempfile
 import tokenize
 import tomllib
@@ -26,20 +29,22 @@ from pathlib import Path
 from typing import Any
 
 import duetime
-from duetime import fluid, plots
+from duetime import fluid, plots, rowtable
 from duetime.columns import COLUMNS
 from duetime.display.catalog import default_of, preset
 from duetime.engine.points import Point, run_points
-from duetime.experiments import places
+from duetime.experiments import experiment as reading
+from duetime.experiments import kept, places
 from duetime.experiments.claims import ask
 from duetime.experiments.experiment import read
+from duetime.experiments.reproduce import parameters_of
 from duetime.experiments.verdicts import STATUSES, in_unit
 from duetime.report import page, reproduced
 from duetime.testbed import record as testbed
 
 DOCS = Path(__file__).resolve().parent
 RECORD = DOCS / "record"
-GOLDENS = DOCS.parent / "tests/goldens.txt"
+GOLDENS = DOCS.parent / "tests/goldens.hashes"
 #: The scenario that `make demo` compares, under `TRANSPORTS`; its picture, and the numbers behind that.
 DEMO, PICTURE, NUMBERS = "large-messages", DOCS / "images/demo.png", "demo.json"
 #: What `make scale` has measured.
@@ -157,6 +162,7 @@ def main() -> None:
         description="Write what follows from the code and from recorded results."
     )
     arguments.add_argument("--record", type=Path, metavar="DIR", help="keep these results first")
+    arguments.add_argument("--expand", type=Path, metavar="DIR", help="write the records as results here")
     arguments.add_argument("--examples", action="store_true", help="make the runs of bound.md first")
     arguments.add_argument("--pictures", action="store_true", help="draw the demo first")
     arguments.add_argument(
@@ -169,8 +175,16 @@ def main() -> None:
         names = stale() if given.names == "stale" else places.names(places.folder())
         print("\n".join(f"{name} {options(name)}" for name in names))
         return
+    if given.expand is not None:
+        expand(given.expand)
+        return
     if given.record is not None:
-        record(given.record)
+        try:
+            record(given.record)
+        except (KeyError, ValueError) as error:
+            said = f"a result.json has no key {error}" if isinstance(error, KeyError) else error
+            print(f"docs/generate.py: {given.record}: {said}", file=sys.stderr)
+            sys.exit(2)
     if given.examples and not examples_are_current():
         run_examples()
     if given.pictures and not demo_is_current():
@@ -182,12 +196,13 @@ def main() -> None:
 def written() -> dict[str, str]:
     """Return every generated file by its name."""
     pages = [page for name in FILLED for page in marked(name)]
+    records = kept.read_all(RECORD, places.folder())
     return {
         "reference.md": reference(duetime.catalog()),
         "results.md": RESULTS,
         "results/keys.md": result_keys(),
         "results/tables.md": result_tables(),
-        **{name: filled(text, RECORD) for name, text in pages},
+        **{name: filled(text, RECORD, records) for name, text in pages},
         **{name: validated(text, RECORD / "validation") for name, text in marked("validation")},
         "decisions/speed.md": counted((DOCS / "decisions/speed.md").read_text(encoding="utf-8"), MEASURED),
         "scale.md": threaded(scaled((DOCS / "scale.md").read_text(encoding="utf-8"), MEASURED), MEASURED),
@@ -232,10 +247,10 @@ def validated(text: str, folder: Path) -> str:
     }
 
     def fill(match: re.Match[str]) -> str:
-        file = folder / f"{match[1]}.json"
+        file = folder / f"{match[1]}.csv"
         if not file.exists():
             return f"<!-- validation: {match[1]} -->\nNo such run is recorded.\n<!-- /validation -->"
-        rows = json.loads(file.read_text(encoding="utf-8"))["rows"]
+        rows = rowtable.read(file.read_text(encoding="utf-8"))
         return f"<!-- validation: {match[1]} -->\n{tables[match[1]](rows)}<!-- /validation -->"
 
     return re.sub(r"<!-- validation: (\S+) -->\n.*?<!-- /validation -->", fill, text, flags=re.DOTALL)
@@ -342,6 +357,7 @@ def cost(rows: list[dict[str, Any]]) -> str:
 
 
 NOTHING = "*Nothing is recorded yet.*\n"
+NOTHING_OF = "*No result of `{}` is recorded yet.*\n"
 
 
 def recorded(folder: Path, kind: str) -> list[dict[str, Any]]:
@@ -585,10 +601,10 @@ def goldens() -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     for line in GOLDENS.read_text(encoding="utf-8").splitlines()[2:]:
         name, *words = re.split(r"\s{2,}", line)
-        # Name, two hashes, five figures, and where runs of its kind are recorded a last hash.
-        if len(words) == 8:
+        # Name, two hashes, and where runs of its kind are recorded a last hash.
+        if len(words) == 3:
             run, _, transport = name.partition(", ")
-            found.setdefault(run, {})[transport] = words[7]
+            found.setdefault(run, {})[transport] = words[2]
     return found
 
 
@@ -625,21 +641,20 @@ def code(path: Path) -> str:
 
 def options(name: str) -> str:
     """Return the options of `duetime reproduce` that repeat a record: its scale and number of seeds."""
-    path = RECORD / name / "result.json"
-    kept = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    scale: str = kept.get("scale", "quick")
+    head = kept.header(RECORD, name)
+    scale: str = head.get("scale", "quick")
     own = read(places.path_of(places.folder(), name)).scales[scale].seeds
-    return f"--scale {scale} --seeds {max(len(kept.get('seeds', ())), own)}"
+    return f"--scale {scale} --seeds {max(len(head.get('seeds', ())), own)}"
 
 
 def stale() -> list[str]:
-    """Return the experiments without a record, or with a record of an engine with other results."""
-    found = []
-    for name in places.names(places.folder()):
-        path = RECORD / name / "result.json"
-        kept = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-        now = engine(name)
-        if not now or kept.get("engine") != now:
+    """Return the experiments without a record, or with one of other results or of other claims."""
+    found, root = [], places.folder()
+    published = reading.published(root)
+    for name in places.names(root):
+        head, now = kept.header(RECORD, name), engine(name)
+        judged = kept.is_judged(head, read(places.path_of(root, name)), published)
+        if not now or head.get("engine") != now or not judged:
             found.append(name)
     return found
 
@@ -653,20 +668,34 @@ def record(folder: Path) -> None:
         shown = {name for chart in whole["charts"] for name in columns_of(chart)} | {
             *re.findall(r"\w+", queries)
         }
-        drawn = [row for row in whole["rows"] if any(draws(chart, row) for chart in whole["charts"])]
-        rows = [{name: rounded(row[name]) for name in row if name in shown} for row in drawn or whole["rows"]]
+        rows = [row for row in whole["rows"] if any(draws(chart, row) for chart in whole["charts"])]
+        rows = [{name: rounded(row[name]) for name in row if name in shown} for row in rows or whole["rows"]]
         unique = list({json.dumps(row): row for row in rows}.values())
-        kept = whole | {"rows": unique, "claims": [rounded(claim) for claim in whole["claims"]]}
-        kept |= {"engine": engine(kept["id"]), "pictures": {}}
-        for picture in sorted(path.parent.glob("figure*.png")):
-            name = f"images/{kept['id'].replace('/', '-')}-{picture.name}"
-            if name in pages:
-                (RECORD.parent / name).parent.mkdir(exist_ok=True)
-                (RECORD.parent / name).write_bytes(picture.read_bytes())
-                kept["pictures"][name] = hash_of(picture)
-        target = RECORD / kept["id"] / "result.json"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        new = whole | {"rows": unique, "claims": [rounded(claim) for claim in whole["claims"]]}
+        new["engine"] = engine(whole["id"])
+        drawn = {
+            f"images/{whole['id'].replace('/', '-')}-{picture.name}": picture
+            for picture in sorted(path.parent.glob("figure*.png"))
+        }
+        drawn = {name: picture for name, picture in drawn.items() if name in pages}
+        new["pictures"] = {name: hash_of(picture) for name, picture in drawn.items()}
+        kept.write(RECORD, new, places.folder())
+        for name, picture in drawn.items():
+            (RECORD.parent / name).parent.mkdir(exist_ok=True)
+            (RECORD.parent / name).write_bytes(picture.read_bytes())
+
+
+def expand(folder: Path) -> None:
+    """Write every record as the `result.json` of its experiment, with the settings that it has today."""
+    root = places.folder()
+    with tempfile.TemporaryDirectory() as aside:
+        for name, whole in kept.read_all(RECORD, root).items():
+            experiment = read(places.path_of(root, name))
+            scenario, parameters = parameters_of(experiment, whole["scale"], Path(aside))
+            whole |= {"scenario": scenario, "parameters": parameters}
+            target = folder / name / "result.json"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(json.dumps(whole, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def hash_of(picture: Path) -> str:
@@ -776,21 +805,23 @@ def rounded(value: Any) -> Any:
     return [rounded(each) for each in value] if isinstance(value, list) else value
 
 
-def filled(text: str, folder: Path) -> str:
+def filled(text: str, folder: Path, records: dict[str, dict[str, Any]] | None = None) -> str:
     """The page with every `<!-- what: experiment -->` ... `<!-- /what -->` filled from the record.
 
     ``experiment#2`` are the values of its second chart. A table is a query over the recorded rows:
-    ``<!-- table: experiment: select ... -->``.
+    ``<!-- table: experiment: select ... -->``. `records` are those of the folder, if they have been read.
     """
-    known = {experiment.id: experiment for experiment in reproduced.read(folder)}
+    if records is None:
+        records = kept.read_all(folder, places.folder())
+    known = {each.id: each for each in reproduced.in_order(map(reproduced.understood, records.values()))}
     makers = {
         "claims": claims,
         "values": values_of,
         "how": how,
         "finding": finding,
-        "robust": robust_of(folder),
+        "robust": robust_of(records),
     }
-    text = numbers(text, known_rows(folder))
+    text = numbers(text, {name: each["rows"] for name, each in records.items()})
     text = re.sub(
         r"<!-- needs -->\n.*?<!-- /needs -->",
         lambda _: f"<!-- needs -->\n{needs(duetime.catalog()['transports'])}<!-- /needs -->",
@@ -802,7 +833,7 @@ def filled(text: str, folder: Path) -> str:
         what, name = match[1], match[2]
         experiment, _, chart = name.partition("#")
         if experiment not in known:
-            content = f"*No result of `{experiment}` is recorded yet.*\n"
+            content = NOTHING_OF.format(experiment)
         elif chart:
             content = values_of(known[experiment], int(chart))
         else:
@@ -811,8 +842,8 @@ def filled(text: str, folder: Path) -> str:
 
     def ask_for(match: re.Match[str]) -> str:
         name, query = match[1], match[2]
-        path = folder / name / "result.json"
-        content = queried(path, query) if path.is_file() else f"*No result of `{name}` is recorded yet.*\n"
+        found = records.get(name)
+        content = queried(name, found["rows"], query) if found else NOTHING_OF.format(name)
         return f"<!-- table: {name}: {query} -->\n{content}<!-- /table -->"
 
     text = re.sub(
@@ -833,10 +864,9 @@ def filled(text: str, folder: Path) -> str:
     return re.sub(r"<!-- table: (\S+): (.*?) -->\n.*?<!-- /table -->", ask_for, text, flags=re.DOTALL)
 
 
-def queried(path: Path, query: str) -> str:
+def queried(name: str, rows: list[dict[str, Any]], query: str) -> str:
     """Return the result of a query over the rows of a record, as a table."""
-    rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
-    names, found = ask(rows, query, str(path))
+    names, found = ask(rows, query, f"docs/record/{name}.csv")
     lines = [names, ["---"] * len(names), *([shown(cell) for cell in row] for row in found)]
     return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines) + "\n"
 
@@ -850,12 +880,11 @@ def finding(experiment: Any) -> str:
 MAX_PLACES = 4
 
 
-def robust_of(folder: Path) -> Callable[[Any], str]:
+def robust_of(records: dict[str, dict[str, Any]]) -> Callable[[Any], str]:
     """Makes the table of claims in variants of what a paper leaves open."""
 
     def table_of(experiment: Any) -> str:
-        path = folder / experiment.id / "result.json"
-        found = json.loads(path.read_text(encoding="utf-8")).get("robust")
+        found = records[experiment.id].get("robust")
         if not found:
             return "*The present record was made without variants.*\n"
         many = len(found["variants"])
@@ -869,12 +898,6 @@ def robust_of(folder: Path) -> Callable[[Any], str]:
         return "\n".join(rows) + "\n"
 
     return table_of
-
-
-def known_rows(folder: Path) -> dict[str, list[dict[str, Any]]]:
-    """The rows of every recorded experiment."""
-    found = (json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.rglob("result.json")))
-    return {each["id"]: each["rows"] for each in found}
 
 
 def numbers(text: str, rows: dict[str, list[dict[str, Any]]]) -> str:

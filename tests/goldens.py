@@ -1,15 +1,16 @@
-"""The results of runs as a small table: `goldens.txt` has a line for each, `test_goldens.py` recomputes it.
+"""The results of short runs, in two files that `test_goldens.py` recomputes.
 
-    python tests/goldens.py     write the table anew (`make goldens`)
+    python tests/goldens.py     write both anew (`make goldens`)
 
-The first line counts how often results have changed. When a former line changes or disappears, the number
-grows, and CHANGELOG.md must describe the change under that number ("results 7").
+`goldens.txt` is for reviewers: some sixty runs with rounded figures that count the fates of packets. Its
+first line counts how often results have changed. When a former line of the other file changes or disappears,
+the number grows, and CHANGELOG.md must describe the change under that number ("results 7").
 
-A line has two hashes: of a run's JSON without its wall-clock time, and of its tables (each message with its
-times, each link, each sample of the trace). When only the JSON contract changes, the first alone does. The
-figures beside them count the fates of packets, so that a person can judge a change in a diff. A last hash,
-where there is one, is of the messages' outcomes and of the trace, whatever other columns the tables have. The
-documentation's records name it, and are stale when it moves (`docs/generate.py`).
+`goldens.hashes` has a line for every run. Its two hashes are of a run's JSON without its wall-clock time, and
+of its tables (each message with its times, each link, each sample of the trace). When only the JSON contract
+changes, the first alone does. A last hash, where there is one, is of the messages' outcomes and of the trace,
+whatever other columns the tables have. The documentation's records name it, and are stale when it moves
+(`docs/generate.py`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,8 +33,13 @@ from duetime.experiments.reproduce import prepare
 from duetime.statistics import WALL_CLOCK
 
 ROOT = Path(__file__).resolve().parents[1]
-TABLE = Path(__file__).with_name("goldens.txt")
+TABLE, HASHES = (Path(__file__).with_name(f"goldens.{kind}") for kind in ("txt", "hashes"))
 FIGURES = ("delivered", "drops", "marks", "timeouts", "missed")
+#: The second line of the file for reviewers, and the first of the other.
+ABOUT = "# Counts of a run, of three digits; `make goldens` writes them, and goldens.hashes has every run."
+UNREAD = "# Hashes of runs for programs to compare. No person need read them: goldens.txt is for people."
+#: The transports of `scenarios/` that reviewers see; under the last of them they see faults.
+SHOWN = ("dctcp", "d2tcp")
 #: Of the tables of messages and of the trace: what happened.
 HAPPENED = (
     "class",
@@ -179,17 +185,28 @@ MESSAGES = "start,from,to,bytes,deadline\n" + "".join(
 
 @dataclass(frozen=True)
 class Golden:
-    """A line of the table: one run, or several whose figures are added up."""
+    """A line of the files: one run, or several whose figures are added up."""
 
     name: str
     runs: tuple[Run, ...]
     #: Whether the documentation records runs of this kind.
     recorded: bool = False
+    #: Whether reviewers see its figures.
+    shown: bool = False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The results of a line: its hashes and its figures."""
+
+    golden: Golden
+    hashes: tuple[str, ...]
+    figures: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run of the table: its file, its changes, its transport and its seed."""
+    """A run of the files: its file, its changes, its transport and its seed."""
 
     path: Path
     changes: tuple[str, ...] = field(default=())
@@ -198,18 +215,19 @@ class Run:
 
 
 def main() -> None:
-    """Write the table anew; with the next number, if results have changed."""
-    found, kept = table(), TABLE.read_text(encoding="utf-8").splitlines()[1:]
-    if set(rows(kept)) - set(rows(found.splitlines()[1:])):
-        number = version() + 1
-        found = f"results {number}\n{found.partition(chr(10))[2]}"
+    """Write both files anew; with the next number, if results have changed."""
+    found, number = outcomes(), version()
+    text = hashed(found)
+    if rows(HASHES.read_text(encoding="utf-8")) - rows(text):
+        number += 1
         print(f"results changed: say in CHANGELOG.md what moved, and why, as `results {number}`")
-    files.write(TABLE, found.encode())
+    files.write(HASHES, text.encode())
+    files.write(TABLE, readable(found, number).encode())
 
 
-def rows(lines: list[str]) -> list[tuple[str, ...]]:
-    """The lines of the table as words, however wide its columns are."""
-    return [tuple(line.split()) for line in lines]
+def rows(text: str) -> set[tuple[str, ...]]:
+    """The lines of hashes as words, however wide the columns are."""
+    return {tuple(line.split()) for line in text.splitlines()[2:]}
 
 
 def version() -> int:
@@ -217,25 +235,36 @@ def version() -> int:
     return int(TABLE.read_text(encoding="utf-8").splitlines()[0].removeprefix("results "))
 
 
-def table() -> str:
-    """Make every run; give the table, with the number that it has."""
+def outcomes() -> list[Outcome]:
+    """Make every run; give the results in the order of the files."""
     with tempfile.TemporaryDirectory() as folder:
         goldens = list(every(Path(folder)))
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            lines = list(pool.map(line, goldens))
-    width = max(len(golden.name) for golden in goldens)
-    head = f"{'run':{width}}  {'json':8}  {'tables':8}  " + "  ".join(f"{name:>9}" for name in FIGURES)
-    return "".join(
-        f"{row}\n"
-        for row in [
-            f"results {version()}",
-            head,
-            *(f"{golden.name:{width}}  {rest}" for golden, rest in zip(goldens, lines, strict=True)),
-        ]
-    )
+            return list(pool.map(outcome, goldens))
 
 
-def line(golden: Golden) -> str:
+def readable(found: Sequence[Outcome], number: int) -> str:
+    """Return the file for reviewers, with the number of times that results have changed."""
+    lines = [("run", *FIGURES)]
+    lines += [(each.golden.name, *map(rounded, each.figures)) for each in found if each.golden.shown]
+    width = max(len(name) for name, *_ in lines)
+    text = [f"{name:{width}}" + "".join(f"  {each:>9}" for each in figures) for name, *figures in lines]
+    return "\n".join([f"results {number}", ABOUT, *text, ""])
+
+
+def rounded(figure: int) -> str:
+    """Return a figure of three digits."""
+    return f"{float(f'{figure:.3g}'):.0f}"
+
+
+def hashed(found: Sequence[Outcome]) -> str:
+    """Return the file of hashes."""
+    width = max((len(each.golden.name) for each in found), default=0)
+    lines = ["  ".join((f"{each.golden.name:{width}}", *each.hashes)) for each in found]
+    return "\n".join([UNREAD, f"{'run':{width}}  {'json':8}  {'tables':8}  happened", *lines, ""])
+
+
+def outcome(golden: Golden) -> Outcome:
     """Make the runs of a line."""
     contracts, tables, happened = hashlib.sha256(), hashlib.sha256(), hashlib.sha256()
     sums = dict.fromkeys(FIGURES, 0)
@@ -260,9 +289,8 @@ def line(golden: Golden) -> str:
         for name, value in figures(result).items():
             sums[name] += value
             happened.update(f"{name} {value}".encode())
-    shown = "  ".join(f"{sums[name]:>9}" for name in FIGURES)
-    rest = f"  {happened.hexdigest()[:8]}" if golden.recorded else ""
-    return f"{contracts.hexdigest()[:8]}  {tables.hexdigest()[:8]}  {shown}{rest}"
+    every_hash = (contracts, tables, happened) if golden.recorded else (contracts, tables)
+    return Outcome(golden, tuple(each.hexdigest()[:8] for each in every_hash), tuple(sums.values()))
 
 
 def spelt(values: bytes, words: list[str] | None) -> bytes:
@@ -295,7 +323,8 @@ def of_scenarios() -> Iterator[Golden]:
     for path in sorted((ROOT / "scenarios").glob("*.toml")):
         for transport in names("transports"):
             changes = (f"run.duration={DURATIONS.get(path.stem, DURATION)}", "run.warm_up=0 s")
-            yield Golden(f"{path.stem}, {transport}", (Run(path, changes, transport),), recorded=True)
+            runs = (Run(path, changes, transport),)
+            yield Golden(f"{path.stem}, {transport}", runs, recorded=True, shown=transport in SHOWN)
 
 
 def of_words(folder: Path) -> Iterator[Golden]:
@@ -305,7 +334,7 @@ def of_words(folder: Path) -> Iterator[Golden]:
     (folder / "messages.csv").write_text(MESSAGES, encoding="utf-8")
     for transport in duetime.catalog()["transports"]:
         name = transport["name"]
-        yield Golden(f"base, {name}", (Run(base, (), name),))
+        yield Golden(f"base, {name}", (Run(base, (), name),), shown=True)
         yield Golden(f"open connections, {name}", (Run(base, OPEN, name),))
         for key in transport["keys"]:
             words = {"true or false": ["true", "false"], "word": key["choices"]}.get(key["kind"], [])
@@ -319,17 +348,18 @@ def of_words(folder: Path) -> Iterator[Golden]:
         name = topology["name"]
         path = folder / f"{name}.toml"
         path.write_text(f'{before}topology = "{name}"\n{topology["example"]}\n{after}', encoding="utf-8")
-        yield Golden(f"base on {name}", (Run(path),))
+        yield Golden(f"base on {name}", (Run(path),), shown=True)
         for transport in names("transports"):
             yield Golden(f"base on {name}, {transport}", (Run(path, (), transport),))
     for name, chosen in CHOICES.items():
-        yield Golden(name, (Run(base, tuple(chosen)),))
+        yield Golden(name, (Run(base, tuple(chosen)),), shown=True)
     for fault in duetime.catalog()["faults"]:
         kind = fault["name"]
         path = folder / f"fault-{kind}.toml"
         path.write_text(f'{BASE}\n[[fault]]\nkind = "{kind}"\n{fault["example"]}\n', encoding="utf-8")
         for transport in names("transports"):
-            yield Golden(f"fault {kind}, {transport}", (Run(path, (), transport),))
+            runs = (Run(path, (), transport),)
+            yield Golden(f"fault {kind}, {transport}", runs, shown=transport == SHOWN[-1])
 
 
 def own_default(key: dict[str, Any]) -> Any:

@@ -1,8 +1,13 @@
 """Folders with made-up numbers, as `duetime reproduce --out` writes them."""
 
 import json
+import tomllib
 from pathlib import Path
 from typing import Any
+
+import tomli_w
+
+from duetime.experiments import places
 
 FAN_INS = (5, 10, 15, 20, 25, 30, 35, 40)
 # Percent missed at the largest fan-in; it grows with the cube.
@@ -104,6 +109,36 @@ def experiment(folder: Path, name: str = "d2tcp/fig10", **changes: Any) -> Path:
     inside.mkdir(parents=True)
     (inside / "result.json").write_text(json.dumps(record), encoding="utf-8")
     return inside
+
+
+def experiment_file(root: Path, name: str = "d2tcp/fig10") -> Path:
+    """A folder of experiments with the file whose result `experiment` makes up."""
+    charts = [CHART | {"series": CHART["series"]["column"]}]
+    claims = [
+        {"claim": each["claim"], "published": f"paper.numbers[{number}]", "why": each["why"]}
+        | {"rule": each.get("rule", ""), "unit": each.get("unit", "")}
+        | {"measured": "select 1", "holds": "measured"}
+        for number, each in enumerate(CLAIMS)
+    ]
+    content = {
+        "title": "Missed deadlines under medium variance of deadlines",
+        "source": "Vamanan et al., SIGCOMM 2012, figure 10",
+        "question": "How many deadlines are missed as the fan-in grows?",
+        "regime": "paper",
+        "transports": [each for each in AT_MOST if each != "bound"],
+        "scenario": tomllib.loads(SCENARIO),
+        "scales": {"quick": {"seeds": 3}, "paper": {"seeds": 3}},
+        "charts": charts,
+        "claims": claims,
+    }
+    numbers = {"paper": {"numbers": [each["published"] for each in CLAIMS]}}
+    path = root / f"{name}.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text(tomli_w.dumps(content), encoding="utf-8")
+    (root / places.PUBLISHED).write_text(tomli_w.dumps(numbers), encoding="utf-8")
+    regimes = {"regimes": {"paper": {"help": "as the paper has it", "set": []}}}
+    (root / places.REGIMES).write_text(tomli_w.dumps(regimes), encoding="utf-8")
+    return root
 
 
 def bars(**changes: Any) -> dict[str, Any]:

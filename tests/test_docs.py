@@ -16,6 +16,7 @@ import pytest
 import duetime
 import reproduced
 from duetime.columns import COLUMNS
+from duetime.experiments import places
 
 ROOT = Path(__file__).resolve().parent.parent
 WRITTEN = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))
@@ -215,27 +216,29 @@ def test_every_record_is_of_the_engine_that_ships() -> None:
 def test_a_record_is_stale_when_what_happened_moves(tmp_path: Path) -> None:
     generate = runpy.run_path(str(ROOT / "docs" / "generate.py"))
     stale, name = generate["stale"], "d2tcp/fig10"
-    table = (ROOT / "tests" / "goldens.txt").read_text(encoding="utf-8").splitlines()
+    table = (ROOT / "tests" / "goldens.hashes").read_text(encoding="utf-8").splitlines()
     (line,) = (number for number, row in enumerate(table) if row.startswith(f"{name}, d2tcp "))
-    (tmp_path / name).mkdir(parents=True)
-    kept = json.dumps({"engine": generate["engine"](name)})
-    (tmp_path / name / "result.json").write_text(kept, encoding="utf-8")
-    stale.__globals__.update(GOLDENS=tmp_path / "goldens.txt", RECORD=tmp_path)
+    head = (ROOT / f"docs/record/{name}.toml").read_text(encoding="utf-8")
+    (tmp_path / name).parent.mkdir()
+    stale.__globals__.update(GOLDENS=tmp_path / "goldens.hashes", RECORD=tmp_path)
 
-    def is_stale(row: str) -> bool:
+    def is_stale(row: str, head: str = head) -> bool:
+        (tmp_path / f"{name}.toml").write_text(head, encoding="utf-8")
         text = "\n".join([*table[:line], row, *table[line + 1 :], ""])
-        (tmp_path / "goldens.txt").write_text(text, encoding="utf-8")
+        (tmp_path / "goldens.hashes").write_text(text, encoding="utf-8")
         return name in stale()
 
     words = table[line].split()
     assert not is_stale(table[line])
-    assert not is_stale(table[line].replace(words[-7], "00000000")), "another table is another contract"
+    assert not is_stale(table[line].replace(words[-2], "00000000")), "another table is another contract"
     assert is_stale(table[line].replace(words[-1], "00000000"))
+    judged = re.findall(r'judged = "(\w+)"', head)
+    assert is_stale(table[line], head.replace(judged[0], "00000000")), "a claim is not as it was judged"
 
 
 def test_pictures_show_the_numbers_that_are_recorded() -> None:
     generate = runpy.run_path(str(ROOT / "docs" / "generate.py"))
-    records = [json.loads(path.read_text()) for path in (ROOT / "docs/record").glob("*/*/result.json")]
+    records = [tomllib.loads(path.read_text()) for path in (ROOT / "docs/record").glob("*/*.toml")]
     kept = {name: drawn for record in records for name, drawn in record.get("pictures", {}).items()}
     demo = json.loads((ROOT / "docs/record/demo.json").read_text(encoding="utf-8"))
     kept |= {f"images/{name}": drawn for name, drawn in demo["pictures"].items()}
@@ -256,17 +259,21 @@ def test_the_demos_picture_shows_what_the_demo_gives() -> None:
     assert kept["figures"] == given, "`make pictures` draws it anew"
 
 
-def test_recorded_results_fill_their_places(tmp_path: Path) -> None:
+def test_recorded_results_fill_their_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     generate = runpy.run_path(str(ROOT / "docs" / "generate.py"))
     record = generate["record"]
     record.__globals__["RECORD"] = tmp_path / "record"
     reproduced.experiment(tmp_path / "out")
+    root = reproduced.experiment_file(tmp_path / "experiments")
+    monkeypatch.setattr(places, "folder", lambda: root)
+    few = {"as_written": True, "held": 2, "of": 2, "where": ["ACK every 2", "seed 2"], "where_not": []}
+    less = {"as_written": False, "held": 1, "of": 3}
+    less |= {"where": ["seed 2"], "where_not": ["ACK every 2", "window floor 1"]}
+    open_ = {"as_written": None, "held": 0, "of": 0, "where": [], "where_not": []}
+    claims = [each["claim"] for each in reproduced.CLAIMS]
     tried = {
         "variants": ["ACK every 2", "window floor 1", "seed 2"],
-        "claims": [
-            {"claim": "it misses few", "as_written": False, "held": 1, "of": 3}
-            | {"where": ["seed 2"], "where_not": ["ACK every 2", "window floor 1"]},
-        ],
+        "claims": [{"claim": name, **each} for name, each in zip(claims, (few, less, open_), strict=True)],
     }
     for path in (tmp_path / "out").rglob("result.json"):
         path.write_text(json.dumps(json.loads(path.read_text()) | {"robust": tried}))
@@ -283,11 +290,11 @@ def test_recorded_results_fill_their_places(tmp_path: Path) -> None:
     )
     filled = generate["filled"](page, tmp_path / "record")
     assert "former" not in filled
-    assert "figure 10; scale: quick; regime: paper; seeds: 1, 2, 3; runs: 96." in filled
+    assert "figure 10; scale: quick; regime: paper: as the paper has it; seeds: 1, 2, 3; runs: 96." in filled
     assert "missed deadlines (%):\n\n| fan-in | tcp | dctcp | d3 | d2tcp | bound |\n" in filled
     assert "| 40 | 62 (57 to 67) | 24.5 (22.5 to 26.5); published around 25 % |" in filled
     assert "| D2TCP misses less than 7 % at fan-in 40 | 7 % | 23.8 % (22.1 to 25.5) | **no** |" in filled
-    assert "| it misses few | **no** | 1 | only with seed 2 |" in filled
+    assert "| D2TCP misses less than 7 % at fan-in 40 | **no** | 1 | only with seed 2 |" in filled
     assert "*No result of `x/y` is recorded yet.*" in filled
     assert generate["filled"](filled, tmp_path / "record") == filled
 

@@ -700,3 +700,31 @@ def test_ranges_that_hold_too_seldom_are_warned_of() -> None:
     coverage["datacenter"]["held"] = 17
     (said,) = limits._untested("datacenter", coverage)
     assert said == "ranges: with the profile datacenter they held in 17 of 20 networks, not nine of ten"
+
+
+def test_the_figures_of_a_network_are_a_row_and_one_for_each_class(
+    coverage: ModuleType, tmp_path: Path
+) -> None:
+    def figures(messages: int, **classes: int) -> dict[str, Any]:
+        def part(many: int) -> dict[str, Any]:
+            return {"messages": many, "missed_percent": 1.5, "slowdown": {"p50": 2.0, "p99": None}}
+
+        return {"summary": part(messages), "classes": {name: part(many) for name, many in classes.items()}}
+
+    network = {
+        **{"version": "0.1.0", "set": "classic-test", "number": 3, "topology": "star", "transport": "tcp"},
+        **{"pattern": "fan-in", "share": 0.166667, "full": figures(30, a=10, b=20)},
+        **{"links": figures(30, a=10, b=20), "corrected": figures(30, a=10, b=20)},
+        "check": {"dropped": 0.01, "estimated": figures(5, a=5), "full": figures(6, a=5, b=1)},
+    }
+    table = tmp_path / "table.csv"
+    coverage.append(table, network)
+    coverage.append(table, network | {"number": 4, "note": "by hand"})
+    head, *rows = table.read_text("utf-8").splitlines()
+    assert head.startswith(
+        "version,set,number,topology,transport,pattern,share,dropped,note,class,full_messages"
+    )
+    assert rows[0].startswith("0.1.0,classic-test,3,star,tcp,fan-in,0.166667,0.01,,,30,1.5,2.0,,30,1.5,2.0,,")
+    assert rows[2].endswith(",20,1.5,2.0,,,,,,1,1.5,2.0,")
+    assert [row.split(",")[9] for row in rows] == ["", "a", "b"] * 2
+    assert coverage._lines([str(table)]) == [network, network | {"number": 4, "note": "by hand"}]

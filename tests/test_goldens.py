@@ -10,9 +10,14 @@ import goldens
 
 
 def test_every_run_gives_what_it_gave() -> None:
-    kept, found = goldens.TABLE.read_text(encoding="utf-8"), goldens.table()
+    kept = [path.read_text(encoding="utf-8") for path in (goldens.TABLE, goldens.HASHES)]
+    outcomes = goldens.outcomes()
+    found = [goldens.readable(outcomes, goldens.version()), goldens.hashed(outcomes)]
     changed = [
-        line for line in difflib.ndiff(kept.splitlines(), found.splitlines()) if line.startswith(("- ", "+ "))
+        line
+        for before, after in zip(kept, found, strict=True)
+        for line in difflib.ndiff(before.splitlines(), after.splitlines())
+        if line.startswith(("- ", "+ "))
     ]
     if changed:
         rest = f"\n... and {len(changed) - 40} more" if len(changed) > 40 else ""
@@ -31,19 +36,49 @@ def test_the_changelog_says_what_became_of_results() -> None:
 
 
 def test_only_a_changed_line_is_another_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    table = tmp_path / "goldens.txt"
+    table, hashes = tmp_path / "goldens.txt", tmp_path / "goldens.hashes"
     monkeypatch.setattr(goldens, "TABLE", table)
+    monkeypatch.setattr(goldens, "HASHES", hashes)
 
-    def after(*lines: str) -> str:
-        monkeypatch.setattr(goldens, "table", lambda: "\n".join([f"results {goldens.version()}", *lines, ""]))
+    def after(**found: str) -> str:
+        made = [
+            goldens.Outcome(
+                goldens.Golden(name, (), shown=name == "tcp"), (one,), (19_738, 7, 0, 34, 1_000_499)
+            )
+            for name, one in found.items()
+        ]
+        monkeypatch.setattr(goldens, "outcomes", lambda: made)
         goldens.main()
         return table.read_text().splitlines()[0]
 
-    table.write_text("results 3\nrun json\na, tcp  1f\n")
-    assert after("run json", "a, tcp  1f") == "results 3"
-    assert after("run      json", "a, tcp    1f", "b, dctcp  2a") == "results 3"
-    assert after("run      json", "a, tcp    1f", "b, dctcp  2b") == "results 4"
-    assert after("run      json", "b, dctcp  2b") == "results 5"
+    table.write_text("results 3\n")
+    hashes.write_text("about\nrun json\ntcp  1f\n")
+    assert after(tcp="1f") == "results 3"
+    assert after(tcp="1f", longer="2a") == "results 3"
+    assert after(tcp="1f", longer="2b") == "results 4"
+    assert hashes.read_text().splitlines()[2:] == ["tcp     1f", "longer  2b"]
+    assert table.read_text().splitlines()[1:] == [
+        goldens.ABOUT,
+        "run  delivered      drops      marks   timeouts     missed",
+        "tcp      19700          7          0         34    1000000",
+    ]
+    assert after(longer="2b") == "results 5"
+
+
+def test_reviewers_see_every_transport_topology_fault_and_scenario() -> None:
+    text = goldens.TABLE.read_text(encoding="utf-8")
+    _, about, _, *lines = text.splitlines()
+    assert about == goldens.ABOUT
+    assert len(lines) <= 70
+    seen = {re.split(r"\s{2,}", line)[0] for line in lines}
+    assert {f"base, {name}" for name in goldens.names("transports")} <= seen
+    assert {f"base on {name}" for name in goldens.names("topologies")} <= seen
+    assert {f"fault {name}, d2tcp" for name in goldens.names("faults")} <= seen
+    assert {f"{path.stem}, dctcp" for path in (goldens.ROOT / "scenarios").glob("*.toml")} <= seen
+    hashed = {
+        re.split(r"\s{2,}", line)[0] for line in goldens.HASHES.read_text(encoding="utf-8").splitlines()[2:]
+    }
+    assert seen < hashed
 
 
 def test_a_hash_shows_the_least_difference(tmp_path: Path) -> None:
@@ -51,9 +86,9 @@ def test_a_hash_shows_the_least_difference(tmp_path: Path) -> None:
     base.write_text(goldens.BASE, encoding="utf-8")
     (tmp_path / "messages.csv").write_text(goldens.MESSAGES, encoding="utf-8")
 
-    def line(*changes: str) -> str:
-        return goldens.line(goldens.Golden("one", (goldens.Run(base, changes),)))
+    def hashes(*changes: str) -> tuple[str, ...]:
+        return goldens.outcome(goldens.Golden("one", (goldens.Run(base, changes),))).hashes
 
     # A picosecond on each link changes times, and no figure of the table.
     later = ("network.delay=20.000001 us",)
-    assert line() == line() != line(*later)
+    assert hashes() == hashes() != hashes(*later)

@@ -4,7 +4,6 @@ python -m validate [--closed-forms] [--transport T] [--seeds N] [--htsim TREE] [
 """
 
 import argparse
-import json
 import resource
 import sys
 import time
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import duetime
+from duetime import rowtable
 from validate import beside, htsim
 from validate.arrivals import Absent
 from validate.checks import CHECKS
@@ -118,17 +118,17 @@ def tell(line: beside.Line) -> beside.Line:
 
 
 def write(record: Path | None, name: str, rows: list[dict[str, Any]], by: Sequence[str] = ()) -> None:
-    """Write rows with the version; after a partial run the rows of other parts stay, told apart by `by`."""
+    """Write rows as NAME.csv, each with the version; rows of other parts stay, told apart by `by`."""
     if record is None or not rows:
         return
     record.mkdir(parents=True, exist_ok=True)
-    file = record / f"{name}.json"
+    file = record / f"{name}.csv"
+    rows = [row | {"version": duetime.__version__} for row in rows]
     if by and file.exists():
-        before = json.loads(file.read_text(encoding="utf-8"))["rows"]
+        before = rowtable.read(file.read_text(encoding="utf-8"))
         parts = grouped(before, by) | grouped(rows, by)
         rows = sorted(chain.from_iterable(parts.values()), key=lambda row: str(row[by[0]]))
-    content = {"version": duetime.__version__, "rows": rows}
-    file.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    file.write_text(rowtable.written(rows), encoding="utf-8")
 
 
 def grouped(rows: list[dict[str, Any]], by: Sequence[str]) -> dict[tuple[Any, ...], list[dict[str, Any]]]:

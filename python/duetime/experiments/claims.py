@@ -55,9 +55,24 @@ def judge(
             one["beside"] = {"regime": experiment.beside} | {name: others[0][number][name] for name in what}
         one |= {"kind": claim.kind, "fact": claim.fact, "late": claim.late}
         one["status"] = _status(one, calibrated=calibrated and claim.calibrated and claim.kind == "claim")
-        if one["holds"] is False and not one["why"]:
-            one["why"] = known.get(claim.fact, "")
+        one["why"] = reason(claim, one["holds"], one.get("seeds"), known)
     return judged
+
+
+def reason(claim: Claim, holds: bool | None, seeds: int | None, known: Mapping[str, str]) -> str:
+    """Return why a claim does not hold, or has no verdict; empty for one that holds.
+
+    `seeds` would give a verdict where too few misses back one; `known` are the reasons of facts.
+    """
+    if holds is None:
+        return NOT_MEASURED if seeds is None else TOO_FEW.format(seeds)
+    return "" if holds else claim.why.strip() or known.get(claim.fact, "")
+
+
+def published_of(claim: Claim, numbers: Mapping[str, Any], where: str) -> Any:
+    """Return what the paper says: a number, several, or words."""
+    found = [number_at(path, numbers, where) for path in paths(claim)]
+    return claim.published if not found else found[0] if len(found) == 1 else found
 
 
 def ask(rows: Sequence[Mapping[str, Any]], query: str, where: str) -> tuple[list[str], list[Sequence[Any]]]:
@@ -156,8 +171,7 @@ def _judged(
 ) -> dict[str, Any]:
     """Return the judged claim; `backed` gives the tables as they are, for 0, and as of `more` seeds."""
     where = f"{experiment.path}: claim {claim.claim!r}"
-    found = [number_at(path, numbers, where) for path in paths(claim)]
-    published: Any = claim.published if not found else found[0] if len(found) == 1 else found
+    published = published_of(claim, numbers, where)
     measured, low, high = _measured(claim, backed(0), where)
     few: int | None = None
     if low is None and high is None and isinstance(measured, float):
@@ -186,7 +200,6 @@ def _judged(
             if verdict(tables, *ends) is not None:
                 seeds = each
                 break
-    why = claim.why.strip() if holds is False else NOT_MEASURED if holds is None else ""
     return {
         "claim": claim.claim,
         "published": published,
@@ -196,7 +209,7 @@ def _judged(
         "unit": claim.unit,
         "holds": holds,
         "rule": claim.rule,
-        "why": why if seeds is None else TOO_FEW.format(seeds),
+        "why": "",
         **({} if seeds is None else {"seeds": seeds}),
     }
 

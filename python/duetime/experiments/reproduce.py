@@ -91,11 +91,7 @@ def reproduce(
         rows += [{"network": "real", **row} for row in real["rows"]]
         notes += real.get("notes", [])
     rows = [_with_columns(row, experiment) for row in rows]
-    charts = [
-        part
-        for chart in experiment.charts
-        for part in panels(_resolved(chart, numbers, experiment), rows, experiment.path)
-    ]
+    charts = charts_of(experiment, rows, numbers)
     data = {
         "version": _core.version(),
         "id": experiment.name,
@@ -104,16 +100,14 @@ def reproduce(
         "question": experiment.question,
         "scale": scale,
         "seeds": study.seeds,
-        "regime": "; beside it ".join(
-            f"{regime}: {_regime(experiment, regime)['help']}" for regime in experiment.regimes
-        ),
+        "regime": regimes_of(experiment),
         "scenario": study.scenario.read_text(encoding="utf-8"),
         "parameters": _parameters(study, resolved),
         "versions": {"duetime": _core.version(), "python": platform.python_version()}
         | {name: version_of(name) for name in LIBRARIES if find_spec(name) is not None},
         "runs": len({point for each in studies for point in each.made})
         + sum(row.get("levels", 0) * row.get("runs", 0) for row in rows),
-        "charts": [_written(chart) for chart in charts],
+        "charts": [written(chart) for chart in charts],
         "rows": rows,
         "published": {
             section: number_at(section, numbers, str(experiment.path)) for section in experiment.published
@@ -126,6 +120,22 @@ def reproduce(
         data["robust"] = _robust(experiment, study, resolved, data["claims"], variants)
     _save(folder, data, [] if cut else charts, rows)
     return Reproduction(data, failed)
+
+
+def regimes_of(experiment: Experiment) -> str:
+    """Return the experiment's regimes, in words."""
+    return "; beside it ".join(
+        f"{regime}: {_regime(experiment, regime)['help']}" for regime in experiment.regimes
+    )
+
+
+def charts_of(experiment: Experiment, rows: Sequence[Row], numbers: Mapping[str, Any]) -> list[Chart]:
+    """Return the charts with the published numbers in them; the rows decide about their panels."""
+    return [
+        part
+        for chart in experiment.charts
+        for part in panels(_resolved(chart, numbers, experiment), rows, experiment.path)
+    ]
 
 
 def prepare(
@@ -146,6 +156,14 @@ def prepare(
     study = _study(experiment, regime or experiment.regime, scale, seeds, jobs, out)
     study.given, study.cut = tuple(set), cut
     return study, _check(study)
+
+
+def parameters_of(experiment: Experiment, scale: str, out: Path) -> tuple[str, dict[str, Any]]:
+    """Return the text of an experiment's scenario, and the parameters of its runs in its own regime."""
+    study = _study(experiment, experiment.regime, scale, 1, 1, out)
+    point = study.point(study.cells()[0], study.transports[0], study.seeds[0])
+    resolved, _ = check(study.scenario, set=list(point.overrides), transport=point.transport)
+    return study.scenario.read_text(encoding="utf-8"), _parameters(study, resolved)
 
 
 def scenario_of(study: Study, transport: str | None = None) -> str:
@@ -360,7 +378,8 @@ def _is_path(point: Mapping[str, Any], key: str) -> bool:
     return key in ("x", "y") and isinstance(point[key], str) and "." in point[key]
 
 
-def _written(chart: Chart) -> dict[str, Any]:
+def written(chart: Chart) -> dict[str, Any]:
+    """Return a chart as it is in ``result.json``."""
     axes = {
         key: {name: value for name, value in asdict(getattr(chart, key)).items() if value not in ("", None)}
         for key in ("x", "y")

@@ -21,6 +21,18 @@ STATUSES = {
 }
 
 
+#: The verdict of each status; without one there is none.
+HOLDS = {
+    "holds": True,
+    "late": True,
+    "calibrated": True,
+    "uncalibrated": False,
+    "fails": False,
+    "open": None,
+    "few": None,
+}
+
+
 def status(claim: Mapping[str, Any]) -> str:
     """One of `STATUSES`; a record of a former version says only whether the claim holds."""
     former = {True: "holds", False: "fails", None: "open"}

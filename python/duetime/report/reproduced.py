@@ -20,7 +20,11 @@ ROWS = 500
 
 def read(folder: Path) -> list[Experiment]:
     """The experiments below `folder`, ordered by their id, numbers by their value."""
-    found = [_experiment(path) for path in sorted(folder.rglob("result.json"))]
+    return in_order(_experiment(path) for path in sorted(folder.rglob("result.json")))
+
+
+def in_order(found: Iterable[Experiment]) -> list[Experiment]:
+    """Return experiments ordered by their id, numbers by their value."""
     return sorted(found, key=lambda experiment: _natural(experiment.id))
 
 
@@ -30,14 +34,15 @@ def _experiment(path: Path) -> Experiment:
     except (OSError, ValueError) as error:
         raise NoReport(f"{path}: cannot be read: {error}") from error
     try:
-        return _understood(record)
+        return understood(record)
     except KeyError as error:
         raise NoReport(f"{path}: the key {error} is missing") from error
     except (AttributeError, TypeError, ValueError) as error:
         raise NoReport(f"{path}: is not what `duetime reproduce` writes: {error}") from error
 
 
-def _understood(record: Mapping[str, Any]) -> Experiment:
+def understood(record: Mapping[str, Any]) -> Experiment:
+    """Return an experiment from the object of its ``result.json``."""
     rows = record["rows"]
     charts = tuple(chart(drawn, rows) for drawn in record.get("charts", ()))
     shown = ("scale", "regime", "seeds", "runs")
