@@ -153,6 +153,9 @@ def test_few_seeds_that_differ_have_no_interval_and_say_how_many_would_do() -> N
     assert seeds_needed([1.0] * 7 + [0.0] * 3) is None
     assert seeds_needed([1.0] * 6 + [0.0] * 4) == 11
     assert seeds_needed([1.0, 2.0, 3.0]) is None
+    # All of 4, too, though that is 4 log 8 = 8.3 events. One of 2: 20 / (2 log 2) = 14.4 seeds.
+    assert seeds_needed([1.0, 2.0, 3.0, 4.0]) is None
+    assert seeds_needed([0.0, 7.0]) == 15
     assert seeds_needed([1.0, 2.0, 3.0, 4.0, 5.0]) is None
     assert seeds_needed([1.0, 2.0, 3.0, 4.0, 0.0]) == 7
     # Of many they are told in two digits: one of 300 takes 2995.
@@ -167,6 +170,9 @@ def test_the_interval_of_a_difference_by_hand() -> None:
     """1 to 5 have no skewness: Student's, 3 ± 2.77645 * sqrt(2.5 / 5)."""
     even = interval([1.0, 2.0, 3.0, 4.0, 5.0])
     assert even == pytest.approx([3 - 1.96325, 3 + 1.96325], abs=1e-4)
+    assert interval([101.0, 102.0, 103.0, 104.0, 105.0]) == pytest.approx(
+        [103 - 1.96325, 103 + 1.96325], abs=1e-4
+    )
     # 1, 1, 1, 1, 6: mean 2, s = sqrt(5), error 1, skewness 1.5. Hall's upper end: 1 + 1.5 (-2.77645 / sqrt(5)
     # - 0.05) = -0.93750, cube root -0.97872, and 2 - sqrt(5) * 2 * (-1.97872) = 10.849; below it is
     # Student's.
@@ -252,6 +258,10 @@ def test_nothing_in_many_is_not_nothing_for_certain() -> None:
     assert all_missed["ci95"] == [pytest.approx(100 - 0.01762, abs=1e-5), 100.0]
     # Of how many is not known: nothing can be said.
     assert share([0.0, 0.0]) == {"mean": 0.0, "ci95": [None, None], "values": [0.0, 0.0]}
+    # One seed has no interval, whatever it counts.
+    alone = share([0.0], [1000])
+    assert alone is not None
+    assert alone["ci95"] == [None, None]
 
 
 def run(seed: int, missed: int, fct: float, queries: int = 50) -> dict[str, Any]:
@@ -474,6 +484,9 @@ def test_the_jackknife_counts_seeds_that_change_something() -> None:
     # A ratio: without the seed that saw it there is none, so two of six see other things here.
     assert jackknife_seeds(2.0, [2.0, 2.0, 2.0, 2.0, 1.0, 3.0]) == 25
     assert jackknife_seeds(2.0, [1.9, 2.1, 2.2, 1.8, 2.05]) is None
+    # Nothing but an error of rounding differs, or nothing at all: as if there had been one event.
+    assert jackknife_seeds(1e6, [1e6] * 4 + [1e6 + 1e-5]) == 50
+    assert jackknife_seeds(0.0, [0.0] * 5) == 50
 
 
 def test_a_share_that_few_seeds_have_takes_more_seeds() -> None:
@@ -484,3 +497,10 @@ def test_a_share_that_few_seeds_have_takes_more_seeds() -> None:
     assert seeds_of_share("gain_percent", [-1.0, 0.0, 0.0, 0.0, 0.0]) is None
     assert seeds_of_share("fct_us", [0.0, 0.0, 3.0, 0.0, 0.0]) is None
     assert seeds_of_share("missed_percent", [None, 0.0]) is None
+    # 3 of 5 are not 0, and the mean is nearer to that: 5 log(5 / 2) = 4.58 events, 10.9 seeds.
+    assert seeds_of_share("missed_percent", [0.0, 30.0, 30.0, 0.0, 30.0]) == 11
+    # With a mean of 50 seeds other than 100 count, here and for the interval: 4 of 5, 8.05 events, 6.2 seeds.
+    half = [0.0, 0.0, 75.0, 75.0, 100.0]
+    found = share(half)
+    assert found is not None
+    assert (found["seeds"], seeds_of_share("missed_percent", half)) == (7, 7)

@@ -139,3 +139,38 @@ impl Default for Surroundings {
         Surroundings { line_rate: Rate::from_gbps(10), base_rtt: Span::from_nanos(14_600) }
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// Returns whether a regime has no advice, for port limits or values of K in bytes. The bandwidth-delay product is
+    /// 14 000 bytes: 10 Gbps for 11.2 us.
+    pub(crate) fn is_within<const N: usize>(regime: &Regime, values: [f64; N]) -> [bool; N] {
+        let surroundings = Surroundings { line_rate: Rate(10_000_000_000), base_rtt: Span::from_nanos(11_200) };
+        values.map(|value| {
+            let value = value.is_finite().then_some(value);
+            (regime.outside)(&Conditions { surroundings, port_limit: value, mark: value }).is_none()
+        })
+    }
+
+    /// 10 Gbps for 12 us: 15 000 bytes.
+    const SURROUNDINGS: Surroundings =
+        Surroundings { line_rate: Rate(10_000_000_000), base_rtt: Span::from_micros(12) };
+
+    #[test]
+    fn bandwidth_delay_product_is_in_packets_and_at_least_one() {
+        assert_eq!(SURROUNDINGS.bandwidth_delay(Bytes(1500)), 10.0);
+        assert_eq!(SURROUNDINGS.bandwidth_delay(Bytes(15_000)), 1.0);
+        assert_eq!(SURROUNDINGS.bandwidth_delay(Bytes(60_000)), 1.0);
+        let conditions = Conditions { surroundings: SURROUNDINGS, port_limit: None, mark: None };
+        assert_eq!(conditions.bandwidth_delay(), 15_000.0);
+    }
+
+    #[test]
+    fn time_at_a_rate_shrinks_on_faster_links_only() {
+        let at = |gbps: u64| Surroundings { line_rate: Rate(gbps * 1_000_000_000), ..SURROUNDINGS };
+        let time = |gbps| at(gbps).at_rate(Span::from_micros(800), Rate(10_000_000_000));
+        assert_eq!([1, 10, 40].map(time), [800, 800, 200].map(Span::from_micros));
+    }
+}

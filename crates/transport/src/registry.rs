@@ -199,6 +199,16 @@ mod tests {
     }
 
     #[test]
+    fn key_is_redeclared_if_it_is_shared_and_own() {
+        let redeclares = |name, key| find(name).unwrap().redeclares(key);
+        assert!(redeclares("pfabric", "rto_min"));
+        assert!(!redeclares("tcp", "rto_min"), "shared only");
+        assert!(!redeclares("pfabric", "mss"), "shared only");
+        assert!(!redeclares("pfabric", "probe_after"), "its own only");
+        assert!(!redeclares("pfabric", "d_cap"), "neither");
+    }
+
+    #[test]
     fn limits_settle_the_number_of_classes() {
         let tcppr = find("tcppr").unwrap();
         let mut values = Values::read(tcppr.keys(), &[("limits", "1 ms, 2 ms")]).unwrap();

@@ -356,6 +356,22 @@ fn a_receiver_knows_up_to_where_everything_has_arrived() {
 }
 
 #[test]
+fn each_arrived_byte_below_a_position_counts_once() {
+    // Segments 0, 2 and 4 arrive, 0 and 2 twice; each window transport and family has a receiver of its own.
+    for name in ["tcp", "d3", "pdq", "homa"] {
+        let config = config(name, "");
+        let (mut receiver, mut notes) = (Receiver::new(&config), Notes::default());
+        for segment in [0, 2, 0, 4, 2] {
+            let packet = Packet::data(segment * 1000, 1000, 40, Instant::ZERO, Flags::NONE);
+            receiver.on_packet(&config, Instant::ZERO, &packet, None, &mut notes);
+        }
+        for (below, arrived) in [(0, 0), (500, 500), (1000, 1000), (2000, 1000), (2500, 1500), (u64::MAX, 3000)] {
+            assert_eq!(receiver.arrived_below(below), arrived, "{name}: below {below}");
+        }
+    }
+}
+
+#[test]
 fn the_last_segment_is_as_long_as_what_is_left() {
     for name in ["tcp", "dctcp"] {
         let mut bench = Bench::new(name, "");

@@ -977,7 +977,10 @@ impl Sending {
 
     /// Answers in bytes: the start and end of the granted range, and whether it was granted before.
     fn answer_bytes(&mut self, next: u64, known: u64, grant: Option<(u64, u64, bool)>) {
-        let grant = grant.map(|(start, end, again)| Grant { start, end, rank: 5, again, late: false });
+        self.hear(next, known, grant.map(|(start, end, again)| Grant { start, end, rank: 5, again, late: false }));
+    }
+
+    fn hear(&mut self, next: u64, known: u64, grant: Option<Grant>) {
         let answer = Header::Answer(Answer { known, grant });
         let mut extension = Some(Extension::of_header(transport::Header::Grants(Box::new(answer))));
         let packet = Packet::ack(next, 64, Instant::MAX, Flags::NONE);
@@ -1065,6 +1068,12 @@ fn a_grant_makes_up_for_those_before_it_that_were_lost() {
     assert_eq!((host.sent(), host.desk.again.clone()), (vec![], vec![]));
     host.answer(0, 5, Some(1));
     assert_eq!((host.sent(), host.desk.again), (vec![Some(1)], vec![1]));
+    // A grant that is late is one timeout, not one for each grant that it makes up for.
+    let mut host = Sending::new("edf-grants", "");
+    host.message(5, None);
+    let late = Grant { start: 3 * MSS, end: 4 * MSS, rank: 5, again: true, late: true };
+    host.hear(0, 5 * MSS, Some(late));
+    assert_eq!((host.sent().len(), host.desk.timeouts), (5, 1));
     // A segment ends where its message does: 1000 and 500 bytes of the first, then 1000 and 1000 of the second.
     let mut host = Sending::new("edf-grants", "");
     host.end.hand_over(&host.config, host.now, Message::of(Bytes(1500)), &mut host.desk);
@@ -1127,24 +1136,25 @@ fn the_link_of_the_sending_host_goes_to_the_shortest_message_or_the_earliest_dea
     assert_eq!(turns(0), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
 }
 
-/// Nine segments of a message were granted and seven have left when messages of four and of two are granted: three ends
-/// of one host.
+/// Nine segments of a message were granted and seven have left when messages of three and of one are granted, or of three
+/// alone.
 #[test]
 fn the_link_of_the_sending_host_goes_to_the_message_of_which_the_least_is_left() {
-    let mut host = Sending::new("homa", "rtt_bytes = '9 packets'\n");
-    host.desk.free = Instant::from_micros(100);
-    host.message(9, None);
-    for _ in 0..7 {
-        host.desk.once = true;
-        host.desk.host_timer = Instant::from_micros(1);
+    for (messages, order) in [(&[3, 1][..], &[12, 7, 8, 9, 10, 11][..]), (&[3], &[7, 8, 9, 10, 11])] {
+        let mut host = Sending::new("homa", "rtt_bytes = '9 packets'\n");
+        host.desk.free = Instant::from_micros(100);
+        host.message(9, None);
+        for _ in 0..7 {
+            host.desk.once = true;
+            host.desk.host_timer = Instant::from_micros(1);
+            host.desk.ring_host();
+        }
+        assert_eq!(host.sent(), [0, 1, 2, 3, 4, 5, 6].map(Some));
+        messages.iter().for_each(|&segments| host.message(segments, None));
+        host.desk.free = Instant::ZERO;
         host.desk.ring_host();
+        assert_eq!(host.sent().into_iter().flatten().collect::<Vec<_>>(), order);
     }
-    assert_eq!(host.sent(), [0, 1, 2, 3, 4, 5, 6].map(Some));
-    host.message(3, None);
-    host.message(1, None);
-    host.desk.free = Instant::ZERO;
-    host.desk.ring_host();
-    assert_eq!(host.sent(), [12, 7, 8, 9, 10, 11].map(Some));
 }
 
 #[test]

@@ -351,3 +351,33 @@ fn equal_flows_that_are_too_many_do_not_give_up_together() {
     assert_eq!((rounds[..2].iter().sum::<u32>(), rounds[2] <= 1, rounds[7..].iter().sum::<u32>()), (0, true, 0));
     assert!(rounds[3..7].iter().all(|&flows| flows.abs_diff(100) <= 35), "{rounds:?}");
 }
+
+#[test]
+fn full_host_queue_stops_a_paced_sender_until_it_has_room() {
+    for name in ["mcp", "mcp-opt"] {
+        let mut bench = bench(name, "");
+        bench.notes.room = 2;
+        bench.message(100_000, None);
+        assert_eq!(bench.sent(), [0, 1], "{name}");
+        bench.room(3);
+        assert_eq!(bench.sent(), [2, 3, 4], "{name}");
+        bench.room(20);
+        assert_eq!(bench.sent(), [5, 6, 7, 8, 9], "{name}");
+    }
+}
+
+#[test]
+fn probe_of_a_sender_that_asks_the_hops_is_counted() {
+    // RFC 8985 7.2: two round trips of 100 us after the last acknowledgement.
+    for name in ["mcp", "mcp-opt"] {
+        let mut bench = bench(name, "loss_detection = 'rack'\ntlp = true");
+        bench.message(4000, None);
+        assert_eq!(bench.sent(), [0, 1, 2, 3], "{name}");
+        bench.now = Instant::from_micros(100);
+        bench.ack(2, Some(Instant::ZERO), Flags::NONE, &[]);
+        until(&mut bench, 299);
+        assert_eq!((bench.sent(), bench.notes.probes), (vec![], 0), "{name}");
+        until(&mut bench, 300);
+        assert_eq!((bench.sent(), bench.notes.probes, bench.notes.timeouts), (vec![3], 1, 0), "{name}");
+    }
+}

@@ -553,3 +553,18 @@ fn what_is_sent_and_not_acknowledged_is_given_up_when_its_deadline_has_passed_an
     bench.ack(0, &[], Flags::SYN, None);
     assert_eq!(bench.notes.given_up, [(1000, 0)], "and nothing of it was unsent");
 }
+
+#[test]
+fn full_host_queue_stops_an_accepted_sender_until_it_has_room() {
+    let mut bench = Bench::new("");
+    bench.message(50_000, None);
+    bench.until(100);
+    bench.notes.room = 2;
+    bench.accept(1000);
+    bench.until(200);
+    assert_eq!(bench.sent(), [(0, Probe), (100, Data(0)), (108, Data(1))]);
+    bench.notes.room = 1;
+    bench.sender.on_room(&bench.config, bench.now, &mut bench.notes);
+    bench.collect();
+    assert_eq!(bench.sent(), [(200, Data(2))]);
+}

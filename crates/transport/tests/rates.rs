@@ -29,6 +29,8 @@ struct Notes {
     timer: Option<Instant>,
     given_up: Vec<(u64, u64)>,
     timeouts: u64,
+    /// The host's queue has no room.
+    full: bool,
     now: Instant,
 }
 
@@ -50,6 +52,9 @@ impl Output for Notes {
     }
     fn arm(&mut self, at: Instant) {
         self.timer = Some(self.timer.map_or(at, |timer| timer.min(at)));
+    }
+    fn has_room(&mut self) -> bool {
+        !self.full
     }
     fn timed_out(&mut self, _: Expired) {
         self.timeouts += 1;
@@ -662,4 +667,21 @@ fn of_what_is_lost_only_what_is_not_on_its_way_again_is_asked_for() {
     // does not either: 40 kbit in 9.4 ms, 32 in 9.3 and 16 in 9.1.
     let requests: Vec<_> = bench.notes.asked.iter().map(|asked| asked.request).collect();
     assert_eq!(requests, [4_255_320, 3_440_861, 1_758_242]);
+}
+
+#[test]
+fn full_host_queue_stops_a_granted_sender_until_it_has_room() {
+    // A segment takes 8 us at the granted rate.
+    let mut bench = Bench::new("d3", "");
+    bench.message(50_000, Some(Instant::from_millis(5)));
+    bench.grant_at(100, 0, 1000);
+    bench.wait(Span::from_micros(9));
+    assert_eq!(bench.sent(), [(0, 100), (1, 108)]);
+    bench.notes.full = true;
+    bench.wait(Span::from_micros(91));
+    assert_eq!(bench.sent(), []);
+    bench.notes.full = false;
+    bench.sender.on_room(&bench.config, bench.notes.now, &mut bench.notes);
+    bench.wait(Span::from_micros(9));
+    assert_eq!(bench.sent(), [(2, 200), (3, 208)]);
 }

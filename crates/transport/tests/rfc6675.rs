@@ -142,6 +142,16 @@ fn s4_next_seg_4_the_rescue_ends_where_nothing_but_sacked_data_follows() {
          200us | ack 9 sack 10-19      | 9r
          201us | ack 20                |",
     );
+    // With 19 lost too, its rescue is the last segment, above all SACKed data.
+    timeline(
+        "tcp",
+        "initial_window = 20\nrescue = true",
+        "0us   | message 20            | 0-19
+         90us  | ack 4                 |
+         100us | ack 4 sack 10-18 5-8  | 4r 9r
+         200us | ack 9 sack 10-18      | 19r
+         201us | ack 20                |",
+    );
     // RFC 8985's probe has that part.
     timeline(
         "tcp",

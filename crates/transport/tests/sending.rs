@@ -385,3 +385,16 @@ fn a_loss_under_d2tcp_plus_heeds_the_most_pressing_of_the_messages_that_wait() {
     assert_eq!(alone, 30.0);
     assert!((both - (floor + (60.0 - floor) / 2.0)).abs() < 1e-9 && floor > 0.5, "{both} {floor}");
 }
+
+#[test]
+fn full_host_queue_stops_a_window_until_it_has_room() {
+    let mut bench = Bench::new("tcp", "");
+    bench.notes.room = 2;
+    bench.message(20_000, None);
+    assert_eq!(bench.sent(), [0, 1]);
+    bench.room(3);
+    assert_eq!(bench.sent(), [2, 3, 4]);
+    // The window of ten.
+    bench.room(20);
+    assert_eq!(bench.sent(), [5, 6, 7, 8, 9]);
+}

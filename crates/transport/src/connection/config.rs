@@ -497,4 +497,50 @@ pub(crate) mod tests {
             ack_delay: Span::from_millis(1),
         }
     }
+
+    /// Reads TCP's values with RACK and probes as a profile's defaults.
+    fn under_rack(given: &[(&str, &str)]) -> Result<Config, Problem> {
+        let transport = crate::registry::find("tcp").unwrap();
+        let mut values = units::Values::read(transport.keys(), given).unwrap();
+        for (key, value) in [("loss_detection", Value::Choice("rack")), ("tlp", Value::Bool(true))] {
+            if !values.is_given(key) {
+                values.set_default(key, value);
+            }
+        }
+        settle(&mut values);
+        Config::from_values(&values)
+    }
+
+    #[test]
+    fn profile_with_rack_yields_to_written_keys() {
+        let rack = |given: &[(&str, &str)]| under_rack(given).map(|config| (config.rack, config.tlp));
+        assert_eq!(rack(&[]).unwrap(), (true, true));
+        assert_eq!(rack(&[("recovery", "newreno")]).unwrap(), (false, false));
+        assert_eq!(rack(&[("loss_detection", "dupacks")]).unwrap(), (false, false));
+        assert_eq!(rack(&[("loss_detection", "rack"), ("tlp", "true")]).unwrap(), (true, true));
+        // Both written: a conflict is a problem of the written key.
+        assert_eq!(rack(&[("recovery", "newreno"), ("loss_detection", "rack")]).unwrap_err().key, "loss_detection");
+        assert_eq!(rack(&[("loss_detection", "dupacks"), ("tlp", "true")]).unwrap_err().key, "tlp");
+    }
+
+    #[test]
+    fn limits_of_the_rto_may_be_equal_and_not_exclude_each_other() {
+        assert!(under_rack(&[("rto_min", "5 ms"), ("rto_max", "5 ms")]).is_ok());
+        assert_eq!(under_rack(&[("rto_min", "6 ms"), ("rto_max", "5 ms")]).unwrap_err().key, "rto_max");
+        assert_eq!(under_rack(&[("rto_min", "1000 s")]).unwrap_err().key, "rto_min");
+    }
+
+    #[test]
+    fn small_queue_holds_a_millisecond_or_two_segments() {
+        let at = |bits| NicLimit::Millisecond.at(Rate(bits), 1460);
+        assert_eq!([at(1_000_000_000), at(100_000_000), at(10_000_000)], [125_000, 12_500, 2920]);
+        assert_eq!(NicLimit::None.at(Rate(1_000_000_000), 1460), u64::MAX);
+        assert_eq!(NicLimit::Payload(Bytes(5000)).at(Rate(1_000_000_000), 1460), 5000);
+        let mut config = config();
+        config.limit_small_queue();
+        assert_eq!(config.nic_limit, NicLimit::Millisecond);
+        config.nic_limit = NicLimit::Payload(Bytes(5000));
+        config.limit_small_queue();
+        assert_eq!(config.nic_limit, NicLimit::Payload(Bytes(5000)));
+    }
 }

@@ -189,3 +189,36 @@ const KEYS: &[Key] = &[
     },
     keys::BY_TIME,
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Under a profile whose default follows the traffic.
+    #[test]
+    fn written_sizes_stand_for_geometric_cutoffs() {
+        let read = |given: &[(&str, &str)]| {
+            let mut values = Values::read(crate::registry::find("homa").unwrap().keys(), given).unwrap();
+            if !values.is_given("cutoffs") {
+                values.set_default("cutoffs", Value::Choice("by-traffic"));
+            }
+            cutoffs(&mut values).map(|cutoffs| (cutoffs, values.choice("cutoffs")))
+        };
+        assert_eq!(read(&[]).unwrap(), (Cutoffs::ByTraffic, "by-traffic"));
+        for given in [
+            &[("cutoffs", "geometric")][..],
+            &[("first_cutoff", "1 KB")],
+            &[("cutoff_ratio", "4")],
+            &[("cutoffs", "geometric"), ("first_cutoff", "1 KB")],
+        ] {
+            assert_eq!(read(given).unwrap(), (Cutoffs::Geometric, "geometric"), "{given:?}");
+        }
+        assert_eq!(read(&[("cutoffs", "by-traffic"), ("cutoff_ratio", "4")]).unwrap_err().key, "cutoff_ratio");
+    }
+
+    #[test]
+    fn regime_has_room_for_the_grants_of_four_senders() {
+        let values = [0.0, 55_999.0, 56_000.0, 56_001.0, f64::INFINITY];
+        assert_eq!(crate::descriptor::tests::is_within(&ROOM_FOR_GRANTS, values), [false, false, true, true, true]);
+    }
+}

@@ -210,6 +210,7 @@ mod tests {
         let (tenth, tenfold) = (Rate::from_gbps(1), Rate::from_gbps(100));
         assert_eq!(at("edf-grants", fast.line_rate), policy_of("edf-grants", &fast));
         let edf = at("edf-grants", tenfold);
+        assert_eq!(edf.rate, tenfold);
         assert_eq!((edf.budget, edf.limits.unwrap().most, edf.backlog), (packets(190), packets(190), packets(80)));
         // A tenth is two packets; but all data that is granted at once is in flight at once.
         assert_eq!((at("edf-grants", tenth).budget, at("edf-grants", tenth).backlog), (packets(8), packets(8)));

@@ -324,4 +324,43 @@ mod tests {
         law.reduce(80.0);
         assert!((law.w_max - 80.0 * 0.85).abs() < 1e-9);
     }
+
+    /// Whole segments, without Reno's window.
+    fn whole(w_max: f64) -> Cubic {
+        Cubic { whole: Some(Box::default()), alpha_rises: false, w_max, ..law() }
+    }
+
+    /// Acknowledges these numbers of segments at the start of an epoch; returns the window after each.
+    fn after(law: &mut Cubic, window: &mut Cwnd, segments: &[f64]) -> Vec<f64> {
+        let ack = |&segments: &f64| {
+            law.on_ack(window, &Acked { now: Instant::ZERO, segments, min_rtt: None, ..acked(0, false) });
+            window.cwnd
+        };
+        segments.iter().map(ack).collect()
+    }
+
+    #[test]
+    fn whole_segments_grow_by_one_per_twenty_before_the_first_loss() {
+        // Two of the first five end slow start, so that three count, then 19, then 20.
+        let mut window = Cwnd { ssthresh: 10.0, ..cwnd(8.0) };
+        assert_eq!(after(&mut whole(0.0), &mut window, &[5.0, 16.0, 1.0]), [10.0, 10.0, 11.0]);
+        // Segments above 20 count for the next one.
+        let mut window = Cwnd { ssthresh: 10.0, ..cwnd(10.0) };
+        assert_eq!(after(&mut whole(0.0), &mut window, &[25.0, 14.0, 1.0]), [11.0, 11.0, 12.0]);
+    }
+
+    #[test]
+    fn whole_segments_grow_by_one_per_hundred_windows_at_the_plateau() {
+        let mut window = Cwnd { ssthresh: 10.0, ..cwnd(10.0) };
+        assert_eq!(after(&mut whole(10.0), &mut window, &[999.0, 1.0]), [10.0, 11.0]);
+    }
+
+    #[test]
+    fn whole_segments_follow_renos_window_in_one_window() {
+        // Reno's window is two above ten: a segment per 10/2 segments.
+        let mut law = Cubic { reno_friendly: true, ..whole(10.0) };
+        law.epoch = Some(Epoch { start: Instant::ZERO, k: 0.0, origin: 10.0, w_est: 12.0 });
+        let mut window = Cwnd { ssthresh: 10.0, ..cwnd(10.0) };
+        assert_eq!(after(&mut law, &mut window, &[4.0, 1.0]), [10.0, 11.0]);
+    }
 }

@@ -377,4 +377,10 @@ pub(crate) mod tests {
         law.on_ack(&mut window, &acked(1, true));
         assert_eq!(window.cwnd, 2.0);
     }
+
+    #[test]
+    fn regime_marks_above_a_seventh_of_the_bandwidth_delay_product() {
+        let values = [0.0, 1999.0, 2000.0, 2001.0, f64::INFINITY];
+        assert_eq!(crate::descriptor::tests::is_within(&MARKS[0], values), [false, false, true, true, true]);
+    }
 }

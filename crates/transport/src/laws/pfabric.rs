@@ -328,4 +328,11 @@ mod tests {
     fn lost() -> Lost<'static> {
         Lost { now: Instant::ZERO, state: acked(0, false), flight: 12.0, timeout: true }
     }
+
+    #[test]
+    fn regime_has_buffers_of_four_bandwidth_delay_products_at_most() {
+        let values = [0.0, 1000.0, 42_000.0, 56_000.0, 56_001.0, f64::INFINITY];
+        let within = [true, true, true, true, false, false];
+        assert_eq!(crate::descriptor::tests::is_within(&SMALL_BUFFERS, values), within);
+    }
 }

@@ -498,3 +498,41 @@ impl Recovery {
 fn rules(config: &Config) -> Rules {
     Rules { mss: u64::from(config.mss), threshold: u64::from(config.dup_ack_threshold) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connection::config::tests::config;
+
+    const MSS: u64 = 1460;
+
+    /// Ten segments are in flight.
+    fn in_flight(config: &Config) -> Recovery {
+        let mut recovery = Recovery::new(config);
+        (recovery.next, recovery.highest) = (10 * MSS, 10 * MSS);
+        recovery
+    }
+
+    #[test]
+    fn counted_duplicates_are_remembered_over_several_acks() {
+        // Five duplicates; each ACK of two segments has one that filled the gap, and one that had sent a duplicate.
+        let config = Config { sack: false, ..config() };
+        let mut recovery = in_flight(&config);
+        (0..5).for_each(|_| assert_eq!(recovery.count_beyond(&config, 0), MSS));
+        let counted = [2, 4, 6].map(|seq| recovery.advance(&config, Instant::ZERO, seq * MSS, Instant::MAX).counted);
+        assert_eq!(counted, [MSS; 3]);
+    }
+
+    #[test]
+    fn sacked_data_is_remembered_after_an_ack_below_it() {
+        let config = config();
+        let mut recovery = in_flight(&config);
+        recovery.note_blocks(&config, &[(2 * MSS, 3 * MSS), (5 * MSS, 6 * MSS)]);
+        assert_eq!(recovery.advance(&config, Instant::ZERO, MSS, Instant::MAX).counted, 0);
+        assert!(!recovery.none_sacked());
+        assert_eq!(recovery.advance(&config, Instant::ZERO, 4 * MSS, Instant::MAX).counted, MSS);
+        assert!(!recovery.none_sacked());
+        assert_eq!(recovery.advance(&config, Instant::ZERO, 6 * MSS, Instant::MAX).counted, MSS);
+        assert!(recovery.none_sacked());
+    }
+}

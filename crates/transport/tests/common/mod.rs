@@ -38,7 +38,10 @@ pub struct Notes {
     pub sent: Vec<(Packet, Option<Extension>)>,
     pub timer: Instant,
     pub timeouts: u64,
+    pub probes: u64,
     pub given_up: Vec<(u64, u64)>,
+    /// Number of data packets for which the host's queue has room.
+    pub room: usize,
     /// The time at which all sent packets will have left the host's port; in the past if that is not known.
     pub leaves: Instant,
     /// Bits of its own.
@@ -54,7 +57,9 @@ impl Default for Notes {
             sent: Vec::new(),
             timer: Instant::MAX,
             timeouts: 0,
+            probes: 0,
             given_up: Vec::new(),
+            room: usize::MAX,
             leaves: Instant::ZERO,
             own: 0,
             shared: Shared::default(),
@@ -63,14 +68,20 @@ impl Default for Notes {
     }
 }
 
+impl Notes {
+    fn enqueue(&mut self, packet: Packet, extension: Option<Extension>) {
+        assert!(self.sent.len() < ENOUGH, "it sends without end");
+        self.room = self.room.saturating_sub(usize::from(packet.payload > 0));
+        self.sent.push((packet, extension));
+    }
+}
+
 impl Output for Notes {
     fn send(&mut self, packet: Packet) {
-        assert!(self.sent.len() < ENOUGH, "it sends without end");
-        self.sent.push((packet, None));
+        self.enqueue(packet, None);
     }
     fn send_extended(&mut self, packet: Packet, extension: Extension) {
-        assert!(self.sent.len() < ENOUGH, "it sends without end");
-        self.sent.push((packet, Some(extension)));
+        self.enqueue(packet, Some(extension));
     }
     fn arm(&mut self, at: Instant) {
         self.timer = self.timer.min(at);
@@ -78,8 +89,14 @@ impl Output for Notes {
     fn leaves(&self) -> Instant {
         self.leaves
     }
+    fn has_room(&mut self) -> bool {
+        self.room > 0
+    }
     fn timed_out(&mut self, _: Expired) {
         self.timeouts += 1;
+    }
+    fn probed(&mut self) {
+        self.probes += 1;
     }
     fn abandon(&mut self, end: u64, unsent: Bytes) {
         self.given_up.push((end, unsent.0));
@@ -147,6 +164,11 @@ impl Bench {
         self.timers += 1;
         assert!(self.timers < ENOUGH, "it is woken without end");
         self.sender.on_timer(&self.config, self.now, &mut self.notes);
+    }
+    /// The host's queue has room for this number of packets.
+    pub fn room(&mut self, packets: usize) {
+        self.notes.room = packets;
+        self.sender.on_room(&self.config, self.now, &mut self.notes);
     }
     pub fn wait(&mut self, time: Span) {
         self.now += time;

@@ -383,6 +383,36 @@ fn what_is_short_and_admitted_yields_by_chance_with_twice_the_time_that_it_takes
     assert_eq!((held(23_990, false), held(24_010, true)), (0, 0));
 }
 
+/// Powers of two, so that sums and products are exact: 64 segments in all, a round trip of 1/1024 s, of which a segment
+/// takes 1/128 of the link.
+#[test]
+fn times_of_a_message_are_compared_exactly() {
+    let standing = |left: f64| Standing {
+        end: 64_000,
+        deadline: Instant::MAX,
+        rest: 64.0,
+        opens: true,
+        whole: 64.0,
+        share: 0.5,
+        left,
+        rtt: 1.0 / 1024.0,
+        need: 1.0,
+    };
+    let mut law = D2tcpPlus { segment_time: 1.0 / 131_072.0, refusals: 1, ..asking(7) };
+    law.constants.company_rounds = 2.0;
+    // In company it takes 2 x 64 round trips: an eighth of a second. Less is too late; twice as long is no time to yield.
+    assert!(law.comes_too_late(&standing(0.124)) && !law.comes_too_late(&standing(0.125)));
+    assert_eq!((law.yields(&standing(0.25), 1.0), law.yields(&standing(0.251), 1.0)), (0.0, 0.0625));
+    // Alone, it takes 1/2048 s. It asks first with more left than that, a round trip, and the time for an answer: 1/64 s,
+    // a quarter of it at a higher rate.
+    law.constants.ask_time = 1.0 / 64.0;
+    let used = 1.0 / 2048.0 + 1.0 / 1024.0;
+    for (times, time) in [(1.0, 1.0 / 64.0), (0.25, 1.0 / 256.0)] {
+        law.times = times;
+        assert!(!law.asks_first(&standing(used + time)) && law.asks_first(&standing(used + time + 1e-6)), "{times}");
+    }
+}
+
 #[test]
 fn a_message_opens_its_connection_if_nothing_was_handed_over_before_it() {
     let (first, whole) = (standing(Span::from_millis(20)), |standing: &Standing| (standing.opens, standing.whole));
