@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::attach::{self, Found, Select, Wanted};
+use crate::escape::Shown;
 use crate::failure::{Failure, Kind, Result};
 use crate::kernel::{self, Plain};
 use crate::options::DEFAULTS;
@@ -19,7 +20,7 @@ pub fn run(pins: &Pins, file: &Path, dry_run: bool, version: &str) -> Result<()>
         let harmless = rule.parameters.harmless_over(law);
         harmless.map_err(|failure| {
             let message = failure.message.replace("--confirm \"", "confirm = \"");
-            Failure::new(Kind::Usage, format!("{}: rule {}: {message}", file.display(), rule.name))
+            Failure::new(Kind::Usage, format!("{}: rule {}: {message}", file.shown(), rule.name))
         })?;
         compiled.push(rule.compiled(law)?);
     }
@@ -66,10 +67,10 @@ fn changes(before: &[kernel::Rule], after: &[kernel::Rule]) -> Vec<String> {
             Some(was) if was.bytes() == rule.bytes() => "=",
             Some(_) => "~",
         };
-        lines.push(format!("{sign} {}: {}", kernel::text(&rule.name), rules::in_words(rule)));
+        lines.push(format!("{sign} {}: {}", kernel::name(&rule.name), rules::in_words(rule)));
     }
     for gone in before.iter().filter(|was| !after.iter().any(|rule| rule.name == was.name)) {
-        lines.push(format!("- {}: {}", kernel::text(&gone.name), rules::in_words(gone)));
+        lines.push(format!("- {}: {}", kernel::name(&gone.name), rules::in_words(gone)));
     }
     lines
 }
@@ -89,5 +90,16 @@ mod tests {
         let lines = changes(&[rule("a", 1), rule("b", 1), rule("c", 1)], &[rule("b", 1), rule("c", 2), rule("d", 1)]);
         let signs: Vec<&str> = lines.iter().map(|line| &line[..3]).collect();
         assert_eq!(signs, ["= b", "~ c", "+ d", "- a"]);
+    }
+
+    #[test]
+    fn hostile_names_in_changes_are_harmless() {
+        use crate::escape::{HOSTILE, is_safe};
+        use std::os::unix::ffi::OsStringExt;
+        let mut rule = Rule::of("a\u{202e}\x1b", Path::new(""), Control::Use);
+        rule.cgroup = std::ffi::OsString::from_vec(HOSTILE.to_vec()).into();
+        let lines = changes(&[], &[rule.compiled(DEFAULTS).unwrap()]);
+        assert!(is_safe(&lines[0]) && !lines[0].contains('\n'), "{lines:?}");
+        assert!(lines[0].starts_with("+ a\\u{202e}\\x1b: all connections of a\\x1b[2J\\n"), "{lines:?}");
     }
 }

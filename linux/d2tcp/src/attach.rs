@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use caps::Capability;
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, PrintLevel};
 
+use crate::escape::{self, Name, Shown};
 use crate::failure::{Context, Failure, Kind, Result};
 use crate::hooks::{self, CONTROL_LINKS, Place};
 use crate::kernel::{self, ABOUT_HEAD, About, CONTROLS, Control, LAYOUT, Law, Plain};
@@ -119,14 +120,17 @@ fn only_ours(pins: &Pins) -> Result<()> {
         name == FLOWS || hooks::is_hook(name) || MAPS.iter().chain(&CONTROL_LINKS).any(|(_, pin)| *pin == name)
     };
     pins.names().iter().find(|name| !ours(name)).map_or(Ok(()), |name| {
-        Err(Failure::new(Kind::Usage, format!("--pins {}: {name} in it is not of d2tcp", pins.folder.display())))
+        Err(Failure::new(
+            Kind::Usage,
+            format!("--pins {}: {} in it is not of d2tcp", pins.folder.shown(), Name::new(name)),
+        ))
     })
 }
 
 /// Returns the facts about the attachment; fails if there is none.
 pub fn require(pins: &Pins) -> Result<About> {
     if pins.is_hidden() {
-        let folder = pins.folder.display();
+        let folder = pins.folder.shown();
         return Err(Failure::new(Kind::NotPermitted, format!("{folder} may not be read: run it as root")));
     }
     match look(pins) {
@@ -134,12 +138,12 @@ pub fn require(pins: &Pins) -> Result<About> {
         Found::Skewed(version) => Err(skewed(&version)),
         _ if map(pins, "about").is_err_and(|failure| failure.kind == Kind::NotPermitted) => Err(Failure::new(
             Kind::NotPermitted,
-            format!("what is in {} may not be read: run it as root", pins.folder.display()),
+            format!("what is in {} may not be read: run it as root", pins.folder.shown()),
         )),
         Found::Foreign => Err(foreign(Kind::NotAttached, pins)),
         Found::Remains => Err(Failure::new(
             Kind::NotAttached,
-            format!("not attached; {} holds what a crash left: attach or detach clears it", pins.folder.display()),
+            format!("not attached; {} holds what a crash left: attach or detach clears it", pins.folder.shown()),
         )),
         Found::Nothing => Err(Failure::new(Kind::NotAttached, "not attached")),
     }
@@ -162,7 +166,7 @@ fn foreign(kind: Kind, pins: &Pins) -> Failure {
         format!(
             "a congestion control named {} is registered, but not from {}: names are one for the whole kernel",
             CONTROLS[0],
-            pins.folder.display()
+            pins.folder.shown()
         ),
     )
 }
@@ -174,7 +178,7 @@ pub fn map(pins: &Pins, name: &str) -> Result<MapHandle> {
             libbpf_rs::ErrorKind::PermissionDenied => Kind::NotPermitted,
             _ => Kind::Failed,
         };
-        Failure::new(kind, format!("could not open {}: {error:#}", pins.of(name).display()))
+        Failure::new(kind, format!("could not open {}: {error:#}", pins.of(name).shown()))
     })
 }
 
@@ -226,7 +230,7 @@ fn loaded(open: impl Fn() -> Result<OpenObject>) -> Result<Object> {
         Err(error) => error,
     };
     if std::env::var_os("D2TCP_VERBOSE").is_some() {
-        eprintln!("{}", complaints());
+        eprintln!("{}", escape::lines(&complaints()));
     }
     let mut unlisted = open()?;
     unlisted.progs_mut().find(|program| program.name() == LISTING).expect("in the programs").set_autoload(false);
@@ -319,8 +323,11 @@ fn chosen(wanted: &Wanted, root: &Path) -> Result<Vec<Rule>> {
         rules.len() - 1
     };
     for cgroup in &cgroups {
-        let name = cgroup.file_name().map_or("all".into(), |name| name.to_string_lossy());
-        let name: String = name.chars().take(20).collect();
+        let mut name = cgroup.file_name().map_or("all".into(), |name| name.to_string_lossy()).into_owned();
+        // A rule's name has 31 bytes, with the additions below.
+        while name.len() > 20 {
+            name.pop();
+        }
         if wanted.select != Select::None {
             let at = add(&mut rules, name.clone(), cgroup, Control::Use);
             let rule = &mut rules[at];
@@ -355,8 +362,8 @@ fn fresh(
     let mut about = describe(wanted, root, version)?;
     about.unlisted = u32::from(!lists(&object));
     if let Some((namespace, prior)) = namespace.zip(prior) {
-        about.namespace = fit(&namespace.path.display().to_string(), "the namespace's path")?;
-        about.prior_control = fit(&prior, "a name")?;
+        about.namespace = fit(namespace.path.as_os_str().as_encoded_bytes(), "the namespace's path")?;
+        about.prior_control = fit(prior, "a name")?;
     }
     write_about(pins, &about)?;
     let rules: Vec<kernel::Rule> = rules.iter().map(|rule| rule.compiled(*law)).collect::<Result<_>>()?;
@@ -428,7 +435,7 @@ fn describe(wanted: &Wanted, root: &Path, version: &str) -> Result<About> {
     })
 }
 
-fn fit<const N: usize>(text: &str, what: &str) -> Result<[u8; N]> {
+fn fit<const N: usize>(text: impl AsRef<[u8]>, what: &str) -> Result<[u8; N]> {
     kernel::field(text).ok_or_else(|| Failure::new(Kind::Usage, format!("{what}: more than {} bytes", N - 1)))
 }
 

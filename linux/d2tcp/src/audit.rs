@@ -9,6 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
 
+use crate::escape::{self, Shown};
 use crate::failure::Result;
 
 /// Records the result of a verb in the system's log, and in the file if its folder exists. An operator without
@@ -26,7 +27,7 @@ pub fn note<T>(file: &Path, verb: &str, done: &Result<T>) {
     let opened = OpenOptions::new().create(true).append(true).mode(0o640).open(file);
     // A single write, so that lines of two tools do not mix.
     if let Err(error) = opened.and_then(|mut to| to.write_all((line + "\n").as_bytes())) {
-        eprintln!("d2tcp: could not write {}: {error}", file.display());
+        eprintln!("d2tcp: could not write {}: {error}", file.shown());
     }
 }
 
@@ -35,7 +36,7 @@ fn entry(verb: &str, done: std::result::Result<(), (u8, String)>) -> String {
     // The user at login, whatever the user's later changes of identity.
     let login = std::fs::read_to_string("/proc/self/loginuid").ok().and_then(|text| text.trim().parse::<u32>().ok());
     let arguments: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    json!({
+    let entry = json!({
         "time_s": (since.as_secs_f64() * 1e3).round() / 1e3,
         "verb": verb,
         // SAFETY: no arguments.
@@ -47,8 +48,8 @@ fn entry(verb: &str, done: std::result::Result<(), (u8, String)>) -> String {
         "exit": done.as_ref().map_or_else(|(code, _)| *code, |()| 0),
         "failure": done.err().map(|(_, message)| message),
         "version": env!("CARGO_PKG_VERSION"),
-    })
-    .to_string()
+    });
+    escape::json(&entry).expect("plain data")
 }
 
 #[cfg(test)]
@@ -72,5 +73,15 @@ mod tests {
         assert_eq!(lines.len(), 2);
         note(&folder.path().join("nowhere/audit.jsonl"), "set", &Ok(()));
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn hostile_names_add_no_line_and_no_escape_sequence() {
+        use crate::escape::{Name, is_safe};
+        let hostile = format!("remove \x1b[2J\n\u{9b}\u{202e}: {}", Name::new(b"\xff\n"));
+        let line = entry("detach", Err((1, hostile.clone())));
+        assert!(is_safe(&line) && !line.contains('\n'), "{line}");
+        let read: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(read["failure"], hostile.as_str(), "the log keeps the text itself");
     }
 }

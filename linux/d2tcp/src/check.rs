@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::attach;
+use crate::escape::{self, Shown};
 use crate::failure::{Failure, Kind, Result};
 use crate::kernel::CONTROLS;
 use crate::place::{self, Pins};
@@ -40,16 +41,16 @@ pub fn run(pins: &Pins, json: bool) -> Result<()> {
     });
     let report = Report { kernel, supported: failed.is_none(), findings };
     if json {
-        println!("{}", serde_json::to_string_pretty(&report).expect("plain data"));
+        println!("{}", escape::json_lines(&report).expect("plain data"));
     } else {
-        println!("kernel {}", report.kernel);
+        println!("kernel {}", escape::lines(&report.kernel));
         for Finding { what, holds, needed, detail } in &report.findings {
             let answer = match (holds, needed) {
                 (true, _) => "yes",
                 (false, true) => "NO ",
                 (false, false) => "no ",
             };
-            println!("{answer} {what}: {detail}");
+            println!("{answer} {what}: {}", escape::lines(detail));
         }
     }
     failed.map_or(Ok(()), Err)
@@ -97,7 +98,7 @@ fn findings(pins: &Pins) -> Vec<Finding> {
         );
     }
     match place::cgroup_root() {
-        Ok(path) => add("cgroup2", true, &format!("mounted at {}", path.display()), ""),
+        Ok(path) => add("cgroup2", true, &format!("mounted at {}", path.shown()), ""),
         Err(failure) => add("cgroup2", false, "", &failure.message),
     };
     let accurate = place::accurate_ecn();
@@ -109,7 +110,7 @@ fn findings(pins: &Pins) -> Vec<Finding> {
     );
     let bpffs = place::has_bpffs(pins);
     let known = fs::read_to_string("/proc/filesystems").is_ok_and(|kinds| kinds.contains("\tbpf\n"));
-    let parent = pins.folder.parent().unwrap_or(Path::new("/")).display().to_string();
+    let parent = pins.folder.parent().unwrap_or(Path::new("/")).shown().to_string();
     add(
         "bpffs",
         bpffs || known,

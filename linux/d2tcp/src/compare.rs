@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::attach;
 use crate::audit;
+use crate::escape::{self, Name};
 use crate::failure::{Context, Failure, Kind, Result};
 use crate::kernel::{self, Arm, Control, ONE};
 use crate::place::Pins;
@@ -42,7 +43,7 @@ struct Seen {
 /// A canary: its rule and its arms.
 #[derive(Clone, Debug, Serialize)]
 struct Canary {
-    rule: String,
+    rule: Name,
     share: f64,
     control: Seen,
     d2tcp: Seen,
@@ -61,7 +62,7 @@ pub fn run(pins: &Pins, once: bool, json: bool, guard: bool, log: &Path) -> Resu
     while !ended.load(std::sync::atomic::Ordering::Relaxed) {
         let canaries = canaries(pins)?;
         if json {
-            println!("{}", serde_json::to_string(&canaries).context("write JSON")?);
+            println!("{}", escape::json(&canaries).context("write JSON")?);
         } else {
             let text: String = canaries.iter().map(table).collect();
             print!("{}{text}", if live { "\x1b[H\x1b[2J" } else { "" });
@@ -98,7 +99,7 @@ fn canaries(pins: &Pins) -> Result<Vec<Canary>> {
         .map(|(slot, rule)| {
             let (control, d2tcp) = (seen(&arm(*slot, 0)?), seen(&arm(*slot, 1)?));
             let passed = passed(rule, &d2tcp);
-            let rule_name = kernel::text(&rule.name).to_owned();
+            let rule_name = kernel::name(&rule.name);
             Ok(Canary { rule: rule_name, share: f64::from(rule.share) / f64::from(ONE), control, d2tcp, passed })
         })
         .collect()
@@ -233,5 +234,18 @@ mod tests {
         assert!(passed(&rule, &seen(&arm(&[(100, 1); 50]))).is_empty(), "just below the limit");
         let wide: Vec<(u64, u64)> = (0..10).map(|n| (100, if n == 0 { 20 } else { 0 })).collect();
         assert!(passed(&rule, &seen(&arm(&wide))).is_empty(), "2 %, but it may be chance");
+    }
+
+    #[test]
+    fn hostile_names_are_harmless() {
+        use crate::escape::{HOSTILE, is_safe};
+        let none = seen(&Arm::default());
+        let canary =
+            Canary { rule: Name::new(HOSTILE), share: 0.5, control: none.clone(), d2tcp: none, passed: Vec::new() };
+        let text = table(&canary);
+        assert!(is_safe(&text) && text.lines().count() == 4, "{text}");
+        assert!(text.starts_with("a\\x1b[2J\\n\"\\\\\\u{9b}\\u{202e}\\xff: 50.00 % of"), "{text}");
+        let text = escape::json(&[canary]).unwrap();
+        assert!(is_safe(&text) && !text.contains('\n'), "{text}");
     }
 }

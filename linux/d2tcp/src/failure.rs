@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::escape;
+
 /// The kind of a failure. The numbers are the tool's exit codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -26,7 +28,7 @@ pub enum Kind {
 pub struct Failure {
     /// The kind, which gives the exit code.
     pub kind: Kind,
-    /// The message, one line for the operator.
+    /// The message, one line for the operator. It may contain names of others: it is displayed safe to print.
     pub message: String,
 }
 
@@ -39,7 +41,7 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        f.write_str(&escape::lines(&self.message))
     }
 }
 
@@ -55,5 +57,16 @@ pub trait Context<T> {
 impl<T, E: fmt::Display> Context<T> for std::result::Result<T, E> {
     fn context(self, doing: impl fmt::Display) -> Result<T> {
         self.map_err(|error| Failure::new(Kind::Failed, format!("could not {doing}: {error:#}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hostile_words_in_a_message_are_harmless() {
+        let failed = Err::<(), _>("no \x1b[2J\u{202e}").context("open \u{9b}").unwrap_err();
+        assert_eq!(failed.to_string(), "could not open \\u{9b}: no \\x1b[2J\\u{202e}");
     }
 }

@@ -12,6 +12,7 @@ use libbpf_rs::query::LinkTypeInfo;
 use libbpf_rs::{Link, Object};
 
 use crate::attach::{FLOWS, program};
+use crate::escape::Shown;
 use crate::failure::{Context, Result};
 use crate::kernel::{self, About, CONTROLS, Control, ONE};
 use crate::place::{self, Pins};
@@ -51,7 +52,7 @@ impl Place {
 /// slower.
 pub fn places(root: &Path, rules: &[kernel::Rule]) -> Result<Vec<Place>> {
     let top = |rule: &kernel::Rule| {
-        let path = Path::new(kernel::text(&rule.cgroup));
+        let path = kernel::path(&rule.cgroup);
         let mut parts = path.components();
         let first = parts.next().map(|part| root.join(part));
         first.filter(|first| parts.next().is_some() && first.is_dir())
@@ -89,9 +90,9 @@ pub fn settle(
                 continue;
             }
             let _ = std::fs::remove_file(pins.of(&pin));
-            let folder = File::open(&place.path).context(format!("open {}", place.path.display()))?;
+            let folder = File::open(&place.path).context(format!("open {}", place.path.shown()))?;
             let link = program(object, name).attach_cgroup(folder.as_raw_fd());
-            keep(link.context(format!("attach to {}", place.path.display()))?, pin)?;
+            keep(link.context(format!("attach to {}", place.path.shown()))?, pin)?;
         }
     }
     for name in unwanted(pins, places) {
@@ -132,7 +133,7 @@ pub fn dead(pins: &Pins, about: &About, places: &[Place]) -> Vec<String> {
             match (pins.of(&name).exists(), alive(pins, &name).is_some()) {
                 (_, true) => {}
                 (true, false) => dead.push(format!("{name}: its cgroup has gone")),
-                (false, _) => dead.push(format!("{name}: its pin is missing ({})", place.path.display())),
+                (false, _) => dead.push(format!("{name}: its pin is missing ({})", place.path.shown())),
             }
         }
     }

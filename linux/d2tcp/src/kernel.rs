@@ -1,5 +1,9 @@
 //! The structures shared by the programs in the kernel and this tool: `linux/bpf/shared.h`, field by field.
 
+use std::os::unix::ffi::OsStrExt;
+
+use crate::escape::Name;
+
 /// The version of the layouts: `D2TCP_LAYOUT`.
 pub const LAYOUT: u32 = 4;
 /// The fixed-point 1 of fractions: alpha, p and g.
@@ -352,15 +356,29 @@ unsafe impl Plain for Event {}
 
 /// Returns the text of a field that ends with zeros.
 pub fn text(field: &[u8]) -> &str {
-    let end = field.iter().position(|byte| *byte == 0).unwrap_or(field.len());
-    std::str::from_utf8(&field[..end]).unwrap_or("")
+    std::str::from_utf8(bytes(field)).unwrap_or("")
+}
+
+/// Returns the name in a field that ends with zeros.
+pub fn name(field: &[u8]) -> Name {
+    Name::new(bytes(field))
+}
+
+/// Returns the path in a field that ends with zeros.
+pub fn path(field: &[u8]) -> &std::path::Path {
+    std::path::Path::new(std::ffi::OsStr::from_bytes(bytes(field)))
+}
+
+fn bytes(field: &[u8]) -> &[u8] {
+    &field[..field.iter().position(|byte| *byte == 0).unwrap_or(field.len())]
 }
 
 /// Returns a field that holds the text and a final zero; none if it does not fit.
-pub fn field<const N: usize>(text: &str) -> Option<[u8; N]> {
+pub fn field<const N: usize>(text: impl AsRef<[u8]>) -> Option<[u8; N]> {
+    let text = text.as_ref();
     let mut field = [0; N];
     (text.len() < N).then(|| {
-        field[..text.len()].copy_from_slice(text.as_bytes());
+        field[..text.len()].copy_from_slice(text);
         field
     })
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::attach;
+use crate::escape::Name;
 use crate::failure::{Context, Result};
 use crate::kernel::{self, Counters, D_BOUNDS, ONE, UNIT};
 use crate::place::Pins;
@@ -39,7 +40,7 @@ fn page(pins: &Pins, format: Format) -> String {
     let read = || -> Result<Known> {
         let about = attach::require(pins)?;
         Ok(Known {
-            version: kernel::text(&about.version).to_owned(),
+            version: kernel::name(&about.version),
             all: status::counters(pins)?,
             rules: status::counters_by_rule(pins)?,
             dead: status::parts(pins, &about)?.1.len(),
@@ -136,7 +137,7 @@ impl Format {
 
 /// The contents of a page.
 struct Known {
-    version: String,
+    version: Name,
     all: Counters,
     rules: Vec<(kernel::Rule, Counters)>,
     dead: usize,
@@ -197,12 +198,12 @@ struct Page {
 impl Page {
     fn known(&mut self, known: &Known) {
         self.head("d2tcp_build_info", "gauge", "What is attached.");
-        let (version, layout) = (escaped(&known.version), kernel::LAYOUT);
+        let (version, layout) = (known.version.label(), kernel::LAYOUT);
         self.line(format_args!("d2tcp_build_info{{version=\"{version}\",layout=\"{layout}\"}} 1"));
         self.head("d2tcp_dead_parts", "gauge", "Hooks and controls that should be in force and are not.");
         self.line(format_args!("d2tcp_dead_parts {}", known.dead));
         let rules: Vec<(String, &Counters)> =
-            known.rules.iter().map(|(rule, counters)| (escaped(kernel::text(&rule.name)), counters)).collect();
+            known.rules.iter().map(|(rule, counters)| (kernel::name(&rule.name).label(), counters)).collect();
         self.head("d2tcp_connections_open", "gauge", "Connections under D2TCP.");
         for (rule, c) in &rules {
             let open = c.opened.saturating_sub(c.closed);
@@ -268,11 +269,6 @@ impl Page {
     }
 }
 
-/// Escapes the value of a label.
-fn escaped(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -282,7 +278,7 @@ mod tests {
 
     fn known(counters: Counters) -> Known {
         let rule = Rule::of("a \"b\"", std::path::Path::new("x"), Control::Use).compiled(DEFAULTS).unwrap();
-        Known { version: "1.2".to_owned(), all: counters, rules: vec![(rule, counters)], dead: 0 }
+        Known { version: Name::new("1.2"), all: counters, rules: vec![(rule, counters)], dead: 0 }
     }
 
     #[test]
@@ -375,5 +371,19 @@ mod tests {
             let base = ["_bucket", "_sum", "_count"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
             assert!(names.contains(base) || names.contains(name), "{name}");
         }
+    }
+
+    #[test]
+    fn hostile_names_stay_within_their_labels() {
+        use crate::escape::{HOSTILE, is_safe};
+        let mut known = known(Counters::default());
+        known.version = Name::new(HOSTILE);
+        known.rules[0].0.name = kernel::field(HOSTILE).unwrap();
+        let plain = text(Some(&self::tests::known(Counters::default())), Format::Prometheus);
+        let text = text(Some(&known), Format::Prometheus);
+        assert!(is_safe(&text) && text.lines().count() == plain.lines().count());
+        let label = "a\\\\x1b[2J\\n\\\"\\\\\\\\u{9b}\\\\u{202e}\\\\xff";
+        assert!(text.contains(&format!("d2tcp_connections_total{{rule=\"{label}\"}} 0\n")), "{text}");
+        assert!(text.contains(&format!("d2tcp_build_info{{version=\"{label}\",layout=")), "{text}");
     }
 }

@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use crate::escape::Name;
 
 /// A process that holds a socket.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -11,14 +14,14 @@ pub struct Process {
     /// The PID, in the namespace of the tool.
     pub pid: u32,
     /// The name of its command.
-    pub name: String,
+    pub name: Name,
 }
 
 /// A cache of owners, rebuilt when an unknown number is looked up.
 #[derive(Default)]
 pub struct Owners {
     sockets: BTreeMap<u64, Process>,
-    cgroups: BTreeMap<u64, String>,
+    cgroups: BTreeMap<u64, Name>,
     root: Option<PathBuf>,
 }
 
@@ -36,7 +39,7 @@ impl Owners {
         if cgroups.any(|id| !self.cgroups.contains_key(&id)) {
             self.cgroups.clear();
             if let Some(root) = self.root.clone() {
-                paths_below(&root, "/".to_owned(), &mut self.cgroups);
+                paths_below(&root, b"/".to_vec(), &mut self.cgroups);
             }
         }
     }
@@ -45,8 +48,8 @@ impl Owners {
         self.sockets.get(&inode)
     }
     /// Returns the path of a cgroup; none if it no longer exists.
-    pub fn cgroup(&self, id: u64) -> Option<&str> {
-        self.cgroups.get(&id).map(String::as_str)
+    pub fn cgroup(&self, id: u64) -> Option<&Name> {
+        self.cgroups.get(&id)
     }
 }
 
@@ -67,13 +70,17 @@ fn sockets_of(proc: &Path) -> BTreeMap<u64, Process> {
         for file in fs::read_dir(folder.join("fd")).into_iter().flatten().flatten() {
             let Ok(target) = fs::read_link(file.path()) else { continue };
             let Some(inode) = socket(&target.to_string_lossy()) else { continue };
-            let name = name.get_or_insert_with(|| {
-                fs::read_to_string(folder.join("comm")).unwrap_or_default().trim_end().to_owned()
-            });
+            let name = name.get_or_insert_with(|| command(&folder));
             found.entry(inode).or_insert_with(|| Process { pid, name: name.clone() });
         }
     }
     found
+}
+
+/// Returns the name of a process's command: any bytes, and a line feed that the kernel adds.
+fn command(folder: &Path) -> Name {
+    let name = fs::read(folder.join("comm")).unwrap_or_default();
+    Name::new(name.strip_suffix(b"\n").unwrap_or(&name))
 }
 
 /// Returns the inode in a link target such as `socket:[4711]`.
@@ -81,13 +88,14 @@ fn socket(target: &str) -> Option<u64> {
     target.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
 }
 
-fn paths_below(folder: &Path, path: String, found: &mut BTreeMap<u64, String>) {
+fn paths_below(folder: &Path, path: Vec<u8>, found: &mut BTreeMap<u64, Name>) {
     let Ok(about) = fs::metadata(folder) else { return };
-    let begin = if path == "/" { String::new() } else { path.clone() };
-    found.insert(about.ino(), path);
+    found.insert(about.ino(), Name::new(&path));
+    let begin = if path == b"/" { Vec::new() } else { path };
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            paths_below(&entry.path(), format!("{begin}/{}", entry.file_name().to_string_lossy()), found);
+            let path = [&begin, b"/".as_slice(), entry.file_name().as_bytes()].concat();
+            paths_below(&entry.path(), path, found);
         }
     }
 }
@@ -115,7 +123,25 @@ mod tests {
         let id = |path: &str| fs::metadata(root.path().join(path)).unwrap().ino();
         let mut owners = Owners::below(Some(root.path().to_owned()));
         owners.find([].into_iter(), [id("a/b")].into_iter());
-        assert_eq!(owners.cgroup(id("a/b")), Some("/a/b"));
-        assert_eq!((owners.cgroup(id("")), owners.cgroup(1)), (Some("/"), None));
+        assert_eq!(owners.cgroup(id("a/b")), Some(&Name::new("/a/b")));
+        assert_eq!((owners.cgroup(id("")), owners.cgroup(1)), (Some(&Name::new("/")), None));
+    }
+
+    #[test]
+    fn names_need_not_be_utf_8() {
+        let proc = tempfile::tempdir().unwrap();
+        fs::create_dir_all(proc.path().join("7/fd")).unwrap();
+        std::os::unix::fs::symlink("socket:[77]", proc.path().join("7/fd/3")).unwrap();
+        fs::write(proc.path().join("7/comm"), b"a\xff\n \n").unwrap();
+        let sockets = sockets_of(proc.path());
+        assert_eq!(sockets[&77], Process { pid: 7, name: Name::new(b"a\xff\n ") });
+        let root = tempfile::tempdir().unwrap();
+        let odd = root.path().join(std::ffi::OsStr::from_bytes(b"b\xff"));
+        fs::create_dir_all(odd.join("c")).unwrap();
+        let mut found = BTreeMap::new();
+        paths_below(root.path(), b"/".to_vec(), &mut found);
+        let names: Vec<&Name> = found.values().collect();
+        assert_eq!(names.len(), 3);
+        assert!(names.contains(&&Name::new(b"/b\xff/c")), "{names:?}");
     }
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use clap::CommandFactory;
 use clap_complete::Shell;
 
+use crate::escape::Shown;
 use crate::failure::{Context, Result};
 use crate::options::Options;
 
@@ -14,7 +15,7 @@ pub fn write(folder: &Path) -> Result<()> {
     let man = folder.join("man");
     let completion = folder.join("completion");
     for each in [&man, &completion] {
-        fs::create_dir_all(each).context(&each.display().to_string())?;
+        fs::create_dir_all(each).context(&each.shown().to_string())?;
     }
     let command = Options::command();
     clap_mangen::generate_to(command.clone(), &man).context("write the manual pages")?;

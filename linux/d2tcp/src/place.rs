@@ -8,6 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use crate::escape::Shown;
 use crate::failure::{Context, Failure, Kind, Result};
 
 /// The usual mount point of bpffs.
@@ -47,13 +48,13 @@ impl Pins {
                 let error = io::Error::last_os_error();
                 return Err(Failure::new(
                     Kind::Unsupported,
-                    format!("no bpffs at {}, and it could not be mounted there: {error}", parent.display()),
+                    format!("no bpffs at {}, and it could not be mounted there: {error}", parent.shown()),
                 ));
             }
         }
         match fs::create_dir(&self.folder) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => self.trusted(),
-            made => made.context(format!("create {}", self.folder.display())),
+            made => made.context(format!("create {}", self.folder.shown())),
         }
     }
     /// Returns the parent of the folder. It must be in bpffs, or be the usual mount point of bpffs.
@@ -65,7 +66,7 @@ impl Pins {
                     Kind::Usage,
                     format!(
                         "--pins {}: this is not in bpffs; expected a folder like {BPF_FS}/d2tcp",
-                        self.folder.display()
+                        self.folder.shown()
                     ),
                 )
             },
@@ -76,7 +77,7 @@ impl Pins {
     fn trusted(&self) -> Result<()> {
         let Ok(found) = fs::symlink_metadata(&self.folder) else { return Ok(()) };
         if file_system(&self.folder) != Some(BPF_FS_MAGIC) {
-            return Err(Failure::new(Kind::Usage, format!("--pins {}: this is not in bpffs", self.folder.display())));
+            return Err(Failure::new(Kind::Usage, format!("--pins {}: this is not in bpffs", self.folder.shown())));
         }
         // SAFETY: the call has no arguments.
         let own = unsafe { libc::geteuid() };
@@ -87,7 +88,7 @@ impl Pins {
             Kind::Failed,
             format!(
                 "{} is not a folder that user {own} alone may change: remove it, or choose another by --pins",
-                self.folder.display()
+                self.folder.shown()
             ),
         ))
     }
@@ -95,11 +96,11 @@ impl Pins {
     pub fn remove(&self) -> Result<()> {
         for name in self.names() {
             let path = self.of(&name);
-            fs::remove_file(&path).context(format!("remove {}", path.display()))?;
+            fs::remove_file(&path).context(format!("remove {}", path.shown()))?;
         }
         match fs::remove_dir(&self.folder) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(error).context(format!("remove {}", self.folder.display()))
+                Err(error).context(format!("remove {}", self.folder.shown()))
             }
             _ => Ok(()),
         }
@@ -108,14 +109,14 @@ impl Pins {
     pub fn lock(&self) -> Result<Option<File>> {
         self.trusted()?;
         let Some(parent) = self.folder.parent().filter(|parent| parent.is_dir()) else { return Ok(None) };
-        let file = File::open(parent).context(format!("open {}", parent.display()))?;
+        let file = File::open(parent).context(format!("open {}", parent.shown()))?;
         let begun = Instant::now();
         // SAFETY: the file is open.
         while unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
             let error = io::Error::last_os_error();
             // Any user with read permission on the folder can hold its lock.
             if error.kind() != io::ErrorKind::WouldBlock || begun.elapsed() > LOCK_PATIENCE {
-                return Err(error).context(format!("lock {}: is another d2tcp at work?", parent.display()));
+                return Err(error).context(format!("lock {}: is another d2tcp at work?", parent.shown()));
             }
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -123,10 +124,10 @@ impl Pins {
     }
     /// Marks the attachment as held by this process while the file is open.
     pub fn hold(&self) -> Result<File> {
-        let file = File::open(&self.folder).context(format!("open {}", self.folder.display()))?;
+        let file = File::open(&self.folder).context(format!("open {}", self.folder.shown()))?;
         // SAFETY: the file is open.
         if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
-            return Err(io::Error::last_os_error()).context(format!("hold {}", self.folder.display()));
+            return Err(io::Error::last_os_error()).context(format!("hold {}", self.folder.shown()));
         }
         Ok(file)
     }
@@ -159,9 +160,9 @@ fn mount_of(mountinfo: &str, kind: &str) -> Option<PathBuf> {
 
 /// Returns the path of a cgroup, which need not exist, relative to the root of cgroup2.
 pub fn cgroup_path(root: &Path, given: &Path) -> Result<PathBuf> {
-    let wrong = |why: &str| Err(Failure::new(Kind::Usage, format!("--cgroup {}: {why}", given.display())));
+    let wrong = |why: &str| Err(Failure::new(Kind::Usage, format!("--cgroup {}: {why}", given.shown())));
     let inside = if given.is_absolute() { given.strip_prefix(root).ok() } else { Some(given) };
-    let Some(path) = inside else { return wrong(&format!("this is not in cgroup2, which is at {}", root.display())) };
+    let Some(path) = inside else { return wrong(&format!("this is not in cgroup2, which is at {}", root.shown())) };
     if path.components().any(|part| !matches!(part, std::path::Component::Normal(_))) {
         return wrong("expected a path without . and ..");
     }
@@ -174,7 +175,7 @@ pub fn cgroup_path(root: &Path, given: &Path) -> Result<PathBuf> {
 
 /// Returns the kernel's id of a cgroup.
 pub fn cgroup_id(path: &Path) -> Result<u64> {
-    fs::metadata(path).map(|found| found.ino()).context(format!("look at {}", path.display()))
+    fs::metadata(path).map(|found| found.ino()).context(format!("look at {}", path.shown()))
 }
 
 /// Returns the PID namespace of this process.
@@ -196,7 +197,7 @@ pub fn has_bpffs(pins: &Pins) -> bool {
 }
 
 fn c_string(path: &Path) -> Result<CString> {
-    CString::new(path.as_os_str().as_encoded_bytes()).context(format!("use the path {}", path.display()))
+    CString::new(path.as_os_str().as_encoded_bytes()).context(format!("use the path {}", path.shown()))
 }
 
 /// A network namespace, with a path that outlives this process.
@@ -216,7 +217,7 @@ impl Namespace {
         };
         // Open it now: another process's namespace can only be opened with all capabilities of that process.
         let file = File::open(&path)
-            .map_err(|error| Failure::new(Kind::Usage, format!("--namespace={name}: {}: {error}", path.display())))?;
+            .map_err(|error| Failure::new(Kind::Usage, format!("--namespace={name}: {}: {error}", path.shown())))?;
         Ok(Namespace { path, file })
     }
     /// Returns the default congestion control of the namespace, after setting it if requested.

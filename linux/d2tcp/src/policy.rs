@@ -8,6 +8,7 @@ use serde_json::{Map, Value as Json, json};
 use toml::de::{DeTable, DeValue};
 use units::measure::UNITS;
 
+use crate::escape::Shown;
 use crate::excerpt::{Mistake, nearest};
 use crate::failure::{Failure, Kind as Fault, Result};
 use crate::kernel::Control;
@@ -95,8 +96,8 @@ pub struct Policy {
 /// Reads a policy. Its errors show their location in the file.
 pub fn read(file: &Path) -> Result<Policy> {
     let text = std::fs::read_to_string(file)
-        .map_err(|error| Failure::new(Fault::Usage, format!("{}: {error}", file.display())))?;
-    parse(&text).map_err(|mistake| Failure::new(Fault::Usage, mistake.show(&file.display().to_string(), &text)))
+        .map_err(|error| Failure::new(Fault::Usage, format!("{}: {error}", file.shown())))?;
+    parse(&text).map_err(|mistake| Failure::new(Fault::Usage, mistake.show(&file.shown().to_string(), &text)))
 }
 
 type Found<T> = std::result::Result<T, Mistake>;

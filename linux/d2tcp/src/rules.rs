@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use libbpf_rs::{MapCore, MapFlags};
 
 use crate::attach;
+use crate::escape::Name;
 use crate::failure::{Context, Failure, Kind, Result};
 use crate::kernel::{self, Control, Law, ONE, Plain, RULE_PREFIX, RULE_PRIVATE, RULE_SILENT, RULE_USED, RULES};
 use crate::options::Parameters;
@@ -142,7 +143,8 @@ impl Rule {
             most_missed: fraction(self.guard.missed),
             reserved_too: 0,
             name: kernel::field(&self.name).ok_or_else(|| long("its name", 31))?,
-            cgroup: kernel::field(&self.cgroup.to_string_lossy()).ok_or_else(|| long("its cgroup's path", 255))?,
+            cgroup: kernel::field(self.cgroup.as_os_str().as_encoded_bytes())
+                .ok_or_else(|| long("its cgroup's path", 255))?,
         })
     }
 }
@@ -153,9 +155,9 @@ fn fraction(share: f64) -> u32 {
 
 /// Rolls back a canary: sets the share of a rule to 0, so that new connections do not get the control and existing ones
 /// lose it.
-pub fn roll_back(pins: &Pins, name: &str) -> Result<()> {
+pub fn roll_back(pins: &Pins, name: &Name) -> Result<()> {
     let (map, bank) = (attach::map(pins, "rules")?, epoch(pins)? & 1);
-    for (slot, mut rule) in in_force(pins)?.into_iter().filter(|(_, rule)| kernel::text(&rule.name) == name) {
+    for (slot, mut rule) in in_force(pins)?.into_iter().filter(|(_, rule)| kernel::name(&rule.name) == *name) {
         rule.share = 0;
         let index = (bank * RULES as u64) as u32 + slot as u32;
         map.update(&index.to_ne_bytes(), rule.bytes(), MapFlags::ANY).context("change a rule")?;
@@ -188,7 +190,7 @@ pub fn enact(pins: &Pins, key: [u64; 2], rules: &[kernel::Rule]) -> Result<()> {
     let mut by_path: BTreeMap<u64, u64> = BTreeMap::new();
     for (rule, slot) in rules.iter().zip(&slots) {
         put(*slot, rule.bytes())?;
-        *by_path.entry(hash(key, Path::new(kernel::text(&rule.cgroup)))).or_default() |= 1 << slot;
+        *by_path.entry(hash(key, kernel::path(&rule.cgroup))).or_default() |= 1 << slot;
         if !before.iter().any(|(at, was)| at == slot && was.name == rule.name) {
             let zeros = vec![vec![0; size_of::<kernel::Counters>()]; cpus];
             let number = (*slot as u32 + 1).to_ne_bytes();
@@ -287,9 +289,8 @@ pub fn in_words(rule: &kernel::Rule) -> String {
         1 => "all connections".to_owned(),
         _ => "left alone: connections".to_owned(),
     };
-    match kernel::text(&rule.cgroup) {
-        "" => {}
-        path => words += &format!(" of {path}"),
+    if rule.cgroup[0] != 0 {
+        words += &format!(" of {}", kernel::name(&rule.cgroup));
     }
     if rule.port_low > 0 {
         words += &format!(", ports {}-{}", rule.port_low, rule.port_high);

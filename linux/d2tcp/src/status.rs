@@ -5,6 +5,7 @@ use serde::Serialize;
 use units::counted;
 
 use crate::attach;
+use crate::escape::{self, Name, Shown};
 use crate::failure::{Context, Failure, Kind, Result};
 use crate::hooks::{self, Place};
 use crate::kernel::{self, About, Control, Counters, Law, ONE, Plain, RULES, UNIT};
@@ -15,14 +16,14 @@ use crate::rules;
 #[derive(Serialize)]
 struct Status {
     attached: bool,
-    version: String,
+    version: Name,
     seconds: f64,
     held_by: Option<String>,
-    hooks: Vec<String>,
+    hooks: Vec<Name>,
     dead: Vec<String>,
     rules: Vec<RuleStatus>,
-    namespace: Option<String>,
-    pins: String,
+    namespace: Option<Name>,
+    pins: Name,
     parameters: Parameters,
     connections: Connections,
     windows: u64,
@@ -58,7 +59,7 @@ struct Parameters {
 
 #[derive(Serialize)]
 struct RuleStatus {
-    name: String,
+    name: Name,
     governs: String,
     connections: Connections,
     messages: Messages,
@@ -90,9 +91,9 @@ pub fn run(pins: &Pins, json: bool) -> Result<()> {
     let about = attach::require(pins)?;
     let status = status(pins, &about)?;
     if json {
-        println!("{}", serde_json::to_string_pretty(&status).context("write JSON")?);
+        println!("{}", escape::json_lines(&status).context("write JSON")?);
     } else {
-        print(&status, &attach::law(pins)?);
+        print!("{}", escape::lines(&text(&status, &attach::law(pins)?)));
     }
     if status.dead.is_empty() {
         return Ok(());
@@ -106,26 +107,26 @@ pub fn run(pins: &Pins, json: bool) -> Result<()> {
 fn status(pins: &Pins, about: &About) -> Result<Status> {
     let (all, by_rule) = (counters(pins)?, counters_by_rule(pins)?);
     let law = attach::law(pins)?;
-    let namespace = kernel::text(&about.namespace);
+    let namespace = kernel::name(&about.namespace);
     let (places, dead) = parts(pins, about)?;
     Ok(Status {
         attached: true,
-        version: kernel::text(&about.version).to_owned(),
+        version: kernel::name(&about.version),
         seconds: attach::clock(libc::CLOCK_BOOTTIME).saturating_sub(about.since_ns) as f64 / 1e9,
         held_by: (about.pid != 0).then(|| attach::holder(about)),
-        hooks: places.iter().map(|place| place.path.display().to_string()).collect(),
+        hooks: places.iter().map(|place| place.path.shown()).collect(),
         dead,
         rules: by_rule
             .iter()
             .map(|(rule, counters)| RuleStatus {
-                name: kernel::text(&rule.name).to_owned(),
+                name: kernel::name(&rule.name),
                 governs: rules::in_words(rule),
                 connections: connections(counters),
                 messages: messages(counters),
             })
             .collect(),
-        namespace: (!namespace.is_empty()).then(|| namespace.to_owned()),
-        pins: pins.folder.display().to_string(),
+        namespace: (about.namespace[0] != 0).then_some(namespace),
+        pins: pins.folder.shown(),
         parameters: parameters(&law),
         connections: connections(&all),
         windows: all.windows,
@@ -176,52 +177,57 @@ fn messages(counters: &Counters) -> Messages {
     }
 }
 
-fn print(status: &Status, law: &Law) {
+/// Returns the status in words.
+fn text(status: &Status, law: &Law) -> String {
+    let mut text = String::new();
+    let mut line = |line: String| text += &(line + "\n");
     let ns = |value: Option<f64>| value.map_or("not measured yet".to_owned(), |value| format!("{value:.0} ns"));
-    println!("attached     version {}, for {:.0} s", status.version, status.seconds);
+    line(format!("attached     version {}, for {:.0} s", status.version, status.seconds));
     if let Some(holder) = &status.held_by {
-        println!("held by      {holder}");
+        line(format!("held by      {holder}"));
     }
     for rule in &status.rules {
-        println!("rule         {}: {}; {} open", rule.name, rule.governs, rule.connections.open);
+        line(format!("rule         {}: {}; {} open", rule.name, rule.governs, rule.connections.open));
     }
-    println!("hooks in     {}", status.hooks.join(", "));
+    let hooks: Vec<String> = status.hooks.iter().map(Name::to_string).collect();
+    line(format!("hooks in     {}", hooks.join(", ")));
     for dead in &status.dead {
-        println!("DEAD         {dead}");
+        line(format!("DEAD         {dead}"));
     }
     if let Some(namespace) = &status.namespace {
-        println!("default of   {namespace}");
+        line(format!("default of   {namespace}"));
     }
-    println!("parameters   {}", parameters_in_words(law));
+    line(format!("parameters   {}", parameters_in_words(law)));
     let Connections { open, total, without_ecn } = status.connections;
-    println!("connections  {open} open, {total} so far, {without_ecn} without ECN (as Reno)");
-    println!(
+    line(format!("connections  {open} open, {total} so far, {without_ecn} without ECN (as Reno)"));
+    line(format!(
         "windows      {}, {} cut, {} lost, {}, {} stood back",
         status.windows,
         status.cuts,
         status.losses,
         counted(status.timeouts, "timeout"),
         status.held
-    );
-    println!("segments     {}, {} with an echo", status.segments, status.segments_marked);
+    ));
+    line(format!("segments     {}, {} with an echo", status.segments, status.segments_marked));
     let Messages { accepted, met, missed, cancelled, unfinished, implied, .. } = status.messages;
-    println!(
+    line(format!(
         "messages     {accepted}, {implied} of them by policy: {met} met, {missed} missed, {cancelled} cancelled, \
          {unfinished} unfinished"
-    );
-    println!("announcing   {}", announcing(&status.messages));
-    println!(
+    ));
+    line(format!("announcing   {}", announcing(&status.messages)));
+    line(format!(
         "cost         {} per acknowledgement, {} per arrival",
         ns(status.ns_per_call),
         ns(status.ns_per_receiver_call)
-    );
+    ));
     if status.out_of_memory + status.events_lost > 0 {
-        println!(
+        line(format!(
             "trouble      {} without memory (DCTCP without deadlines), {} lost",
             counted(status.out_of_memory, "call"),
             counted(status.events_lost, "event")
-        );
+        ));
     }
+    text
 }
 
 /// Describes the announcements that were not accepted as given.
@@ -236,15 +242,16 @@ fn announcing(&Messages { lengthened, denied, refused, queue_full, .. }: &Messag
 pub fn in_brief(pins: &Pins, about: &About) -> Result<String> {
     let rules = rules::in_force(pins)?;
     let governed: Vec<String> = rules.iter().map(|(_, rule)| rules::in_words(rule)).collect();
-    let mut text = if kernel::text(&about.namespace).is_empty() {
+    let mut text = if about.namespace[0] == 0 {
         format!("attached: {}", governed.join("; "))
     } else {
-        format!("attached: all connections of {}; {}", kernel::text(&about.namespace), governed.join("; "))
+        format!("attached: all connections of {}; {}", kernel::name(&about.namespace), governed.join("; "))
     };
     let root = place::cgroup_root()?;
     for (_, rule) in &rules {
-        let path = kernel::text(&rule.cgroup);
+        let path = kernel::path(&rule.cgroup);
         if !root.join(path).is_dir() {
+            let path = path.shown();
             text += &format!("\nnote: there is no cgroup {path} yet; its connections get the control when there is");
         }
     }
@@ -327,5 +334,49 @@ mod tests {
         let said = |number| announcing(&messages(&Counters { lengthened: number, denied: 1, ..Counters::default() }));
         assert_eq!(said(1), "1 deadline lengthened and 1 refused by policy, 0 impossible, 0 too many at once");
         assert!(said(0).starts_with("0 deadlines ") && said(2).starts_with("2 deadlines "));
+    }
+
+    #[test]
+    fn hostile_names_are_harmless() {
+        use crate::escape::{HOSTILE, is_safe};
+        let counters = Counters::default();
+        let status = Status {
+            attached: true,
+            version: Name::new(HOSTILE),
+            seconds: 0.0,
+            held_by: None,
+            hooks: vec![Name::new(HOSTILE)],
+            dead: vec![format!("x: its pin is missing ({})", Name::new(HOSTILE))],
+            rules: vec![RuleStatus {
+                name: Name::new(HOSTILE),
+                governs: format!("all connections of {}", Name::new(HOSTILE)),
+                connections: connections(&counters),
+                messages: messages(&counters),
+            }],
+            namespace: Some(Name::new(HOSTILE)),
+            pins: Name::new(HOSTILE),
+            parameters: parameters(&crate::options::DEFAULTS),
+            connections: connections(&counters),
+            windows: 0,
+            cuts: 0,
+            losses: 0,
+            timeouts: 0,
+            held: 0,
+            segments: 0,
+            segments_marked: 0,
+            messages: messages(&counters),
+            ns_per_call: None,
+            ns_per_receiver_call: None,
+            calls: 0,
+            receiver_calls: 0,
+            out_of_memory: 0,
+            events_lost: 0,
+        };
+        let text = text(&status, &crate::options::DEFAULTS);
+        assert!(is_safe(&text) && text.lines().count() == 12, "{text}");
+        let shown = "a\\x1b[2J\\n\"\\\\\\u{9b}\\u{202e}\\xff";
+        assert_eq!(text.matches(shown).count(), 6, "{text}");
+        let json = escape::json_lines(&status).unwrap();
+        assert!(is_safe(&json) && serde_json::from_str::<serde_json::Value>(&json).is_ok(), "{json}");
     }
 }

@@ -14,6 +14,7 @@ use serde::Serialize;
 use units::counted;
 
 use crate::attach::{self, FLOWS};
+use crate::escape::{self, Name};
 use crate::failure::{Context, Failure, Kind, Result};
 use crate::kernel::{self, Flow, MAX_WINDOW, ONE, Plain, UNIT};
 use crate::owners::{Owners, Process};
@@ -60,7 +61,7 @@ pub struct View {
 /// The names of numbers in a row: owners and rules.
 struct Names {
     owners: Owners,
-    rules: BTreeMap<u32, String>,
+    rules: BTreeMap<u32, Name>,
 }
 
 /// A connection, as `top --json` prints it.
@@ -89,9 +90,9 @@ struct Row {
     queued: u32,
     cuts: u64,
     losses: u64,
-    rule: Option<String>,
+    rule: Option<Name>,
     process: Option<Process>,
-    cgroup: Option<String>,
+    cgroup: Option<Name>,
 }
 
 impl Row {
@@ -125,7 +126,7 @@ impl Row {
             losses: flow.losses,
             rule: names.rules.get(&flow.rule).cloned(),
             process: names.owners.process(flow.inode).cloned(),
-            cgroup: names.owners.cgroup(flow.cgroup).map(str::to_owned),
+            cgroup: names.owners.cgroup(flow.cgroup).cloned(),
         }
     }
 }
@@ -143,7 +144,7 @@ pub fn run(pins: &Pins, mut view: View, once: bool, json: bool) -> Result<()> {
     let mut names = Names { owners: Owners::below(place::cgroup_root().ok()), rules: BTreeMap::new() };
     if json {
         for row in rows(pins, &mut names, &view)? {
-            println!("{}", serde_json::to_string(&row).context("write JSON")?);
+            println!("{}", escape::json(&row).context("write JSON")?);
         }
         return Ok(());
     }
@@ -182,7 +183,7 @@ impl View {
     /// Returns the line above the table: the number of connections, the results of their messages, and the keys.
     fn head(&self, open: u64, met: u64, missed: u64) -> String {
         let sort = self.sort.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned());
-        let filter = if self.filter.is_empty() { String::new() } else { format!(" ({})", self.filter) };
+        let filter = if self.filter.is_empty() { String::new() } else { format!(" ({})", Name::new(&self.filter)) };
         let (open, met) = (counted(open, "connection"), counted(met, "message"));
         format!("{open}, {met} met, {missed} missed   q quit, s sort ({sort}), r reverse, / filter{filter}")
     }
@@ -207,9 +208,10 @@ impl View {
         }
     }
     fn shows(&self, row: &Row) -> bool {
-        let texts = [Some(&row.local), Some(&row.remote), row.rule.as_ref(), row.cgroup.as_ref()];
+        let names = [row.rule.as_ref(), row.cgroup.as_ref()];
         self.filter.is_empty()
-            || texts.into_iter().flatten().any(|text| text.contains(&self.filter))
+            || [&row.local, &row.remote].iter().any(|text| text.contains(&self.filter))
+            || names.into_iter().flatten().any(|name| name.contains(&self.filter))
             || row
                 .process
                 .as_ref()
@@ -241,10 +243,8 @@ fn rows(pins: &Pins, names: &mut Names, view: &View) -> Result<Vec<Row>> {
     read.context("read the connections")?;
     let flows: Vec<Flow> = bytes.chunks_exact(size_of::<Flow>()).filter_map(Flow::read).collect();
     names.owners.find(flows.iter().map(|flow| flow.inode), flows.iter().map(|flow| flow.cgroup));
-    names.rules = rules::in_force(pins)?
-        .iter()
-        .map(|(slot, rule)| (*slot as u32 + 1, kernel::text(&rule.name).to_owned()))
-        .collect();
+    names.rules =
+        rules::in_force(pins)?.iter().map(|(slot, rule)| (*slot as u32 + 1, kernel::name(&rule.name))).collect();
     let mut rows: Vec<Row> = flows.iter().map(|flow| Row::new(flow, names)).filter(|row| view.shows(row)).collect();
     rows.sort_by(|a, b| view.order(a, b));
     Ok(rows)
@@ -291,7 +291,7 @@ fn table(rows: &[Row], most: usize, width: usize) -> String {
             row.met,
             row.missed,
             row.srtt_us,
-            row.cgroup.as_deref().unwrap_or("-"),
+            row.cgroup.as_ref().map_or("-".to_owned(), Name::to_string),
         );
         writeln!(text, "{}", cut(line.trim_end(), width)).expect("writing to a string");
     }
@@ -336,8 +336,8 @@ mod tests {
             cuts: 0,
             losses: 0,
             rule: None,
-            process: Some(Process { pid: 10 + id as u32, name: name.to_owned() }),
-            cgroup: Some("/svc".to_owned()),
+            process: Some(Process { pid: 10 + id as u32, name: Name::new(name) }),
+            cgroup: Some(Name::new("/svc")),
         }
     }
 
@@ -389,5 +389,26 @@ mod tests {
         assert_eq!(text.lines().count(), 4);
         assert!(text.lines().all(|line| line.chars().count() <= 40) && text.ends_with("and 1 more\n"));
         assert!(table(&rows, 9, usize::MAX).contains("11 n"));
+    }
+
+    #[test]
+    fn hostile_names_in_the_table_and_as_json_are_harmless() {
+        use crate::escape::{HOSTILE, is_safe};
+        let mut hostile = row(1, "a:1", None, 5.0, "n");
+        hostile.process = Some(Process { pid: 7, name: Name::new(HOSTILE) });
+        (hostile.cgroup, hostile.rule) = (Some(Name::new([b"/", HOSTILE].concat())), Some(Name::new(HOSTILE)));
+        let rows = [hostile];
+        let text = table(&rows, 9, usize::MAX);
+        assert!(is_safe(&text) && text.lines().count() == 2, "{text}");
+        let shown = "a\\x1b[2J\\n\"\\\\\\u{9b}\\u{202e}\\xff";
+        assert!(text.contains(&format!(" 7 {shown} /{shown}\n")), "{text}");
+        let text = escape::json(&rows[0]).unwrap();
+        assert!(is_safe(&text) && !text.contains('\n'), "{text}");
+        let read: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(read["process"]["name"], "a\x1b[2J\n\"\\\u{9b}\u{202e}\u{fffd}");
+        let mut view = View { sort: Sort::Cwnd, reverse: false, filter: "\x1b[2J\n".to_owned() };
+        assert!(view.shows(&rows[0]) && is_safe(&view.head(1, 1, 1)) && !view.head(1, 1, 1).contains('\n'));
+        view.filter = "x1b".to_owned();
+        assert!(!view.shows(&rows[0]), "the filter is on names, not on their escapes");
     }
 }

@@ -20,6 +20,7 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
 
 use crate::attach;
+use crate::escape::Shown;
 use crate::failure::{Context, Failure, Kind, Result};
 use crate::kernel::{Event, ONE, Plain, TRACED_UNTIL, UNIT};
 use crate::place::Pins;
@@ -183,7 +184,7 @@ struct Place {
 impl Place {
     fn create(wanted: &Path) -> Result<(File, Place)> {
         let folder = wanted.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let doing = format!("create {}", wanted.display());
+        let doing = format!("create {}", wanted.shown());
         let file = std::fs::OpenOptions::new()
             .write(true)
             .custom_flags(libc::O_TMPFILE)
@@ -193,7 +194,7 @@ impl Place {
         Ok((file.try_clone().context(&doing)?, Place { file, wanted: wanted.to_owned() }))
     }
     fn settle(self) -> Result<()> {
-        let doing = format!("write {}", self.wanted.display());
+        let doing = format!("write {}", self.wanted.shown());
         // linkat cannot replace an existing name, so the file first gets a temporary name that no other process uses.
         let mut aside = self.wanted.clone().into_os_string();
         aside.push(format!(".{}", std::process::id()));
@@ -226,7 +227,7 @@ impl Sink {
                 let writer = SerializedFileWriter::new(file, Arc::new(schema()), Arc::new(properties));
                 Ok(Sink::Parquet { to: Box::new(writer.context("write Parquet")?), file: place })
             }
-            _ => Err(Failure::new(Kind::Usage, format!("--out {}: expected FILE.parquet or FILE.csv", path.display()))),
+            _ => Err(Failure::new(Kind::Usage, format!("--out {}: expected FILE.parquet or FILE.csv", path.shown()))),
         }
     }
     fn csv(mut to: Box<dyn Write>, file: Option<Place>) -> Result<Sink> {
@@ -396,5 +397,18 @@ mod tests {
         place.settle().unwrap();
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
         assert_eq!(std::fs::read(folder.path().join("t.csv")).unwrap(), b"");
+    }
+
+    #[test]
+    fn hostile_paths_in_messages_are_harmless() {
+        use crate::escape::{HOSTILE, is_safe};
+        use std::os::unix::ffi::OsStrExt;
+        let name = Path::new("/nowhere").join(std::ffi::OsStr::from_bytes(HOSTILE));
+        let table = [HOSTILE, b".csv"].concat();
+        for out in [name, Path::new("/nowhere").join(std::ffi::OsStr::from_bytes(&table))] {
+            let failure = Sink::open(Some(&out)).err().unwrap().to_string();
+            assert!(is_safe(&failure) && !failure.contains('\n'), "{failure}");
+            assert!(failure.contains("/nowhere/a\\x1b[2J\\n\"\\\\\\u{9b}\\u{202e}\\xff"), "{failure}");
+        }
     }
 }
