@@ -9,7 +9,7 @@
 #include "law.h"
 #include "plus.h"
 
-/* The limits of the tool (linux/d2tcp/src/options.rs). */
+/* The limits of the tool (linux/d2tcp/src/parameters.rs). */
 #define MAX_CAP 16
 #define MAX_SCALE 1000
 #define DAY_NS (86400ull * 1000000000)

@@ -6,7 +6,7 @@ use crate::attach::{self, Found, Select, Wanted};
 use crate::escape::Shown;
 use crate::failure::{Failure, Kind, Result};
 use crate::kernel::{self, Plain};
-use crate::options::DEFAULTS;
+use crate::parameters::DEFAULTS;
 use crate::place::Pins;
 use crate::policy::{self, Policy};
 use crate::rules;

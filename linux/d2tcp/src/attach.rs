@@ -11,36 +11,20 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use caps::Capability;
-use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, PrintLevel};
+use libbpf_rs::{Link, MapCore, MapFlags, Object, ObjectBuilder, OpenObject, PrintLevel};
 
 use crate::escape::{self, Name, Shown};
 use crate::failure::{Context, Failure, Kind, Result};
-use crate::hooks::{self, CONTROL_LINKS, Place};
+use crate::hooks::{self, CONTROL_LINKS, Place, program};
 use crate::kernel::{self, ABOUT_HEAD, About, CONTROLS, Control, LAYOUT, Law, Plain};
-use crate::options::{DEFAULTS, Parameters};
+use crate::maps::{FLOWS, MAPS, map, value};
+use crate::parameters::{DEFAULTS, Parameters};
 use crate::place::{self, Namespace, Pins};
 use crate::privileges;
 use crate::rules::{self, Peers, Rule};
 
 const PROGRAMS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/d2tcp.bpf.o"));
 
-/// The maps, by their names in the programs and in our folder.
-pub const MAPS: [(&str, &str); 12] = [
-    ("d2tcp_sockets", "sockets"),
-    ("d2tcp_law", "law"),
-    ("d2tcp_about", "about"),
-    ("d2tcp_counts", "counts"),
-    ("d2tcp_words", "words"),
-    ("d2tcp_events", "events"),
-    ("d2tcp_rules", "rules"),
-    ("d2tcp_paths", "paths"),
-    ("d2tcp_budgets", "budgets"),
-    ("d2tcp_cgroups", "cgroups"),
-    ("d2tcp_measured", "measured"),
-    ("d2tcp_arms", "arms"),
-];
-/// The pin of the iterator over connections.
-pub const FLOWS: &str = "flows";
 /// The program of that iterator.
 pub const LISTING: &str = "d2tcp_flows";
 
@@ -169,23 +153,6 @@ fn foreign(kind: Kind, pins: &Pins) -> Failure {
             pins.folder.shown()
         ),
     )
-}
-
-/// Opens a map in our folder.
-pub fn map(pins: &Pins, name: &str) -> Result<MapHandle> {
-    MapHandle::from_pinned_path(pins.of(name)).map_err(|error| {
-        let kind = match error.kind() {
-            libbpf_rs::ErrorKind::PermissionDenied => Kind::NotPermitted,
-            _ => Kind::Failed,
-        };
-        Failure::new(kind, format!("could not open {}: {error:#}", pins.of(name).shown()))
-    })
-}
-
-/// Returns a value of an array map.
-pub fn value(map: &MapHandle, index: u32) -> Result<Vec<u8>> {
-    let found = map.lookup(&index.to_ne_bytes(), MapFlags::ANY).context("read a map")?;
-    found.ok_or_else(|| Failure::new(Kind::Failed, "a map is empty"))
 }
 
 /// Returns the parameters in force.
@@ -402,11 +369,6 @@ fn pin_flows(object: &Object, pins: &Pins) -> Result<()> {
     let mut flows = program(object, LISTING).attach_iter(sockets.as_fd()).context("attach the iterator")?;
     let _ = std::fs::remove_file(pins.of(FLOWS));
     flows.pin(pins.of(FLOWS)).context("pin the iterator")
-}
-
-/// Returns one of the programs.
-pub fn program<'o>(object: &'o Object, name: &str) -> libbpf_rs::ProgramMut<'o> {
-    object.progs_mut().find(|program| program.name() == name).expect("in the programs")
 }
 
 fn write_about(pins: &Pins, about: &About) -> Result<()> {

@@ -12,6 +12,7 @@ use crate::audit;
 use crate::escape::{self, Name};
 use crate::failure::{Context, Failure, Kind, Result};
 use crate::kernel::{self, Arm, Control, ONE};
+use crate::maps;
 use crate::place::Pins;
 use crate::rules;
 
@@ -87,7 +88,7 @@ pub fn run(pins: &Pins, once: bool, json: bool, guard: bool, log: &Path) -> Resu
 }
 
 fn canaries(pins: &Pins) -> Result<Vec<Canary>> {
-    let arms = attach::map(pins, "arms")?;
+    let arms = maps::map(pins, "arms")?;
     let arm = |slot: usize, which: u32| -> Result<Arm> {
         let found =
             arms.lookup_percpu(&(2 * slot as u32 + which).to_ne_bytes(), MapFlags::ANY).context("read an arm")?;
@@ -229,7 +230,7 @@ mod tests {
     fn a_limit_is_passed_when_the_whole_interval_is_beyond_it() {
         let mut rule = rules::Rule::of("a", Path::new(""), Control::Use);
         rule.guard.loss = 0.0101;
-        let rule = rule.compiled(crate::options::DEFAULTS).unwrap();
+        let rule = rule.compiled(crate::parameters::DEFAULTS).unwrap();
         assert_eq!(passed(&rule, &seen(&arm(&[(100, 2); 50]))).len(), 1);
         assert!(passed(&rule, &seen(&arm(&[(100, 1); 50]))).is_empty(), "just below the limit");
         let wide: Vec<(u64, u64)> = (0..10).map(|n| (100, if n == 0 { 20 } else { 0 })).collect();

@@ -81,8 +81,8 @@ impl fmt::Display for Part {
     }
 }
 
-/// Returns true for a control character (C0, DEL, C1), for an override or isolate of the direction of writing, and for
-/// others without a glyph: names that differ would look the same.
+/// Returns true for control characters (C0, DEL and C1), and for overrides and isolates of the direction of writing.
+/// Other characters without a glyph count as well, since names that differ would look the same.
 fn is_unsafe(c: char) -> bool {
     c.is_control()
         || matches!(c,

@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use libbpf_rs::query::LinkTypeInfo;
 use libbpf_rs::{Link, Object};
 
-use crate::attach::{FLOWS, program};
 use crate::escape::Shown;
 use crate::failure::{Context, Result};
 use crate::kernel::{self, About, CONTROLS, Control, ONE};
+use crate::maps::FLOWS;
 use crate::place::{self, Pins};
 
 /// The programs for each place, and the prefixes of their links' names.
@@ -72,6 +72,11 @@ pub fn is_hook(name: &str) -> bool {
     name.rsplit_once('-').is_some_and(|(kind, number)| {
         HOOKS.iter().any(|(_, pin)| *pin == kind) && number.bytes().all(|digit| digit.is_ascii_digit())
     })
+}
+
+/// Returns one of the programs.
+pub fn program<'o>(object: &'o Object, name: &str) -> libbpf_rs::ProgramMut<'o> {
+    object.progs_mut().find(|program| program.name() == name).expect("in the programs")
 }
 
 /// Attaches the programs to `places`. Existing links get the new programs, and dead or unwanted links are removed.
@@ -145,7 +150,7 @@ pub fn dead(pins: &Pins, about: &About, places: &[Place]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::DEFAULTS;
+    use crate::parameters::DEFAULTS;
     use crate::rules::Rule;
 
     #[test]

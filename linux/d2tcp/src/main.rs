@@ -10,11 +10,13 @@ mod excerpt;
 mod failure;
 mod hooks;
 mod kernel;
+mod maps;
 mod metrics;
 mod options;
 mod owners;
 #[cfg(feature = "package")]
 mod pages;
+mod parameters;
 mod place;
 mod policy;
 mod privileges;
@@ -31,6 +33,7 @@ use clap::Parser;
 
 use crate::failure::Result;
 use crate::options::{Command, Options};
+use crate::parameters::Parameters;
 use crate::place::Pins;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -88,7 +91,7 @@ fn attach_as(pins: &Pins, wanted: options::Attach) -> Result<()> {
     Ok(())
 }
 
-fn set(pins: &Pins, changes: &options::Parameters) -> Result<()> {
+fn set(pins: &Pins, changes: &Parameters) -> Result<()> {
     attach::require(pins)?;
     let law = changes.some_over(attach::law(pins)?)?;
     attach::set_law(pins, &law)?;

@@ -273,7 +273,7 @@ impl Page {
 mod tests {
     use super::*;
     use crate::kernel::Control;
-    use crate::options::DEFAULTS;
+    use crate::parameters::DEFAULTS;
     use crate::rules::Rule;
 
     fn known(counters: Counters) -> Known {

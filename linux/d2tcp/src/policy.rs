@@ -12,7 +12,7 @@ use crate::escape::Shown;
 use crate::excerpt::{Mistake, nearest};
 use crate::failure::{Failure, Kind as Fault, Result};
 use crate::kernel::Control;
-use crate::options::{self, Expired, Mode, Parameters, Rtt, TimeToComplete};
+use crate::parameters::{self, Expired, Mode, Parameters, Rtt, TimeToComplete};
 use crate::place;
 use crate::rules::{Peers, Rule};
 
@@ -227,7 +227,7 @@ fn parameter(to: &mut Parameters, key: &'static Key, value: &DeValue, at: Range<
     match key.name {
         "g" => to.g = Some(value.share()?),
         "initial_alpha" => to.initial_alpha = Some(value.share()?),
-        "cap" => to.cap = Some(value.number(options::cap)?),
+        "cap" => to.cap = Some(value.number(parameters::cap)?),
         "margin" => to.margin = Some(value.time()? as f64 / 1e9),
         "expired" => {
             to.expired = Some(match value.word()? {
@@ -242,8 +242,8 @@ fn parameter(to: &mut Parameters, key: &'static Key, value: &DeValue, at: Range<
         }
         "mode" => to.mode = Some(if value.word()? == "plus" { Mode::Plus } else { Mode::D2tcp }),
         "rto_min" => to.rto_min = Some(value.time()? as f64 / 1e9),
-        "initial_window" => to.initial_window = Some(value.number(options::segments)?),
-        "time_scale" => to.time_scale = Some(value.number(options::time_scale)?),
+        "initial_window" => to.initial_window = Some(value.number(parameters::segments)?),
+        "time_scale" => to.time_scale = Some(value.number(parameters::time_scale)?),
         "rtt" => to.rtt = Some(if value.word()? == "minimum" { Rtt::Minimum } else { Rtt::Smoothed }),
         _ => to.confirm = Some(value.word()?.to_owned()),
     }
@@ -286,8 +286,8 @@ impl Value<'_, '_> {
     /// Parses a share, such as 0.05, 1/16 or 5 %.
     fn share(&self) -> Found<f64> {
         self.number(|text| match text.trim().strip_suffix('%') {
-            Some(percent) => options::share(&format!("{}/100", percent.trim())),
-            None => options::share(text),
+            Some(percent) => parameters::share(&format!("{}/100", percent.trim())),
+            None => parameters::share(text),
         })
     }
     fn name(&self) -> Found<String> {
@@ -308,7 +308,7 @@ impl Value<'_, '_> {
             DeValue::Integer(number) => number.as_str(),
             _ => self.text()?,
         };
-        options::ports(bare).map_err(|expected| self.wrong(expected))
+        parameters::ports(bare).map_err(|expected| self.wrong(expected))
     }
     fn peers(&self) -> Found<Peers> {
         let expected = || self.wrong("expected any, private, or a prefix as in 10.1.0.0/16");
@@ -338,7 +338,7 @@ impl Value<'_, '_> {
     }
     /// Parses a time of at most a day; returns ns.
     fn time(&self) -> Found<u64> {
-        let seconds = options::seconds(self.text()?).map_err(|expected| self.wrong(expected))?;
+        let seconds = parameters::seconds(self.text()?).map_err(|expected| self.wrong(expected))?;
         Ok((seconds * 1e9).round() as u64)
     }
     /// Parses an amount; returns bytes, or bytes per second.

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use libbpf_rs::{MapCore, MapFlags};
 
-use crate::attach;
 use crate::escape::Name;
 use crate::failure::{Context, Failure, Kind, Result};
 use crate::kernel::{self, Control, Law, ONE, Plain, RULE_PREFIX, RULE_PRIVATE, RULE_SILENT, RULE_USED, RULES};
-use crate::options::Parameters;
+use crate::maps;
+use crate::parameters::Parameters;
 use crate::place::Pins;
 
 /// The size of a chunk of a path's component, in bytes, and the maximum number of chunks.
@@ -156,7 +156,7 @@ fn fraction(share: f64) -> u32 {
 /// Rolls back a canary: sets the share of a rule to 0, so that new connections do not get the control and existing ones
 /// lose it.
 pub fn roll_back(pins: &Pins, name: &Name) -> Result<()> {
-    let (map, bank) = (attach::map(pins, "rules")?, epoch(pins)? & 1);
+    let (map, bank) = (maps::map(pins, "rules")?, epoch(pins)? & 1);
     for (slot, mut rule) in in_force(pins)?.into_iter().filter(|(_, rule)| kernel::name(&rule.name) == *name) {
         rule.share = 0;
         let index = (bank * RULES as u64) as u32 + slot as u32;
@@ -172,7 +172,7 @@ pub fn enact(pins: &Pins, key: [u64; 2], rules: &[kernel::Rule]) -> Result<()> {
     }
     let before = in_force(pins)?;
     let now = epoch(pins)? + 1;
-    let (rules_map, paths) = (attach::map(pins, "rules")?, attach::map(pins, "paths")?);
+    let (rules_map, paths) = (maps::map(pins, "rules")?, maps::map(pins, "paths")?);
     let bank = now & 1;
     let put = |slot: usize, rule: &[u8]| {
         let index = (bank * RULES as u64 + slot as u64) as u32;
@@ -185,7 +185,7 @@ pub fn enact(pins: &Pins, key: [u64; 2], rules: &[kernel::Rule]) -> Result<()> {
         put(slot, &[0; size_of::<kernel::Rule>()])?;
     }
     let slots = places(&before, rules);
-    let (counts, arms) = (attach::map(pins, "counts")?, attach::map(pins, "arms")?);
+    let (counts, arms) = (maps::map(pins, "counts")?, maps::map(pins, "arms")?);
     let cpus = libbpf_rs::num_possible_cpus().context("count the CPUs")?;
     let mut by_path: BTreeMap<u64, u64> = BTreeMap::new();
     for (rule, slot) in rules.iter().zip(&slots) {
@@ -206,7 +206,7 @@ pub fn enact(pins: &Pins, key: [u64; 2], rules: &[kernel::Rule]) -> Result<()> {
         let path = kernel::Path { hash, bank };
         paths.update(path.bytes(), &rules.to_ne_bytes(), MapFlags::ANY).context("write a path")?;
     }
-    let words = attach::map(pins, "words")?;
+    let words = maps::map(pins, "words")?;
     words.update(&kernel::EPOCH.to_ne_bytes(), &now.to_ne_bytes(), MapFlags::ANY).context("put rules into force")
 }
 
@@ -227,10 +227,10 @@ fn places(before: &[(usize, kernel::Rule)], rules: &[kernel::Rule]) -> Vec<usize
 
 /// Returns the rules in force and their slots, in order.
 pub fn in_force(pins: &Pins) -> Result<Vec<(usize, kernel::Rule)>> {
-    let (map, bank) = (attach::map(pins, "rules")?, epoch(pins)? & 1);
+    let (map, bank) = (maps::map(pins, "rules")?, epoch(pins)? & 1);
     let mut rules = Vec::new();
     for slot in 0..RULES {
-        let bytes = attach::value(&map, (bank * RULES as u64) as u32 + slot as u32)?;
+        let bytes = maps::value(&map, (bank * RULES as u64) as u32 + slot as u32)?;
         if let Some(rule) = kernel::Rule::read(&bytes).filter(|rule| rule.flags & RULE_USED != 0) {
             rules.push((slot, rule));
         }
@@ -240,7 +240,7 @@ pub fn in_force(pins: &Pins) -> Result<Vec<(usize, kernel::Rule)>> {
 
 /// Sets the parameters that the rules do not set themselves.
 pub fn set_law(pins: &Pins, law: &Law) -> Result<()> {
-    let (map, bank) = (attach::map(pins, "rules")?, epoch(pins)? & 1);
+    let (map, bank) = (maps::map(pins, "rules")?, epoch(pins)? & 1);
     for (slot, mut rule) in in_force(pins)? {
         rule.law = Parameters::merged(&rule.law, rule.own, law);
         let index = (bank * RULES as u64) as u32 + slot as u32;
@@ -250,7 +250,7 @@ pub fn set_law(pins: &Pins, law: &Law) -> Result<()> {
 }
 
 fn epoch(pins: &Pins) -> Result<u64> {
-    let bytes = attach::value(&attach::map(pins, "words")?, kernel::EPOCH)?;
+    let bytes = maps::value(&maps::map(pins, "words")?, kernel::EPOCH)?;
     Ok(bytes.try_into().map_or(0, u64::from_ne_bytes))
 }
 
@@ -311,7 +311,7 @@ pub fn in_words(rule: &kernel::Rule) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::DEFAULTS;
+    use crate::parameters::DEFAULTS;
 
     fn named(names: &[&str]) -> Vec<kernel::Rule> {
         names.iter().map(|name| Rule::of(name, Path::new(""), Control::Use).compiled(DEFAULTS).unwrap()).collect()

@@ -9,6 +9,7 @@ use crate::escape::{self, Name, Shown};
 use crate::failure::{Context, Failure, Kind, Result};
 use crate::hooks::{self, Place};
 use crate::kernel::{self, About, Control, Counters, Law, ONE, Plain, RULES, UNIT};
+use crate::maps;
 use crate::place::{self, Pins};
 use crate::rules;
 
@@ -309,14 +310,14 @@ pub fn parameters_in_words(law: &Law) -> String {
 
 /// Returns the counters of the attachment, summed over CPUs and rules.
 pub fn counters(pins: &Pins) -> Result<Counters> {
-    let map = attach::map(pins, "counts")?;
+    let map = maps::map(pins, "counts")?;
     let all = (0..=RULES as u32).map(|number| one(&map, number)).collect::<Result<Vec<_>>>()?;
     Ok(Counters::sum(all.iter().map(Plain::bytes)))
 }
 
 /// Returns the rules in force and their counters.
 pub fn counters_by_rule(pins: &Pins) -> Result<Vec<(kernel::Rule, Counters)>> {
-    let map = attach::map(pins, "counts")?;
+    let map = maps::map(pins, "counts")?;
     rules::in_force(pins)?.into_iter().map(|(slot, rule)| Ok((rule, one(&map, slot as u32 + 1)?))).collect()
 }
 
@@ -355,7 +356,7 @@ mod tests {
             }],
             namespace: Some(Name::new(HOSTILE)),
             pins: Name::new(HOSTILE),
-            parameters: parameters(&crate::options::DEFAULTS),
+            parameters: parameters(&crate::parameters::DEFAULTS),
             connections: connections(&counters),
             windows: 0,
             cuts: 0,
@@ -372,7 +373,7 @@ mod tests {
             out_of_memory: 0,
             events_lost: 0,
         };
-        let text = text(&status, &crate::options::DEFAULTS);
+        let text = text(&status, &crate::parameters::DEFAULTS);
         assert!(is_safe(&text) && text.lines().count() == 12, "{text}");
         let shown = "a\\x1b[2J\\n\"\\\\\\u{9b}\\u{202e}\\xff";
         assert_eq!(text.matches(shown).count(), 6, "{text}");

@@ -13,10 +13,11 @@ use clap::ValueEnum;
 use serde::Serialize;
 use units::counted;
 
-use crate::attach::{self, FLOWS};
+use crate::attach;
 use crate::escape::{self, Name};
 use crate::failure::{Context, Failure, Kind, Result};
 use crate::kernel::{self, Flow, MAX_WINDOW, ONE, Plain, UNIT};
+use crate::maps::FLOWS;
 use crate::owners::{Owners, Process};
 use crate::place::{self, Pins};
 use crate::privileges;

@@ -23,6 +23,7 @@ use crate::attach;
 use crate::escape::Shown;
 use crate::failure::{Context, Failure, Kind, Result};
 use crate::kernel::{Event, ONE, Plain, TRACED_UNTIL, UNIT};
+use crate::maps;
 use crate::place::Pins;
 use crate::privileges;
 
@@ -37,10 +38,10 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// Runs `d2tcp trace` until a signal or the end of the time.
 pub fn run(pins: &Pins, out: Option<&Path>, seconds: Option<f64>) -> Result<()> {
     attach::require(pins)?;
-    let words = attach::map(pins, "words")?;
-    let events = attach::map(pins, "events")?;
+    let words = maps::map(pins, "words")?;
+    let events = maps::map(pins, "events")?;
     let begun = attach::clock(libc::CLOCK_MONOTONIC);
-    let known = attach::value(&words, TRACED_UNTIL)?;
+    let known = maps::value(&words, TRACED_UNTIL)?;
     if known.try_into().map_or(0, u64::from_ne_bytes) > begun {
         return Err(Failure::new(Kind::Failed, "another d2tcp trace takes the events (one that was killed: 3 s long)"));
     }
