@@ -59,11 +59,11 @@ static __always_inline __u32 reach(struct bpf_sock *sk)
 static __always_inline int limit(const struct d2tcp_rule *rule, __u32 number, struct law_announcement *wanted,
 				 __u64 length)
 {
-	__u64 least = rule->least_deadline_ns, now = wanted->now_ns;
+	__u64 least = rule->min_deadline_ns, now = wanted->now_ns;
 	__u32 index = number - 1;
 	struct d2tcp_budget *budget;
 
-	if (rule->flags & D2TCP_RULE_SILENT || (rule->most_bytes && length > rule->most_bytes))
+	if (rule->flags & D2TCP_RULE_SILENT || (rule->max_bytes && length > rule->max_bytes))
 		return EPERM;
 	if (rule->budget_rate) {
 		budget = bpf_map_lookup_elem(&d2tcp_budgets, &index);
@@ -77,8 +77,8 @@ static __always_inline int limit(const struct d2tcp_rule *rule, __u32 number, st
 			return EPERM;
 		budget->left -= length;
 	}
-	if (rule->most_rate)
-		least = law_max(least, law_scale(length, 1000000000, rule->most_rate, 0));
+	if (rule->max_rate)
+		least = law_max(least, law_scale(length, 1000000000, rule->max_rate, 0));
 	if (wanted->deadline_ns - now < least) {
 		wanted->deadline_ns = now + least;
 		COUNT(number, lengthened, 1);

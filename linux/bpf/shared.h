@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
 /* The interface of maps between the programs in the kernel and the operator's tool. The tool's side is
- * `linux/d2tcp/src/kernel.rs`; both sides check the sizes. */
+ * `linux/d2tcp/src/kernel.rs`, whose test compares the layouts. */
 #ifndef D2TCP_SHARED_H
 #define D2TCP_SHARED_H
 
@@ -54,17 +54,17 @@ struct d2tcp_rule {
 	__u8 address[16];
 	__u16 port_low;		/* local or remote, both inclusive; 0 and 65535: any */
 	__u16 port_high;
-	__u32 reserved;
+	__u32 own;		/* the parameters in `law` that the rule sets itself, as bits in their order */
 	__u64 deadline_ns;	/* deadline of a message without an announcement; 0: none */
 	__u64 bytes;		/* and its assumed minimum size */
-	__u64 least_deadline_ns; /* shorter deadlines are lengthened to this; 0: no limit, as below */
-	__u64 most_bytes;	/* longer messages are refused */
-	__u64 most_rate;	/* bytes per second: deadlines that need more are lengthened */
+	__u64 min_deadline_ns; /* shorter deadlines are lengthened to this; 0: no limit, as below */
+	__u64 max_bytes;	/* longer messages are refused */
+	__u64 max_rate;	/* bytes per second: deadlines that need more are lengthened */
 	__u64 budget_rate;	/* bytes per second that may be announced in all */
 	__u64 budget_bytes;	/* and the size of a burst */
-	__u32 most_loss;	/* a canary's lost segments, of LAW_ONE: the tool rolls back above these; 0: no limit */
-	__u32 most_timeouts;	/* timeouts per segment */
-	__u32 most_missed;	/* missed messages, of all */
+	__u32 max_loss;	/* a canary's lost segments, of LAW_ONE: the tool rolls back above these; 0: no limit */
+	__u32 max_timeouts;	/* timeouts per segment */
+	__u32 max_missed;	/* missed messages, of all */
 	__u32 reserved_too;
 	char name[32];
 	char cgroup[256];	/* for display only */
@@ -211,13 +211,5 @@ struct d2tcp_event {
 	__u64 bytes_acked;
 	__u64 messages_done;	/* completed on this connection before the present one */
 };
-
-_Static_assert(sizeof(struct law_parameters) == 56, "as in kernel.rs");
-_Static_assert(sizeof(struct d2tcp_about) == 152, "as in kernel.rs");
-_Static_assert(sizeof(struct d2tcp_rule) == 456, "as in kernel.rs");
-_Static_assert(sizeof(struct d2tcp_arm) == 104, "as in kernel.rs");
-_Static_assert(sizeof(struct d2tcp_counters) == 592, "as in kernel.rs");
-_Static_assert(sizeof(struct d2tcp_flow) == 192, "as in kernel.rs");
-_Static_assert(sizeof(struct d2tcp_event) == 120, "as in kernel.rs");
 
 #endif

@@ -109,9 +109,9 @@ fn canaries(pins: &Pins) -> Result<Vec<Canary>> {
 /// Returns the limits that an arm exceeds even with the low end of its interval.
 fn passed(rule: &kernel::Rule, seen: &Seen) -> Vec<String> {
     let limits = [
-        ("loss", rule.most_loss, seen.loss),
-        ("timeouts", rule.most_timeouts, seen.timeouts),
-        ("missed", rule.most_missed, seen.missed),
+        ("loss", rule.max_loss, seen.loss),
+        ("timeouts", rule.max_timeouts, seen.timeouts),
+        ("missed", rule.max_missed, seen.missed),
     ];
     limits
         .into_iter()

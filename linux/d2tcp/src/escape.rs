@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde::{Serialize, Serializer};
 
-/// A name chosen by a program, another user or the kernel: bytes, which need not be UTF-8. It is displayed with escapes.
+/// A name chosen by a program, another user or the kernel: bytes, which need not be UTF-8. Displayed, it has escapes.
 /// JSON has escapes of its own, and there a sequence of bytes that is not UTF-8 is U+FFFD.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Name(Vec<u8>);

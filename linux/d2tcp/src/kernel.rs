@@ -1,6 +1,9 @@
-//! The structures shared by the programs in the kernel and this tool: `linux/bpf/shared.h`, field by field.
+//! The structures shared by the programs in the kernel and this tool: `linux/bpf/shared.h`, field by field. A test
+//! compares sizes, offsets and constants with the header.
 
 use std::os::unix::ffi::OsStrExt;
+
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::escape::Name;
 
@@ -36,7 +39,7 @@ pub const FLAG_EXPIRED: u32 = 8;
 pub const FLAG_RECOVERY: u32 = 16;
 
 /// The parameters of the law: `struct law_parameters`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, Immutable, IntoBytes)]
 #[repr(C)]
 #[allow(missing_docs)]
 pub struct Law {
@@ -55,7 +58,7 @@ pub struct Law {
 }
 
 /// The facts about the attachment: `struct d2tcp_about`.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, FromBytes, Immutable, IntoBytes)]
 #[repr(C)]
 #[allow(missing_docs)]
 pub struct About {
@@ -97,7 +100,7 @@ pub const RULE_PREFIX: u32 = 4;
 pub const RULE_SILENT: u32 = 8;
 
 /// A rule: `struct d2tcp_rule`. `own` has a bit, in [`Law`]'s order, for each parameter that the rule sets itself.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, FromBytes, Immutable, IntoBytes)]
 #[repr(C)]
 #[allow(missing_docs)]
 pub struct Rule {
@@ -112,21 +115,21 @@ pub struct Rule {
     pub own: u32,
     pub deadline_ns: u64,
     pub bytes: u64,
-    pub least_deadline_ns: u64,
-    pub most_bytes: u64,
-    pub most_rate: u64,
+    pub min_deadline_ns: u64,
+    pub max_bytes: u64,
+    pub max_rate: u64,
     pub budget_rate: u64,
     pub budget_bytes: u64,
-    pub most_loss: u32,
-    pub most_timeouts: u32,
-    pub most_missed: u32,
+    pub max_loss: u32,
+    pub max_timeouts: u32,
+    pub max_missed: u32,
     pub reserved_too: u32,
     pub name: [u8; 32],
     pub cgroup: [u8; 256],
 }
 
 /// The measurements of a canary's arm: `struct d2tcp_arm`.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, FromBytes, Immutable, IntoBytes)]
 #[repr(C)]
 #[allow(missing_docs)]
 pub struct Arm {
@@ -148,19 +151,12 @@ pub struct Arm {
 impl Arm {
     /// Returns the sum over the CPUs.
     pub fn sum(per_cpu: &[Vec<u8>]) -> Arm {
-        let mut sum = [0u64; size_of::<Arm>() / 8];
-        for one in per_cpu {
-            for (total, bytes) in sum.iter_mut().zip(one.chunks_exact(8)) {
-                *total = total.wrapping_add(u64::from_ne_bytes(bytes.try_into().expect("chunks of 8")));
-            }
-        }
-        // SAFETY: the structure consists of u64 fields, as many as the array has.
-        unsafe { std::mem::transmute::<[u64; size_of::<Arm>() / 8], Arm>(sum) }
+        sum(per_cpu)
     }
 }
 
 /// The key of the rules that concern a path: `struct d2tcp_path`.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, FromBytes, Immutable, IntoBytes)]
 #[repr(C)]
 #[allow(missing_docs)]
 pub struct Path {
@@ -169,7 +165,7 @@ pub struct Path {
 }
 
 /// The counters of a rule: `struct d2tcp_counters`.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, FromBytes, Immutable, IntoBytes)]
 #[repr(C)]
 #[allow(missing_docs)]
 pub struct Counters {
@@ -212,16 +208,8 @@ pub struct Counters {
 
 impl Counters {
     /// Returns the sum over CPUs, or over rules.
-    pub fn sum<B: AsRef<[u8]>>(parts: impl IntoIterator<Item = B>) -> Counters {
-        let mut sum = [0u64; size_of::<Counters>() / 8];
-        for one in parts {
-            let one = one.as_ref();
-            for (total, bytes) in sum.iter_mut().zip(one.chunks_exact(8)) {
-                *total += u64::from_ne_bytes(bytes.try_into().expect("chunks of 8"));
-            }
-        }
-        // SAFETY: the structure consists of u64 fields, as many as the array has.
-        unsafe { std::mem::transmute::<[u64; size_of::<Counters>() / 8], Counters>(sum) }
+    pub fn sum(parts: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Counters {
+        sum(parts)
     }
     /// Returns the mean time of a call for an acknowledgement, in ns.
     pub fn ns_per_call(&self) -> Option<f64> {
@@ -234,7 +222,7 @@ impl Counters {
 }
 
 /// The addresses of a connection: `struct d2tcp_address`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, Immutable, IntoBytes)]
 #[repr(C)]
 #[allow(missing_docs)]
 pub struct Address {
@@ -262,7 +250,7 @@ impl Address {
 }
 
 /// A connection, as the iterator reports it: `struct d2tcp_flow`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, FromBytes, Immutable, IntoBytes)]
 #[repr(C)]
 #[allow(missing_docs)]
 pub struct Flow {
@@ -293,7 +281,7 @@ pub struct Flow {
 }
 
 /// An event for a tracer: `struct d2tcp_event`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, FromBytes, Immutable, IntoBytes)]
 #[repr(C)]
 #[allow(missing_docs)]
 pub struct Event {
@@ -312,47 +300,31 @@ pub struct Event {
     pub messages_done: u64,
 }
 
-const _: () = assert!(size_of::<Law>() == 56);
-const _: () = assert!(size_of::<About>() == 152);
-const _: () = assert!(size_of::<Rule>() == 456 && size_of::<Arm>() == 104);
-const _: () = assert!(size_of::<Counters>() == 592);
-const _: () = assert!(size_of::<Flow>() == 192);
-const _: () = assert!(size_of::<Event>() == 120);
-
-/// A structure of plain numbers without padding, which any bytes represent.
-///
-/// # Safety
-///
-/// The type is `repr(C)`, has no padding, and every pattern of bits is one of its values.
-pub unsafe trait Plain: Copy {
+/// A structure of plain numbers without padding, which any bytes represent. The derived traits check both.
+pub trait Plain: Copy + FromBytes + Immutable + IntoBytes {
     /// Returns the bytes of the structure.
     fn bytes(&self) -> &[u8] {
-        // SAFETY: without padding every byte is initialised.
-        unsafe { std::slice::from_raw_parts(std::ptr::from_ref(self).cast(), size_of::<Self>()) }
+        self.as_bytes()
     }
-    /// Returns the structure that the bytes represent; none if they are too few.
+    /// Returns the structure that the first bytes represent; none if they are too few.
     fn read(bytes: &[u8]) -> Option<Self> {
-        // SAFETY: there are enough bytes, alignment is not needed, and any bits are a value.
-        (bytes.len() >= size_of::<Self>()).then(|| unsafe { bytes.as_ptr().cast::<Self>().read_unaligned() })
+        Self::read_from_prefix(bytes).ok().map(|(read, _)| read)
     }
 }
 
-// SAFETY: the definition above has integers and arrays of integers, ordered so that there is no padding.
-unsafe impl Plain for Law {}
-// SAFETY: as above.
-unsafe impl Plain for About {}
-// SAFETY: as above.
-unsafe impl Plain for Rule {}
-// SAFETY: as above.
-unsafe impl Plain for Arm {}
-// SAFETY: as above.
-unsafe impl Plain for Path {}
-// SAFETY: as above.
-unsafe impl Plain for Counters {}
-// SAFETY: as above.
-unsafe impl Plain for Flow {}
-// SAFETY: as above.
-unsafe impl Plain for Event {}
+impl<T: Copy + FromBytes + Immutable + IntoBytes> Plain for T {}
+
+/// Returns the sum of structures of u64 fields, field by field: over CPUs, or over rules.
+fn sum<T: Plain>(parts: impl IntoIterator<Item = impl AsRef<[u8]>>) -> T {
+    let mut sum = T::new_zeroed();
+    for part in parts {
+        for (total, bytes) in sum.as_mut_bytes().chunks_exact_mut(8).zip(part.as_ref().chunks_exact(8)) {
+            let number = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().expect("chunks of 8"));
+            total.copy_from_slice(&number(total).wrapping_add(number(bytes)).to_ne_bytes());
+        }
+    }
+    sum
+}
 
 /// Returns the text of a field that ends with zeros.
 pub fn text(field: &[u8]) -> &str {
@@ -394,14 +366,128 @@ mod tests {
         assert_eq!((sum.opened, sum.closed, sum.d_sum, sum.alpha[0], sum.d[13]), (0, 2, 62, 64, 122));
     }
 
+    /// Compiles a program in C that includes the header, and returns what it prints.
+    fn printed_by(program: &str) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let (source, built) = (folder.path().join("layout.c"), folder.path().join("layout"));
+        std::fs::write(&source, program).unwrap();
+        let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+        // The build needs clang in any case.
+        let said = std::process::Command::new("clang")
+            .args(["-std=gnu11", "-Wall", "-Werror", "-Wno-unused-function", "-I"])
+            .arg(here.join("../bpf"))
+            .arg("-I")
+            .arg(here.join("../include"))
+            .args([&source, std::path::Path::new("-o"), &built])
+            .output()
+            .unwrap();
+        assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+        String::from_utf8(std::process::Command::new(&built).output().unwrap().stdout).unwrap()
+    }
+
+    fn size_of_field<T, F>(_: fn(&T) -> &F) -> usize {
+        size_of::<F>()
+    }
+
+    /// Adds a line for each field of a structure to `rust`, and to `c` the statements that print the same lines for the
+    /// structure in the header. A field that is missing here does not compile.
+    macro_rules! layout {
+        ($rust:ident, $c:ident, $type:ident as $name:literal { $($field:ident),* $(,)? }) => {
+            let $type { $($field: _),* } = <$type as zerocopy::FromZeros>::new_zeroed();
+            let name = $name;
+            $rust.push(format!("{name} {}", size_of::<$type>()));
+            $c.push(format!("printf(\"{name} %zu\\n\", sizeof(struct {name}));"));
+            $(
+                let field = stringify!($field);
+                let (offset, size) = (std::mem::offset_of!($type, $field), size_of_field(|all: &$type| &all.$field));
+                $rust.push(format!("{name}.{field} {offset} {size}"));
+                let size_in_c = format!("sizeof(((struct {name} *)0)->{field})");
+                $c.push(format!(
+                    "printf(\"{name}.{field} %zu %zu\\n\", offsetof(struct {name}, {field}), {size_in_c});"
+                ));
+            )*
+        };
+    }
+
     #[test]
-    fn d_bounds_are_those_of_the_header() {
-        let header = include_str!("../../bpf/shared.h");
-        let line = header.lines().find(|line| line.contains("define D2TCP_D_BOUNDS")).unwrap();
-        let listed = line.split(['{', '}']).nth(1).unwrap();
-        let bounds: Vec<f64> = listed.split(',').map(|n| n.trim().parse::<f64>().unwrap() / 100.0).collect();
-        assert_eq!(bounds, D_BOUNDS);
-        assert!(header.contains(&format!("#define D2TCP_LAYOUT {LAYOUT}\n")));
+    fn layouts_and_numbers_are_those_of_the_header() {
+        let (mut rust, mut c) = (Vec::new(), Vec::new());
+        layout!(rust, c, Law as "law_parameters" {
+            g, initial_alpha, cap, expired, precise, minimum_rtt, mode, initial_window, time_scale, reserved,
+            rto_min_ns, margin_ns,
+        });
+        layout!(rust, c, About as "d2tcp_about" {
+            layout, unlisted, reserved, pid, since_ns, version, pid_namespace, root, key, prior_control, namespace,
+        });
+        layout!(rust, c, Rule as "d2tcp_rule" {
+            law, flags, control, share, prefix, address, port_low, port_high, own, deadline_ns, bytes,
+            min_deadline_ns, max_bytes, max_rate, budget_rate, budget_bytes, max_loss, max_timeouts, max_missed,
+            reserved_too, name, cgroup,
+        });
+        layout!(rust, c, Arm as "d2tcp_arm" {
+            opened, closed, slices, segments, retransmitted, timeouts, segments_squared, retransmitted_squared,
+            segments_retransmitted, timeouts_squared, segments_timeouts, met, missed,
+        });
+        layout!(rust, c, Path as "d2tcp_path" { hash, bank });
+        layout!(rust, c, Counters as "d2tcp_counters" {
+            opened, closed, without_ecn, calls, sampled, sampled_ns, receiver_calls, receiver_sampled,
+            receiver_sampled_ns, windows, windows_deadline, cuts, losses, timeouts, undone, held, delivered,
+            delivered_ce, messages, met, missed, cancelled, unfinished, implied, refused, queue_full, no_memory,
+            lengthened, denied, events_lost, alpha_sum, d_sum, alpha, d, cost,
+        });
+        layout!(rust, c, Address as "d2tcp_address" { netns, family, local_port, remote_port, local, remote });
+        layout!(rust, c, Flow as "d2tcp_flow" {
+            id, address, flags, tcp_state, cwnd, ssthresh, alpha, d, p, srtt_us, bytes_acked, bytes_left, time_left_ns,
+            messages, met, missed, cuts, losses, queued, mss, cgroup, inode, rule, without_memory,
+        });
+        layout!(rust, c, Event as "d2tcp_event" {
+            time_ns, id, address, kind, flags, cwnd, ssthresh, alpha, d, p, srtt_us, bytes_acked, messages_done,
+        });
+        // The part of `About` that no version changes.
+        rust.push(format!("offsetof(struct d2tcp_about, pid_namespace) {ABOUT_HEAD}"));
+        c.push("NUMBER(offsetof(struct d2tcp_about, pid_namespace));".to_owned());
+        for (name, number) in [
+            ("D2TCP_LAYOUT", LAYOUT.into()),
+            ("LAW_ONE", ONE.into()),
+            ("LAW_UNIT", UNIT),
+            ("LAW_MAX_WINDOW", MAX_WINDOW),
+            ("D2TCP_RULES", RULES as u64),
+            ("D2TCP_EPOCH", EPOCH.into()),
+            ("D2TCP_TRACED_UNTIL", TRACED_UNTIL.into()),
+            ("D2TCP_CONTROL_ASK", Control::Ask as u64),
+            ("D2TCP_CONTROL_USE", Control::Use as u64),
+            ("D2TCP_CONTROL_LEAVE", Control::Leave as u64),
+            ("D2TCP_RULE_USED", RULE_USED.into()),
+            ("D2TCP_RULE_PRIVATE", RULE_PRIVATE.into()),
+            ("D2TCP_RULE_PREFIX", RULE_PREFIX.into()),
+            ("D2TCP_RULE_SILENT", RULE_SILENT.into()),
+            ("D2TCP_ECN", FLAG_ECN.into()),
+            ("D2TCP_SLOW_START", FLAG_SLOW_START.into()),
+            ("D2TCP_DEADLINE", FLAG_DEADLINE.into()),
+            ("D2TCP_EXPIRED", FLAG_EXPIRED.into()),
+            ("D2TCP_RECOVERY", FLAG_RECOVERY.into()),
+        ] {
+            rust.push(format!("{name} {number}"));
+            c.push(format!("NUMBER({name});"));
+        }
+        for bound in D_BOUNDS {
+            rust.push(format!("bound {}", (100.0 * bound).round()));
+        }
+        c.push("for (unsigned i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++)".to_owned());
+        c.push("\tprintf(\"bound %d\\n\", bounds[i]);".to_owned());
+        let program = format!(
+            "#include <stddef.h>\n#include <stdio.h>\n#include \"d2tcp.h\"\n#include \"shared.h\"\n\
+             #define NUMBER(of) printf(\"%s %llu\\n\", #of, (unsigned long long)(of))\n\
+             static const int bounds[] = D2TCP_D_BOUNDS;\n\
+             int main(void)\n{{\n{}\nreturn 0;\n}}\n",
+            c.join("\n")
+        );
+        let printed = printed_by(&program);
+        let printed: Vec<&str> = printed.lines().collect();
+        for (ours, theirs) in rust.iter().zip(&printed) {
+            assert_eq!(ours, theirs, "kernel.rs and the header in C");
+        }
+        assert_eq!(rust.len(), printed.len());
     }
 
     #[test]

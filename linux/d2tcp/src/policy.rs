@@ -200,9 +200,9 @@ fn rule(table: &DeTable, whole: Range<usize>) -> Found<Rule> {
             }
             "size" => rule.bytes = value.amount("size")?,
             "announce" => rule.silent = !value.flag()?,
-            "least_deadline" => rule.limits.least_deadline_ns = value.time()?,
-            "most_bytes" => rule.limits.most_bytes = value.amount("size")?,
-            "most_rate" => rule.limits.most_rate = value.amount("rate")?,
+            "least_deadline" => rule.limits.min_deadline_ns = value.time()?,
+            "most_bytes" => rule.limits.max_bytes = value.amount("size")?,
+            "most_rate" => rule.limits.max_rate = value.amount("rate")?,
             "budget" => rule.limits.budget_rate = value.amount("rate")?,
             _ => rule.limits.budget_bytes = value.amount("size")?,
         }
@@ -456,10 +456,7 @@ announce = false
         assert_eq!(canary.peers, Peers::Prefix("10.0.0.0".parse().unwrap(), 8));
         assert_eq!((replies.deadline_ns, replies.bytes, replies.peers), (20_000_000, 64_000, Peers::Private));
         let limits = replies.limits;
-        assert_eq!(
-            (limits.least_deadline_ns, limits.most_bytes, limits.most_rate),
-            (1_000_000, 64_000_000, 25_000_000)
-        );
+        assert_eq!((limits.min_deadline_ns, limits.max_bytes, limits.max_rate), (1_000_000, 64_000_000, 25_000_000));
         assert_eq!((limits.budget_rate, limits.budget_bytes), (10_000_000, 10_000_000), "a second's worth");
         assert_eq!(replies.parameters.given(), 0b1_1000_1001, "g, expired, mode and rto_min");
         assert_eq!((others.control, others.silent), (Control::Leave, true));

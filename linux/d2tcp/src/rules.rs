@@ -33,11 +33,11 @@ pub enum Peers {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Limits {
     /// The minimum deadline in ns, to which shorter ones are lengthened.
-    pub least_deadline_ns: u64,
+    pub min_deadline_ns: u64,
     /// The maximum size of a message; larger ones are refused.
-    pub most_bytes: u64,
+    pub max_bytes: u64,
     /// The maximum rate that a deadline may need, in bytes per second; it is lengthened otherwise.
-    pub most_rate: u64,
+    pub max_rate: u64,
     /// The total rate of all announcements, in bytes per second.
     pub budget_rate: u64,
     /// The burst of all announcements, in bytes.
@@ -133,14 +133,14 @@ impl Rule {
             own: self.parameters.given(),
             deadline_ns: self.deadline_ns,
             bytes: self.bytes,
-            least_deadline_ns: self.limits.least_deadline_ns,
-            most_bytes: self.limits.most_bytes,
-            most_rate: self.limits.most_rate,
+            min_deadline_ns: self.limits.min_deadline_ns,
+            max_bytes: self.limits.max_bytes,
+            max_rate: self.limits.max_rate,
             budget_rate: self.limits.budget_rate,
             budget_bytes: self.limits.budget_bytes,
-            most_loss: fraction(self.guard.loss),
-            most_timeouts: fraction(self.guard.timeouts),
-            most_missed: fraction(self.guard.missed),
+            max_loss: fraction(self.guard.loss),
+            max_timeouts: fraction(self.guard.timeouts),
+            max_missed: fraction(self.guard.missed),
             reserved_too: 0,
             name: kernel::field(&self.name).ok_or_else(|| long("its name", 31))?,
             cgroup: kernel::field(self.cgroup.as_os_str().as_encoded_bytes())
