@@ -17,8 +17,10 @@ struct d2tcp_measured {
 	__u32 arm;
 	__u32 segments;		/* the kernel's counts at the start of the slice */
 	__u32 retransmitted;
-	__u32 timeouts;		/* in the slice */
-	__u32 reserved;
+	__u32 timeouts;		/* in the slice, as the following */
+	__u32 met;
+	__u32 missed;
+	__u32 uid;		/* of the arm's entry, which may be D2TCP_OTHERS */
 	struct law_queue queue;
 };
 
@@ -30,18 +32,33 @@ struct {
 } d2tcp_measured SEC(".maps");
 
 struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, D2TCP_RULES * D2TCP_ARMS);
-	__type(key, __u32);
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 8192);
+	__type(key, struct d2tcp_arm_key);
 	__type(value, struct d2tcp_arm);
 } d2tcp_arms SEC(".maps");
 
 static __always_inline struct d2tcp_arm *arm_of(const struct d2tcp_measured *m)
 {
-	__u32 index = (m->number - 1) * D2TCP_ARMS + (m->arm & 1);
+	struct d2tcp_arm_key key = { (m->number - 1) * D2TCP_ARMS + (m->arm & 1), m->uid };
 
-	return bpf_map_lookup_elem(&d2tcp_arms, &index);
+	return bpf_map_lookup_elem(&d2tcp_arms, &key);
 }
+
+/* Creates the entry of a connection's user and arm. The tool has created the entry of the others. */
+static __always_inline void make_arm(struct d2tcp_measured *m)
+{
+	struct d2tcp_arm_key key = { (m->number - 1) * D2TCP_ARMS + (m->arm & 1), m->uid };
+	struct d2tcp_arm fresh = {};
+
+	if (!bpf_map_lookup_elem(&d2tcp_arms, &key) && bpf_map_update_elem(&d2tcp_arms, &key, &fresh, BPF_NOEXIST) &&
+	    !bpf_map_lookup_elem(&d2tcp_arms, &key))
+		m->uid = D2TCP_OTHERS;
+}
+
+/* Adds to a field of an arm. Connections of one user may end their slices on several CPUs at the same time. */
+#define ADD(arm, field, n) __sync_fetch_and_add(&(arm)->field, n)
 
 static __always_inline bool is_canary(const struct d2tcp_rule *rule)
 {
@@ -70,52 +87,67 @@ static __always_inline bool is_chosen(struct sock *sk, const struct d2tcp_rule *
 	return (hash >> 34) < rule->share;
 }
 
+/* Records the messages of a slice, as many as the user's allowance permits. If only a part counts, it has the same
+ * share of missed ones. */
+static __always_inline void book_outcomes(struct d2tcp_measured *m, struct d2tcp_arm *arm)
+{
+	__u64 all = (__u64)m->met + m->missed, counted, missed;
+
+	counted = take(&arm->allowance, rule_of(m->number, epoch()), all);
+	ADD(arm, uncounted, all - counted);
+	if (!counted)
+		return;
+	missed = (m->missed * counted + all / 2) / all;
+	ADD(arm, message_slices, 1);
+	ADD(arm, met, counted - missed);
+	ADD(arm, missed, missed);
+	ADD(arm, messages_squared, counted * counted);
+	ADD(arm, missed_squared, missed * missed);
+	ADD(arm, messages_missed, counted * missed);
+}
+
 /* Records a slice. */
 static __always_inline void book(struct d2tcp_measured *m, __u32 segments, __u32 retransmitted, __u64 now)
 {
 	struct d2tcp_arm *arm = arm_of(m);
 	__u64 sent = segments - m->segments, again = retransmitted - m->retransmitted, timeouts = m->timeouts;
 
+	if (arm && m->met + m->missed)
+		book_outcomes(m, arm);
 	m->since_ns = now;
 	m->segments = segments;
 	m->retransmitted = retransmitted;
 	m->timeouts = 0;
+	m->met = 0;
+	m->missed = 0;
 	if (!arm || (!sent && !timeouts))
 		return;
-	arm->slices++;
-	arm->segments += sent;
-	arm->retransmitted += again;
-	arm->timeouts += timeouts;
-	arm->segments_squared += sent * sent;
-	arm->retransmitted_squared += again * again;
-	arm->segments_retransmitted += sent * again;
-	arm->timeouts_squared += timeouts * timeouts;
-	arm->segments_timeouts += sent * timeouts;
+	ADD(arm, slices, 1);
+	ADD(arm, segments, sent);
+	ADD(arm, retransmitted, again);
+	ADD(arm, timeouts, timeouts);
+	ADD(arm, segments_squared, sent * sent);
+	ADD(arm, retransmitted_squared, again * again);
+	ADD(arm, segments_retransmitted, sent * again);
+	ADD(arm, timeouts_squared, timeouts * timeouts);
+	ADD(arm, segments_timeouts, sent * timeouts);
 }
 
-/* Completes and counts the acknowledged messages. */
+/* Completes the acknowledged messages, and notes their outcomes in the slice. */
 static __always_inline void book_messages(struct d2tcp_measured *m, __u64 una, __u64 now)
 {
 	__u64 met = m->queue.met, missed = m->queue.missed;
-	struct d2tcp_arm *arm;
 
 	if (!m->queue.count)
 		return;
 	complete(&m->queue, una, now);
-	arm = arm_of(m);
-	if (arm) {
-		arm->met += m->queue.met - met;
-		arm->missed += m->queue.missed - missed;
-	}
+	m->met += m->queue.met - met;
+	m->missed += m->queue.missed - missed;
 }
 
 /* Queues the same announcement for the measurement as the control gets, or would get. */
-static __always_inline void measure_message(struct bpf_sock *sk, const struct law_announcement *wanted, __u64 una)
+static __always_inline void measure_message(struct d2tcp_measured *m, const struct law_announcement *wanted, __u64 una)
 {
-	struct d2tcp_measured *m = bpf_sk_storage_get(&d2tcp_measured, sk, NULL, 0);
-
-	if (!m)
-		return;
 	book_messages(m, una, wanted->now_ns);
 	announce(&m->queue, wanted);
 }
@@ -155,7 +187,7 @@ int d2tcp_arrive(struct __sk_buff *skb)
 }
 
 /* Starts to measure a connection of a canary. */
-static __always_inline void begin_measuring(struct bpf_sock_ops *ctx, __u32 number, bool ours)
+static __always_inline void begin_measuring(struct bpf_sock_ops *ctx, __u32 number, bool ours, __u32 uid)
 {
 	struct bpf_sock *sk = ctx->sk;
 	struct d2tcp_measured *m;
@@ -169,9 +201,11 @@ static __always_inline void begin_measuring(struct bpf_sock_ops *ctx, __u32 numb
 	m->number = number;
 	m->arm = ours ? D2TCP_ARM_OURS : D2TCP_ARM_CONTROL;
 	m->since_ns = bpf_ktime_get_ns();
+	m->uid = uid;
+	make_arm(m);
 	arm = arm_of(m);
 	if (arm)
-		arm->opened++;
+		ADD(arm, opened, 1);
 	bpf_sock_ops_cb_flags_set(ctx, BPF_SOCK_OPS_RTO_CB_FLAG | BPF_SOCK_OPS_STATE_CB_FLAG);
 }
 
@@ -203,7 +237,7 @@ static __always_inline void go_on_measuring(struct bpf_sock_ops *ctx)
 	}
 	arm = arm_of(m);
 	if (arm)
-		arm->closed++;
+		ADD(arm, closed, 1);
 }
 
 #endif

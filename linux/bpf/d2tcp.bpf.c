@@ -31,6 +31,8 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 #define SK_PACING_NONE 0
 #define SK_PACING_NEEDED 1
 #define PAGE_SIZE 4096
+/* Flag of bpf_map_update_elem: only a new key. */
+#define BPF_NOEXIST 1
 
 /* The name of the same control for connections whose peer refused ECN: their packets must not carry ECT. */
 #define RENO_NAME "d2tcp_reno"

@@ -104,16 +104,19 @@ static __always_inline struct d2tcp_socket *ready(struct bpf_sock *sk, const str
 	return s;
 }
 
-/* Handles an announcement. Returns its error; 0 if it has none. */
-static __always_inline int take_message(const struct option *given, struct bpf_sock *sk, struct tcp_sock *tp)
+/* Handles an announcement on a connection that the rule `number` governs. Returns its error; 0 if it has none. */
+static __always_inline int take_message(const struct option *given, struct bpf_sock *sk, struct tcp_sock *tp,
+					__u32 number)
 {
 	struct d2tcp_announcement *full = given->begin;
 	struct d2tcp_message *brief = given->begin;
 	struct law_announcement wanted = {};
+	struct d2tcp_measured *m;
 	struct d2tcp_socket *s;
 	struct d2tcp_rule *rule;
 	struct ended before;
 	__s64 bytes, deadline;
+	__u64 begin;
 	__u32 what;
 	int error;
 
@@ -137,28 +140,37 @@ static __always_inline int take_message(const struct option *given, struct bpf_s
 	wanted.written = written(tp);
 	wanted.now_ns = bpf_ktime_get_ns();
 	wanted.deadline_ns = wanted.now_ns + deadline;
-	measure_message(sk, &wanted, tp->bytes_acked);
+	m = bpf_sk_storage_get(&d2tcp_measured, sk, NULL, 0);
 	s = ready(sk, tp, &error);
-	/* A socket of a canary's control arm: it is measured, so its announcements are accepted. */
-	if (error == EOPNOTSUPP && bpf_sk_storage_get(&d2tcp_measured, sk, NULL, 0))
-		return 0;
-	if (!s)
+	/* A socket of a canary's control arm is measured, and its announcements have the same limits. */
+	if (!s && !(error == EOPNOTSUPP && m))
 		return error;
-	if (s->implied)
-		forget(s);
-	s->announced = 1;
-	finish(s, tp->bytes_acked, wanted.now_ns);
-	rule = govern(s, bpf_rdonly_cast(sk, bpf_core_type_id_kernel(struct sock)));
+	begin = tp->bytes_acked;
+	if (s) {
+		if (s->implied)
+			forget(s);
+		s->announced = 1;
+		finish(s, tp->bytes_acked, wanted.now_ns);
+		rule = govern(s, bpf_rdonly_cast(sk, bpf_core_type_id_kernel(struct sock)));
+		number = s->rule;
+		begin = law_max(begin, s->queue.last_end);
+	} else {
+		rule = rule_of(number, epoch());
+		if (m)
+			begin = law_max(begin, m->queue.last_end);
+	}
 	if (rule) {
-		__u64 begin = law_max(s->queue.last_end, tp->bytes_acked);
-
-		error = limit(rule, s->rule, &wanted,
+		error = limit(rule, number, &wanted,
 			      bytes ? bytes : wanted.written > begin ? wanted.written - begin : 0);
 		if (error) {
-			COUNT(s->rule, denied, 1);
+			COUNT(number, denied, 1);
 			return error;
 		}
 	}
+	if (m)
+		measure_message(m, &wanted, tp->bytes_acked);
+	if (!s)
+		return 0;
 	before = ended(s);
 	what = announce(&s->queue, &wanted);
 	if (what == LAW_ANNOUNCED) {
@@ -206,6 +218,7 @@ int d2tcp_setsockopt(struct bpf_sockopt *ctx)
 	struct bpf_sock *sk = ctx->sk;
 	__s32 option = ctx->optname;
 	struct tcp_sock *tp;
+	__u32 number;
 	int error;
 
 	if (ctx->level != D2TCP_LEVEL) {
@@ -216,11 +229,12 @@ int d2tcp_setsockopt(struct bpf_sockopt *ctx)
 	}
 	if ((option != D2TCP_MESSAGE && option != D2TCP_CANCEL) || !sk)
 		return 1;
-	if (!reach(sk))
+	number = reach(sk);
+	if (!number)
 		return 1;
 	tp = bpf_rdonly_cast(sk, bpf_core_type_id_kernel(struct tcp_sock));
 	if (option == D2TCP_MESSAGE)
-		error = take_message(&given, sk, tp);
+		error = take_message(&given, sk, tp, number);
 	else
 		error = take_cancel(&given, sk, tp);
 	if (error) {
@@ -410,7 +424,7 @@ int d2tcp_select(struct bpf_sock_ops *ctx)
 			return 1;
 		ours = is_chosen(kernel->sk, rule);
 		if (ctx->op == BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB || ctx->op == BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB)
-			begin_measuring(ctx, number, ours);
+			begin_measuring(ctx, number, ours, BPF_CORE_READ(kernel->sk, sk_uid.val));
 		if (!ours)
 			return 1;
 		if (ctx->op == BPF_SOCK_OPS_TCP_CONNECT_CB || ctx->op == BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB)

@@ -56,9 +56,7 @@ static __always_inline __u32 count_ended(const struct d2tcp_socket *s, struct en
 
 	if (!met && !missed && !cancelled)
 		return 0;
-	COUNT(s->rule, met, met);
-	COUNT(s->rule, missed, missed);
-	COUNT(s->rule, cancelled, cancelled);
+	count_outcomes(s->rule, s->uid, met, missed, cancelled);
 	return D2TCP_EVENT_DONE;
 }
 
@@ -154,7 +152,7 @@ static __always_inline void close_messages(struct d2tcp_socket *s, const struct 
 	for (i = 0; i < D2TCP_QUEUE && i < s->queue.count; i++)
 		if (law_waiting(&s->queue, i)->message.deadline_ns < now)
 			late++;
-	COUNT(s->rule, missed, late);
+	count_outcomes(s->rule, s->uid, 0, late, 0);
 	COUNT(s->rule, unfinished, s->queue.count - late);
 }
 

@@ -227,9 +227,57 @@ static __always_inline struct d2tcp_rule *govern(struct d2tcp_socket *s, struct 
 
 	if (s->epoch != now + 1) {
 		s->rule = rule_for(sk, now);
+		s->uid = BPF_CORE_READ(sk, sk_uid.val);
 		s->epoch = now + 1;
 	}
 	return rule_of(s->rule, now);
+}
+
+/* A user's allowance in each rule. The longest unused one makes room for another, which begins with a full one. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct d2tcp_user);
+	__type(value, struct d2tcp_allowance);
+} d2tcp_users SEC(".maps");
+
+/* Returns how many of these outcomes count, and takes them from the allowance. */
+static __always_inline __u64 take(struct d2tcp_allowance *allowance, const struct d2tcp_rule *rule, __u64 outcomes)
+{
+	__u64 rate = rule && rule->user_messages ? rule->user_messages : D2TCP_USER_MESSAGES;
+	__u64 second = 1000000000, now = bpf_ktime_get_ns(), allowed;
+
+	/* Two CPUs at the same time may both take the same outcomes, which exceeds the allowance by one call's. */
+	allowance->left_ns = law_min(allowance->left_ns + (now - allowance->at_ns), second);
+	allowance->at_ns = now;
+	allowed = law_min(outcomes, allowance->left_ns * rate / second);
+	allowance->left_ns -= law_min(allowance->left_ns, allowed * second / rate);
+	return allowed;
+}
+
+/* Counts the outcomes of a user's messages, or, if it has had more than count, only that there were some. The verifier
+ * would otherwise follow each number of outcomes separately. */
+__noinline int count_outcomes(__u32 number, __u32 uid, __u32 met, __u32 missed, __u32 cancelled)
+{
+	struct d2tcp_allowance *allowance, fresh = {};
+	struct d2tcp_user key = { number, uid };
+	__u32 all = met + missed + cancelled;
+
+	if (!all)
+		return 0;
+	allowance = bpf_map_lookup_elem(&d2tcp_users, &key);
+	if (!allowance) {
+		bpf_map_update_elem(&d2tcp_users, &key, &fresh, BPF_NOEXIST);
+		allowance = bpf_map_lookup_elem(&d2tcp_users, &key);
+	}
+	if (!allowance || take(allowance, rule_of(number, epoch()), all) < all) {
+		COUNT(number, uncounted, all);
+		return 0;
+	}
+	COUNT(number, met, met);
+	COUNT(number, missed, missed);
+	COUNT(number, cancelled, cancelled);
+	return 0;
 }
 
 /* Returns the law's parameters of a connection. */

@@ -8,7 +8,7 @@
 
 /* The version of the layouts below and of the state per connection, raised with every change. An upgrade keeps the maps
  * of the earlier version only if this number is the same. */
-#define D2TCP_LAYOUT 4
+#define D2TCP_LAYOUT 5
 
 /* Facts about the attachment, written once. The first fields keep their places in every layout, so that a tool can tell
  * whether it may read the rest. */
@@ -29,6 +29,22 @@ struct d2tcp_about {
 /* The maximum number of rules, each a bit of a number. There are two banks of rules: one in force, and one to which the
  * next policy is written. */
 #define D2TCP_RULES 64
+
+/* The outcomes of messages of one user (UID of the socket) that count per second and rule, unless the rule has another
+ * number. As many may count at once. */
+#define D2TCP_USER_MESSAGES 1000
+
+/* The outcomes of a user that still count, as a time: an outcome costs 1 s divided by the number per second. */
+struct d2tcp_allowance {
+	__u64 left_ns;
+	__u64 at_ns;		/* of the last change; 0: never */
+};
+
+/* Key of the allowances for the counters of rules. */
+struct d2tcp_user {
+	__u32 rule;
+	__u32 uid;
+};
 
 /* A rule's setting for the connections that it governs. */
 enum {
@@ -65,7 +81,7 @@ struct d2tcp_rule {
 	__u32 max_loss;	/* a canary's lost segments, of LAW_ONE: the tool rolls back above these; 0: no limit */
 	__u32 max_timeouts;	/* timeouts per segment */
 	__u32 max_missed;	/* missed messages, of all */
-	__u32 reserved_too;
+	__u32 user_messages;	/* outcomes of one user that count per second; 0: D2TCP_USER_MESSAGES */
 	char name[32];
 	char cgroup[256];	/* for display only */
 };
@@ -79,8 +95,17 @@ struct d2tcp_budget {
 /* The arms of a canary: control (connections keep their own control) and treatment (connections get ours). */
 enum { D2TCP_ARM_CONTROL, D2TCP_ARM_OURS, D2TCP_ARMS };
 
-/* Measurements of one arm; both arms are measured in the same way. A connection's life is divided into slices of one
- * second or less. The sums of squares and products give confidence intervals. One per CPU, rule and arm. */
+/* Key of an arm's measurements: twice the rule's index, plus the arm, and the user. Users without an entry of
+ * their own, for lack of room, share D2TCP_OTHERS. */
+struct d2tcp_arm_key {
+	__u32 arm;
+	__u32 uid;
+};
+
+#define D2TCP_OTHERS 0xffffffffu
+
+/* Measurements of one user in one arm; both arms are measured in the same way. A connection's life is divided into
+ * slices of one second or less. The sums of squares and products give confidence intervals. */
 struct d2tcp_arm {
 	__u64 opened;
 	__u64 closed;
@@ -93,8 +118,14 @@ struct d2tcp_arm {
 	__u64 segments_retransmitted;
 	__u64 timeouts_squared;
 	__u64 segments_timeouts;
-	__u64 met;
+	__u64 met;		/* as far as the user's allowance permits, as below */
 	__u64 missed;
+	__u64 message_slices;	/* slices in which messages ended */
+	__u64 messages_squared;
+	__u64 missed_squared;
+	__u64 messages_missed;
+	__u64 uncounted;	/* outcomes beyond the allowance */
+	struct d2tcp_allowance allowance;
 };
 
 /* Key of the rules that concern a path. */
@@ -144,6 +175,7 @@ struct d2tcp_counters {
 	__u64 no_memory;	/* calls without memory for a connection's state: the law's short form */
 	__u64 lengthened;	/* deadlines that the policy lengthened */
 	__u64 denied;		/* announcements that the policy refused */
+	__u64 uncounted;	/* outcomes beyond the allowance of their user, in none of the counts above */
 	__u64 events_lost;	/* events dropped because the tracer was too slow */
 	__u64 alpha_sum;	/* sum over windows, of LAW_ONE */
 	__u64 d_sum;		/* sum over windows with a deadline, of LAW_UNIT */

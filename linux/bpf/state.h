@@ -38,6 +38,7 @@ struct d2tcp_socket {
 	__u32 connecting;	/* under the control before the peer had answered */
 	__u32 rule;		/* the rule that governs it, from 1, by the policy of that epoch */
 	__u32 epoch;
+	__u32 uid;		/* the user that owns the socket, noted with the rule */
 	__u32 announced;	/* its program announces deadlines itself */
 	__u32 implied;		/* the queued message has its deadline from the policy */
 	__u32 heard;		/* position received (rcv_nxt) at the start of the message */

@@ -121,6 +121,10 @@ struct sock_common {
 	struct sock *skc_listener;
 };
 
+typedef struct {
+	__u32 val;
+} kuid_t;
+
 struct sock {
 	struct sock_common __sk_common;
 	unsigned long sk_pacing_rate;
@@ -128,6 +132,7 @@ struct sock {
 	unsigned long sk_max_pacing_rate;
 	struct sock_cgroup_data sk_cgrp_data;
 	struct socket *sk_socket;
+	kuid_t sk_uid;
 };
 
 struct inet_sock {

@@ -1,31 +1,23 @@
 //! `d2tcp compare`: both arms of a canary, live, and the rollback of a harmful one.
 
+use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use libbpf_rs::{MapCore, MapFlags};
 use serde::Serialize;
+use units::counted;
 
 use crate::attach;
 use crate::audit;
 use crate::escape::{self, Name};
 use crate::failure::{Context, Failure, Kind, Result};
-use crate::kernel::{self, Arm, Control, ONE};
+use crate::kernel::{self, Arm, ArmKey, Control, ONE, Plain};
 use crate::maps;
 use crate::place::Pins;
 use crate::rules;
-
-/// The two-sided 95 % quantile of the normal distribution.
-const Z: f64 = 1.959_964;
-
-/// A share with its 95 % interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-struct Estimate {
-    value: f64,
-    low: f64,
-    high: f64,
-}
+use crate::verdict::{self, Estimate, Measure, User, Verdict};
 
 /// The measurements of an arm.
 #[derive(Clone, Debug, Serialize)]
@@ -33,6 +25,17 @@ struct Seen {
     opened: u64,
     open: u64,
     segments: u64,
+    /// Messages that ended and count.
+    messages: u64,
+    /// Messages beyond the allowances of their users.
+    uncounted: u64,
+    #[serde(flatten)]
+    shares: Shares,
+}
+
+/// The measured shares of an arm, or their differences.
+#[derive(Clone, Debug, Serialize)]
+struct Shares {
     /// Retransmitted segments, as a share of all segments sent.
     loss: Option<Estimate>,
     /// Timeouts, as a number per segment.
@@ -46,10 +49,15 @@ struct Seen {
 struct Canary {
     rule: Name,
     share: f64,
+    users: usize,
     control: Seen,
     d2tcp: Seen,
-    /// The limits that it exceeds.
+    /// The excess of D2TCP's arm, each user's by itself.
+    difference: Shares,
+    /// The reasons to roll it back.
     passed: Vec<String>,
+    /// The reasons for which more measurements are needed.
+    waits: Vec<String>,
 }
 
 /// Shows both arms every second. With `guard` it rolls back a canary that exceeds a limit.
@@ -88,39 +96,56 @@ pub fn run(pins: &Pins, once: bool, json: bool, guard: bool, log: &Path) -> Resu
 }
 
 fn canaries(pins: &Pins) -> Result<Vec<Canary>> {
-    let arms = maps::map(pins, "arms")?;
-    let arm = |slot: usize, which: u32| -> Result<Arm> {
-        let found =
-            arms.lookup_percpu(&(2 * slot as u32 + which).to_ne_bytes(), MapFlags::ANY).context("read an arm")?;
-        Ok(found.map(|per_cpu| Arm::sum(&per_cpu)).unwrap_or_default())
-    };
     let rules = rules::in_force(pins)?;
-    let canaries = rules.iter().filter(|(_, rule)| rule.control == Control::Use as u32 && rule.share < ONE);
-    canaries
-        .map(|(slot, rule)| {
-            let (control, d2tcp) = (seen(&arm(*slot, 0)?), seen(&arm(*slot, 1)?));
-            let passed = passed(rule, &d2tcp);
-            let rule_name = kernel::name(&rule.name);
-            Ok(Canary { rule: rule_name, share: f64::from(rule.share) / f64::from(ONE), control, d2tcp, passed })
-        })
-        .collect()
+    let canaries: Vec<_> =
+        rules.iter().filter(|(_, rule)| rule.control == Control::Use as u32 && rule.share < ONE).collect();
+    let mut users = users(pins)?;
+    Ok(canaries.into_iter().map(|(slot, rule)| Canary::of(rule, &users.remove(slot).unwrap_or_default())).collect())
 }
 
-/// Returns the limits that an arm exceeds even with the low end of its interval.
-fn passed(rule: &kernel::Rule, seen: &Seen) -> Vec<String> {
-    let limits = [
-        ("loss", rule.max_loss, seen.loss),
-        ("timeouts", rule.max_timeouts, seen.timeouts),
-        ("missed", rule.max_missed, seen.missed),
-    ];
-    limits
-        .into_iter()
-        .filter_map(|(what, limit, estimate)| {
-            let limit = f64::from(limit) / f64::from(ONE);
-            let estimate = estimate.filter(|estimate| limit > 0.0 && estimate.low > limit)?;
-            Some(format!("{what} {:.3} % over {:.3} %", 100.0 * estimate.value, 100.0 * limit))
-        })
-        .collect()
+/// Returns the measurements of each rule's slot, by user.
+fn users(pins: &Pins) -> Result<BTreeMap<usize, BTreeMap<u32, User>>> {
+    let arms = maps::map(pins, "arms")?;
+    let mut users: BTreeMap<usize, BTreeMap<u32, User>> = BTreeMap::new();
+    for bytes in arms.keys() {
+        let Some(key) = ArmKey::read(&bytes) else { continue };
+        // A key may be removed while they are read.
+        let found = arms.lookup(&bytes, MapFlags::ANY).context("read an arm")?;
+        let Some(arm) = found.and_then(|bytes| Arm::read(&bytes)) else { continue };
+        let user = users.entry(key.arm as usize / 2).or_default().entry(key.uid).or_default();
+        *(if key.arm % 2 == 1 { &mut user.d2tcp } else { &mut user.control }) = arm;
+    }
+    Ok(users)
+}
+
+impl Canary {
+    fn of(rule: &kernel::Rule, users: &BTreeMap<u32, User>) -> Canary {
+        let (mut passed, mut waits) = (Vec::new(), Vec::new());
+        for measure in Measure::ALL {
+            match verdict::judge(rule, users, measure) {
+                Verdict::Passed(why) => passed.push(why),
+                Verdict::Waits(why) => waits.push(why),
+                Verdict::Fine => {}
+            }
+        }
+        Canary {
+            rule: kernel::name(&rule.name),
+            share: f64::from(rule.share) / f64::from(ONE),
+            users: users.values().filter(|user| user.control.opened + user.d2tcp.opened > 0).count(),
+            control: seen(&Arm::sum(users.values().map(|user| &user.control))),
+            d2tcp: seen(&Arm::sum(users.values().map(|user| &user.d2tcp))),
+            difference: Shares::of(|measure| verdict::difference(users, measure)),
+            passed,
+            waits,
+        }
+    }
+}
+
+impl Shares {
+    fn of(share: impl Fn(Measure) -> Option<Estimate>) -> Shares {
+        let [loss, timeouts, missed] = Measure::ALL.map(share);
+        Shares { loss, timeouts, missed }
+    }
 }
 
 fn seen(arm: &Arm) -> Seen {
@@ -128,34 +153,10 @@ fn seen(arm: &Arm) -> Seen {
         opened: arm.opened,
         open: arm.opened.saturating_sub(arm.closed),
         segments: arm.segments,
-        loss: ratio(arm, arm.retransmitted, arm.retransmitted_squared, arm.segments_retransmitted),
-        timeouts: ratio(arm, arm.timeouts, arm.timeouts_squared, arm.segments_timeouts),
-        missed: proportion(arm.missed, arm.met + arm.missed),
+        messages: arm.met + arm.missed,
+        uncounted: arm.uncounted,
+        shares: Shares::of(|measure| verdict::share(arm, measure)),
     }
-}
-
-/// Returns a count per segment, with its interval from the variation between slices of connections. It is a ratio
-/// estimator (Cochran, Sampling Techniques, 1977, 6.4).
-fn ratio(arm: &Arm, sum: u64, squared: u64, product: u64) -> Option<Estimate> {
-    let (n, x) = (arm.slices as f64, arm.segments as f64);
-    if n < 10.0 || x == 0.0 {
-        return None;
-    }
-    let value = sum as f64 / x;
-    let residuals = squared as f64 - 2.0 * value * product as f64 + value * value * arm.segments_squared as f64;
-    let error = (residuals.max(0.0) * n / (n - 1.0)).sqrt() / x;
-    Some(Estimate { value, low: (value - Z * error).max(0.0), high: value + Z * error })
-}
-
-/// Returns a share of independent events, with its interval (Wilson 1927).
-fn proportion(hits: u64, all: u64) -> Option<Estimate> {
-    if all == 0 {
-        return None;
-    }
-    let (n, value) = (all as f64, hits as f64 / all as f64);
-    let middle = (value + Z * Z / (2.0 * n)) / (1.0 + Z * Z / n);
-    let half = Z / (1.0 + Z * Z / n) * (value * (1.0 - value) / n + Z * Z / (4.0 * n * n)).sqrt();
-    Some(Estimate { value, low: (middle - half).max(0.0), high: (middle + half).min(1.0) })
 }
 
 fn table(canary: &Canary) -> String {
@@ -166,9 +167,10 @@ fn table(canary: &Canary) -> String {
         None => "too little to say".to_owned(),
     };
     let mut text = format!(
-        "{}: {:.2} % of the connections\n{:<10} {:>8} {:>8} {:>10}  {:<26} {:<26} {:<26}\n",
+        "{}: {:.2} % of the connections, {}\n{:<10} {:>8} {:>8} {:>10}  {:<26} {:<26} {:<26}\n",
         canary.rule,
         100.0 * canary.share,
+        counted(canary.users as u64, "user"),
         "",
         "opened",
         "open",
@@ -183,10 +185,15 @@ fn table(canary: &Canary) -> String {
             arm.opened,
             arm.open,
             arm.segments,
-            percent(arm.loss),
-            percent(arm.timeouts),
-            percent(arm.missed)
+            percent(arm.shares.loss),
+            percent(arm.shares.timeouts),
+            percent(arm.shares.missed)
         );
+    }
+    let Shares { loss, timeouts, missed } = canary.difference;
+    text += &format!("{:<39}  {:<26} {:<26} {:<26}\n", "difference", percent(loss), percent(timeouts), percent(missed));
+    for (word, reasons) in [("beyond", &canary.passed), ("waits", &canary.waits)] {
+        text.extend(reasons.iter().map(|why| format!("{word:<10} {why}\n")));
     }
     text
 }
@@ -194,57 +201,55 @@ fn table(canary: &Canary) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::OTHERS;
 
-    /// Returns an arm whose slices have (segments, retransmissions).
-    fn arm(slices: &[(u64, u64)]) -> Arm {
-        let sum = |of: fn(&(u64, u64)) -> u64| slices.iter().map(of).sum();
+    /// Returns an arm whose messages all missed, ten in each of 30 slices.
+    fn hopeless() -> Arm {
+        let (slices, squares) = (30, 30 * 100);
         Arm {
-            slices: slices.len() as u64,
-            segments: sum(|(x, _)| *x),
-            retransmitted: sum(|(_, y)| *y),
-            segments_squared: sum(|(x, _)| x * x),
-            retransmitted_squared: sum(|(_, y)| y * y),
-            segments_retransmitted: sum(|(x, y)| x * y),
+            opened: 3,
+            missed: 300,
+            message_slices: slices,
+            messages_squared: squares,
+            missed_squared: squares,
+            messages_missed: squares,
+            uncounted: 70,
             ..Arm::default()
         }
     }
 
-    #[test]
-    fn intervals_follow_from_the_sums() {
-        // Exactly 2 % in every slice: no variation.
-        let same = seen(&arm(&[(100, 2); 50])).loss.unwrap();
-        assert!((same.value - 0.02).abs() < 1e-12 && (same.high - same.low).abs() < 1e-9);
-        // Half of the slices lose 4 of 100, half none: residuals of 2, se = sqrt(50 * 4 * 50/49) / 5000.
-        let slices: Vec<(u64, u64)> = (0..50).map(|n| (100, 4 * (n % 2))).collect();
-        let spread = seen(&arm(&slices)).loss.unwrap();
-        let error = (200.0f64 * 50.0 / 49.0).sqrt() / 5000.0;
-        assert!((spread.high - 0.02 - Z * error).abs() < 1e-9, "{spread:?}");
-        assert_eq!(seen(&arm(&[(100, 2); 9])).loss, None, "too few");
-        // Wilson's interval for 1 of 10.
-        let missed = proportion(1, 10).unwrap();
-        assert!((missed.low - 0.0179).abs() < 1e-4 && (missed.high - 0.4042).abs() < 1e-4, "{missed:?}");
-        assert_eq!(proportion(0, 0), None);
+    fn canary(name: &str) -> Canary {
+        let mut rule = rules::Rule::of(name, Path::new(""), Control::Use);
+        (rule.share, rule.guard.missed, rule.guard.loss) = (0.5, 0.01, 0.01);
+        let users =
+            [(1000, hopeless()), (OTHERS, Arm::default())].map(|(uid, arm)| (uid, User { control: arm, d2tcp: arm }));
+        Canary::of(&rule.compiled(crate::parameters::DEFAULTS).unwrap(), &users.into())
     }
 
     #[test]
-    fn a_limit_is_passed_when_the_whole_interval_is_beyond_it() {
-        let mut rule = rules::Rule::of("a", Path::new(""), Control::Use);
-        rule.guard.loss = 0.0101;
-        let rule = rule.compiled(crate::parameters::DEFAULTS).unwrap();
-        assert_eq!(passed(&rule, &seen(&arm(&[(100, 2); 50]))).len(), 1);
-        assert!(passed(&rule, &seen(&arm(&[(100, 1); 50]))).is_empty(), "just below the limit");
-        let wide: Vec<(u64, u64)> = (0..10).map(|n| (100, if n == 0 { 20 } else { 0 })).collect();
-        assert!(passed(&rule, &seen(&arm(&wide))).is_empty(), "2 %, but it may be chance");
+    fn arms_that_both_miss_all_are_not_rolled_back() {
+        let canary = canary("a");
+        assert_eq!((canary.users, &canary.passed), (1, &Vec::new()));
+        assert_eq!(canary.waits, ["loss: fewer than 10 slices in an arm"]);
+        let (missed, difference) = (canary.d2tcp.shares.missed.unwrap(), canary.difference.missed.unwrap());
+        assert_eq!((missed.value, difference.value, canary.d2tcp.messages), (1.0, 0.0, 300));
+        let text = table(&canary);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "a: 50.00 % of the connections, 1 user");
+        assert!(lines[3].starts_with("d2tcp             3        3          0  too little to say "), "{text}");
+        assert!(lines[3].contains("100.000 (") && lines[4].contains(" 0.000 (-"), "{text}");
+        assert_eq!(lines[5], "waits      loss: fewer than 10 slices in an arm");
+        let json: serde_json::Value = serde_json::from_str(&escape::json(&canary).unwrap()).unwrap();
+        assert_eq!((&json["d2tcp"]["missed"]["value"], &json["d2tcp"]["uncounted"]), (&1.0.into(), &70.into()));
+        assert_eq!((&json["difference"]["missed"]["value"], &json["difference"]["loss"]), (&0.0.into(), &().into()));
     }
 
     #[test]
     fn hostile_names_are_harmless() {
         use crate::escape::{HOSTILE, is_safe};
-        let none = seen(&Arm::default());
-        let canary =
-            Canary { rule: Name::new(HOSTILE), share: 0.5, control: none.clone(), d2tcp: none, passed: Vec::new() };
+        let canary = Canary { rule: Name::new(HOSTILE), ..canary("a") };
         let text = table(&canary);
-        assert!(is_safe(&text) && text.lines().count() == 4, "{text}");
+        assert!(is_safe(&text) && text.lines().count() == 6, "{text}");
         assert!(text.starts_with("a\\x1b[2J\\n\"\\\\\\u{9b}\\u{202e}\\xff: 50.00 % of"), "{text}");
         let text = escape::json(&[canary]).unwrap();
         assert!(is_safe(&text) && !text.contains('\n'), "{text}");

@@ -8,7 +8,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 use crate::escape::Name;
 
 /// The version of the layouts: `D2TCP_LAYOUT`.
-pub const LAYOUT: u32 = 4;
+pub const LAYOUT: u32 = 5;
 /// The fixed-point 1 of fractions: alpha, p and g.
 pub const ONE: u32 = 1 << 30;
 /// The fixed-point 1 of windows in segments, and of d.
@@ -123,7 +123,7 @@ pub struct Rule {
     pub max_loss: u32,
     pub max_timeouts: u32,
     pub max_missed: u32,
-    pub reserved_too: u32,
+    pub user_messages: u32,
     pub name: [u8; 32],
     pub cgroup: [u8; 256],
 }
@@ -146,14 +146,43 @@ pub struct Arm {
     pub segments_timeouts: u64,
     pub met: u64,
     pub missed: u64,
+    pub message_slices: u64,
+    pub messages_squared: u64,
+    pub missed_squared: u64,
+    pub messages_missed: u64,
+    pub uncounted: u64,
+    pub allowance: Allowance,
 }
 
 impl Arm {
-    /// Returns the sum over the CPUs.
-    pub fn sum(per_cpu: &[Vec<u8>]) -> Arm {
-        sum(per_cpu)
+    /// Returns the sum over users; the sum of their allowances has no meaning.
+    pub fn sum<'a>(users: impl IntoIterator<Item = &'a Arm>) -> Arm {
+        sum(users.into_iter().map(Plain::bytes))
     }
 }
+
+/// The outcomes of a user that still count: `struct d2tcp_allowance`.
+#[derive(Clone, Copy, Debug, Default, FromBytes, Immutable, IntoBytes)]
+#[repr(C)]
+#[allow(missing_docs)]
+pub struct Allowance {
+    pub left_ns: u64,
+    pub at_ns: u64,
+}
+
+/// The key of an arm's measurements: `struct d2tcp_arm_key`. The arm is twice the rule's slot, and 1 more for D2TCP's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, FromBytes, Immutable, IntoBytes)]
+#[repr(C)]
+#[allow(missing_docs)]
+pub struct ArmKey {
+    pub arm: u32,
+    pub uid: u32,
+}
+
+/// The user of connections whose own user has no entry: `D2TCP_OTHERS`.
+pub const OTHERS: u32 = u32::MAX;
+/// The outcomes of one user that count per second, unless a rule has another number: `D2TCP_USER_MESSAGES`.
+pub const USER_MESSAGES: u32 = 1000;
 
 /// The key of the rules that concern a path: `struct d2tcp_path`.
 #[derive(Clone, Copy, FromBytes, Immutable, IntoBytes)]
@@ -198,6 +227,7 @@ pub struct Counters {
     pub no_memory: u64,
     pub lengthened: u64,
     pub denied: u64,
+    pub uncounted: u64,
     pub events_lost: u64,
     pub alpha_sum: u64,
     pub d_sum: u64,
@@ -361,9 +391,9 @@ mod tests {
 
     #[test]
     fn counters_are_summed_over_cpus_in_their_order() {
-        let one: Vec<u8> = (0..74u64).flat_map(u64::to_ne_bytes).collect();
+        let one: Vec<u8> = (0..75u64).flat_map(u64::to_ne_bytes).collect();
         let sum = Counters::sum([one.clone(), one]);
-        assert_eq!((sum.opened, sum.closed, sum.d_sum, sum.alpha[0], sum.d[13]), (0, 2, 62, 64, 122));
+        assert_eq!((sum.opened, sum.closed, sum.d_sum, sum.alpha[0], sum.d[13]), (0, 2, 64, 66, 124));
     }
 
     /// Compiles a program in C that includes the header, and returns what it prints.
@@ -422,18 +452,21 @@ mod tests {
         layout!(rust, c, Rule as "d2tcp_rule" {
             law, flags, control, share, prefix, address, port_low, port_high, own, deadline_ns, bytes,
             min_deadline_ns, max_bytes, max_rate, budget_rate, budget_bytes, max_loss, max_timeouts, max_missed,
-            reserved_too, name, cgroup,
+            user_messages, name, cgroup,
         });
         layout!(rust, c, Arm as "d2tcp_arm" {
             opened, closed, slices, segments, retransmitted, timeouts, segments_squared, retransmitted_squared,
-            segments_retransmitted, timeouts_squared, segments_timeouts, met, missed,
+            segments_retransmitted, timeouts_squared, segments_timeouts, met, missed, message_slices, messages_squared,
+            missed_squared, messages_missed, uncounted, allowance,
         });
+        layout!(rust, c, Allowance as "d2tcp_allowance" { left_ns, at_ns });
+        layout!(rust, c, ArmKey as "d2tcp_arm_key" { arm, uid });
         layout!(rust, c, Path as "d2tcp_path" { hash, bank });
         layout!(rust, c, Counters as "d2tcp_counters" {
             opened, closed, without_ecn, calls, sampled, sampled_ns, receiver_calls, receiver_sampled,
             receiver_sampled_ns, windows, windows_deadline, cuts, losses, timeouts, undone, held, delivered,
             delivered_ce, messages, met, missed, cancelled, unfinished, implied, refused, queue_full, no_memory,
-            lengthened, denied, events_lost, alpha_sum, d_sum, alpha, d, cost,
+            lengthened, denied, uncounted, events_lost, alpha_sum, d_sum, alpha, d, cost,
         });
         layout!(rust, c, Address as "d2tcp_address" { netns, family, local_port, remote_port, local, remote });
         layout!(rust, c, Flow as "d2tcp_flow" {
@@ -461,6 +494,8 @@ mod tests {
             ("D2TCP_RULE_PRIVATE", RULE_PRIVATE.into()),
             ("D2TCP_RULE_PREFIX", RULE_PREFIX.into()),
             ("D2TCP_RULE_SILENT", RULE_SILENT.into()),
+            ("D2TCP_OTHERS", OTHERS.into()),
+            ("D2TCP_USER_MESSAGES", USER_MESSAGES.into()),
             ("D2TCP_ECN", FLAG_ECN.into()),
             ("D2TCP_SLOW_START", FLAG_SLOW_START.into()),
             ("D2TCP_DEADLINE", FLAG_DEADLINE.into()),

@@ -26,6 +26,7 @@ mod status;
 mod testbed;
 mod top;
 mod trace;
+mod verdict;
 
 use std::process::ExitCode;
 

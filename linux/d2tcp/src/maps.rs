@@ -7,7 +7,7 @@ use crate::failure::{Context, Failure, Kind, Result};
 use crate::place::Pins;
 
 /// The maps, by their names in the programs and in our folder.
-pub const MAPS: [(&str, &str); 12] = [
+pub const MAPS: [(&str, &str); 13] = [
     ("d2tcp_sockets", "sockets"),
     ("d2tcp_law", "law"),
     ("d2tcp_about", "about"),
@@ -20,6 +20,7 @@ pub const MAPS: [(&str, &str); 12] = [
     ("d2tcp_cgroups", "cgroups"),
     ("d2tcp_measured", "measured"),
     ("d2tcp_arms", "arms"),
+    ("d2tcp_users", "users"),
 ];
 /// The pin of the iterator over connections.
 pub const FLOWS: &str = "flows";

@@ -67,8 +67,8 @@ pub enum Command {
         /// As JSON, one line each time.
         #[arg(long)]
         json: bool,
-        /// Roll a canary back that is surely beyond a limit of its rule (most_loss, most_timeouts, most_missed): its
-        /// connections get their control back.
+        /// Roll a canary back whose D2TCP arm is surely worse than the other arm, and surely beyond a limit of its rule
+        /// (most_loss, most_timeouts, most_missed). Its connections get their control back.
         #[arg(long)]
         guard: bool,
     },

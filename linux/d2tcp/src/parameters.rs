@@ -262,6 +262,15 @@ pub fn segments(text: &str) -> std::result::Result<f64, String> {
     value.ok_or_else(|| "expected a whole number from 0 to 1000".to_owned())
 }
 
+/// The largest number of messages per second that a policy may give.
+pub const MAX_COUNT: u32 = 1_000_000;
+
+/// Parses a whole number of messages per second.
+pub fn count(text: &str) -> std::result::Result<f64, String> {
+    let fits = |value: &f64| value.fract() == 0.0 && (1.0..=f64::from(MAX_COUNT)).contains(value);
+    text.parse::<f64>().ok().filter(fits).ok_or_else(|| format!("expected a whole number from 1 to {MAX_COUNT}"))
+}
+
 /// Parses a time of at most a day, such as 500us, 10 ms or 1.5s.
 pub fn seconds(text: &str) -> std::result::Result<f64, String> {
     let unit = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());

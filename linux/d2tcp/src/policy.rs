@@ -29,6 +29,7 @@ enum Kind {
     Size,
     Rate,
     Share,
+    Count,
     Cap,
     Segments,
     Scale,
@@ -71,7 +72,11 @@ const RULE: &[Key] = &[
     key("peers", Kind::Peers, "any, private, or a prefix as in 10.1.0.0/16"),
     key("control", Kind::Words(&["use", "ask", "leave"]), "D2TCP for all; for those that ask; for none"),
     key("share", Kind::Share, "of its connections that get D2TCP, the others keep their control: a canary"),
-    key("most_loss", Kind::Share, "of a canary's segments sent again: beyond it `d2tcp compare --guard` rolls it back"),
+    key(
+        "most_loss",
+        Kind::Share,
+        "of a canary's segments sent again: beyond it and above the other arm `d2tcp compare --guard` rolls it back",
+    ),
     key("most_timeouts", Kind::Share, "of a canary's timeouts per segment: the same"),
     key("most_missed", Kind::Share, "of a canary's missed messages: the same"),
     key("deadline", Kind::Time, "of a message whose program says nothing, from the first byte after the peer spoke"),
@@ -81,6 +86,7 @@ const RULE: &[Key] = &[
     key("most_bytes", Kind::Size, "longer messages are refused"),
     key("most_rate", Kind::Rate, "deadlines that ask for more are lengthened"),
     key("budget", Kind::Rate, "what all programs of the rule may announce in all; more is refused"),
+    key("user_messages", Kind::Count, "outcomes of one user's messages that count per second; 1000 if not given"),
     key("burst", Kind::Size, "and how much of it at once; one second's worth if not given"),
 ];
 
@@ -203,6 +209,7 @@ fn rule(table: &DeTable, whole: Range<usize>) -> Found<Rule> {
             "least_deadline" => rule.limits.min_deadline_ns = value.time()?,
             "most_bytes" => rule.limits.max_bytes = value.amount("size")?,
             "most_rate" => rule.limits.max_rate = value.amount("rate")?,
+            "user_messages" => rule.user_messages = value.number(parameters::count)? as u32,
             "budget" => rule.limits.budget_rate = value.amount("rate")?,
             _ => rule.limits.budget_bytes = value.amount("size")?,
         }
@@ -397,6 +404,9 @@ fn property(key: &Key) -> Json {
         Kind::Ports => json!({"type": ["string", "integer"], "description": key.help}),
         Kind::Cap => json!({"type": ["number", "string"], "minimum": 1, "maximum": 16, "description": key.help}),
         Kind::Scale => json!({"type": ["number", "string"], "minimum": 0.1, "maximum": 1000, "description": key.help}),
+        Kind::Count => {
+            json!({"type": ["integer", "string"], "minimum": 1, "maximum": parameters::MAX_COUNT, "description": key.help})
+        }
         Kind::Segments => {
             json!({"type": ["integer", "string"], "minimum": 0, "maximum": 1000, "description": key.help})
         }
@@ -437,6 +447,7 @@ least_deadline = "1 ms"
 most_bytes = "64 MB"
 most_rate = "200 Mbps"
 budget = "80 Mbps"
+user_messages = 50
 
 [[rule]]
 name = "others"
@@ -455,6 +466,7 @@ announce = false
         );
         assert_eq!(canary.peers, Peers::Prefix("10.0.0.0".parse().unwrap(), 8));
         assert_eq!((replies.deadline_ns, replies.bytes, replies.peers), (20_000_000, 64_000, Peers::Private));
+        assert_eq!((canary.user_messages, replies.user_messages), (1000, 50));
         let limits = replies.limits;
         assert_eq!((limits.min_deadline_ns, limits.max_bytes, limits.max_rate), (1_000_000, 64_000_000, 25_000_000));
         assert_eq!((limits.budget_rate, limits.budget_bytes), (10_000_000, 10_000_000), "a second's worth");
@@ -482,6 +494,7 @@ announce = false
             (&rule("size = '9 KB'"), ":1:1", "`deadline`, which is missing"),
             (&rule("most_rate = '5 MB'"), ":3:13", "200 Mbps"),
             (&rule("budget = '-1 Mbps'"), ":3:10", "200 Mbps"),
+            (&rule("user_messages = 0"), ":3:17", "1 to 1000000"),
             (&rule("announce = 'no'"), ":3:12", "true or false"),
             (&rule("cgroup = '../x'"), ":3:10", "without . and .."),
             (&rule("cap = 0.5"), ":3:7", "1 to 16"),

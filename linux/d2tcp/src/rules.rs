@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 
-use libbpf_rs::{MapCore, MapFlags};
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
 
 use crate::escape::Name;
 use crate::failure::{Context, Failure, Kind, Result};
-use crate::kernel::{self, Control, Law, ONE, Plain, RULE_PREFIX, RULE_PRIVATE, RULE_SILENT, RULE_USED, RULES};
+use crate::kernel::{
+    self, Arm, ArmKey, Control, Law, ONE, Plain, RULE_PREFIX, RULE_PRIVATE, RULE_SILENT, RULE_USED, RULES,
+};
 use crate::maps;
 use crate::parameters::Parameters;
 use crate::place::Pins;
@@ -78,6 +80,8 @@ pub struct Rule {
     pub bytes: u64,
     /// The limits of announcements.
     pub limits: Limits,
+    /// The outcomes of one user that count per second.
+    pub user_messages: u32,
     /// The limits of a canary.
     pub guard: Guard,
     /// The parameters that the rule sets itself.
@@ -98,6 +102,7 @@ impl Rule {
             deadline_ns: 0,
             bytes: 0,
             limits: Limits::default(),
+            user_messages: kernel::USER_MESSAGES,
             guard: Guard::default(),
             parameters: Parameters::default(),
         }
@@ -141,7 +146,7 @@ impl Rule {
             max_loss: fraction(self.guard.loss),
             max_timeouts: fraction(self.guard.timeouts),
             max_missed: fraction(self.guard.missed),
-            reserved_too: 0,
+            user_messages: self.user_messages,
             name: kernel::field(&self.name).ok_or_else(|| long("its name", 31))?,
             cgroup: kernel::field(self.cgroup.as_os_str().as_encoded_bytes())
                 .ok_or_else(|| long("its cgroup's path", 255))?,
@@ -195,11 +200,7 @@ pub fn enact(pins: &Pins, key: [u64; 2], rules: &[kernel::Rule]) -> Result<()> {
             let zeros = vec![vec![0; size_of::<kernel::Counters>()]; cpus];
             let number = (*slot as u32 + 1).to_ne_bytes();
             counts.update_percpu(&number, &zeros, MapFlags::ANY).context("clear a rule's counters")?;
-            let zeros = vec![vec![0; size_of::<kernel::Arm>()]; cpus];
-            for arm in 0..2 {
-                let index = (2 * *slot as u32 + arm).to_ne_bytes();
-                arms.update_percpu(&index, &zeros, MapFlags::ANY).context("clear a canary's counters")?;
-            }
+            clear_arms(&arms, *slot)?;
         }
     }
     for (hash, rules) in by_path {
@@ -208,6 +209,21 @@ pub fn enact(pins: &Pins, key: [u64; 2], rules: &[kernel::Rule]) -> Result<()> {
     }
     let words = maps::map(pins, "words")?;
     words.update(&kernel::EPOCH.to_ne_bytes(), &now.to_ne_bytes(), MapFlags::ANY).context("put rules into force")
+}
+
+/// Removes the measurements of a rule's arms, and creates the entries of users without one of their own.
+fn clear_arms(arms: &MapHandle, slot: usize) -> Result<()> {
+    let first = 2 * slot as u32;
+    let of_rule = |key: &Vec<u8>| ArmKey::read(key).is_some_and(|key| key.arm & !1 == first);
+    // Collected first, since a deletion moves the place in the map.
+    for key in arms.keys().filter(of_rule).collect::<Vec<_>>() {
+        arms.delete(&key).context("clear a canary's counters")?;
+    }
+    for arm in [first, first + 1] {
+        let key = ArmKey { arm, uid: kernel::OTHERS };
+        arms.update(key.bytes(), Arm::default().bytes(), MapFlags::ANY).context("clear a canary's counters")?;
+    }
+    Ok(())
 }
 
 /// Returns slots for the rules in their order, since the first rule that matches governs. A rule keeps the slot of an

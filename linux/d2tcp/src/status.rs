@@ -83,6 +83,7 @@ struct Messages {
     implied: u64,
     lengthened: u64,
     denied: u64,
+    uncounted: u64,
     refused: u64,
     queue_full: u64,
 }
@@ -173,6 +174,7 @@ fn messages(counters: &Counters) -> Messages {
         implied: counters.implied,
         lengthened: counters.lengthened,
         denied: counters.denied,
+        uncounted: counters.uncounted,
         refused: counters.refused,
         queue_full: counters.queue_full,
     }
@@ -215,6 +217,10 @@ fn text(status: &Status, law: &Law) -> String {
         "messages     {accepted}, {implied} of them by policy: {met} met, {missed} missed, {cancelled} cancelled, \
          {unfinished} unfinished"
     ));
+    if status.messages.uncounted > 0 {
+        let uncounted = counted(status.messages.uncounted, "outcome");
+        line(format!("not counted  {uncounted} of users with more messages than count (user_messages)"));
+    }
     line(format!("announcing   {}", announcing(&status.messages)));
     line(format!(
         "cost         {} per acknowledgement, {} per arrival",

@@ -144,9 +144,16 @@ impl Bench {
     }
     /// Starts or stops dropping all packets except data; requires an earlier [`Bench::wire`].
     pub fn lose_acks(&self, lose: bool) {
+        self.switch(4, lose);
+    }
+    /// Limits losses to packets of connections with ECN, or not; requires an earlier [`Bench::wire`].
+    pub fn lose_only_ect(&self, only: bool) {
+        self.switch(5, only);
+    }
+    fn switch(&self, word: u32, on: bool) {
         let (object, _) = self.wire.as_ref().unwrap();
         let map = object.maps().find(|map| map.name() == "wire").unwrap();
-        map.update(&4u32.to_ne_bytes(), &u64::from(lose).to_ne_bytes(), MapFlags::ANY).unwrap();
+        map.update(&word.to_ne_bytes(), &u64::from(on).to_ne_bytes(), MapFlags::ANY).unwrap();
     }
     /// Returns the data packets sent by our cgroup since the last [`Bench::wire`], and the number of these with ECT.
     pub fn sent(&self) -> (u64, u64) {
