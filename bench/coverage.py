@@ -156,7 +156,7 @@ def append(path: Path, network: dict[str, Any]) -> None:
 
 
 def rows_of(network: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return a network's rows: of all its messages, with what is known of the network, and of each class."""
+    """Return rows of a network: of all its messages, with the facts of the network, and of each class."""
     known = network | {"dropped": network["check"]["dropped"]}
     groups = {which: _group(network, path) for which, path in GROUPS.items()}
     classes = dict.fromkeys(name for each in groups.values() for name in each["classes"])

@@ -809,7 +809,7 @@ def filled(text: str, folder: Path, records: dict[str, dict[str, Any]] | None = 
     """The page with every `<!-- what: experiment -->` ... `<!-- /what -->` filled from the record.
 
     ``experiment#2`` are the values of its second chart. A table is a query over the recorded rows:
-    ``<!-- table: experiment: select ... -->``. `records` are those of the folder, if they have been read.
+    ``<!-- table: experiment: select ... -->``. `records` are the records of the folder, if read.
     """
     if records is None:
         records = kept.read_all(folder, places.folder())

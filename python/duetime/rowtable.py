@@ -1,7 +1,7 @@
 """Tables of rows as text: CSV with one row in each line, which reads back as it was.
 
 The cells of a plain CSV file have no types. Here a number is written as JSON writes it, so that 1 stays an
-integer and 1.0 a float. A missing value is an empty cell. A text stands as it is, unless it would read as
+integer and 1.0 a float. A missing value is an empty cell. A text is written as it is, unless it would read as
 something else: that one is quoted as in JSON.
 """
 

@@ -36,7 +36,7 @@ LETTERS = {True: "y", False: "n", None: "-"}
 
 
 def write(folder: Path, record: Mapping[str, Any], root: Path) -> None:
-    """Write a record: the object of ``result.json``, with the engine's hashes and those of its pictures.
+    """Write a record: the object of ``result.json``, with the engine's hashes and hashes of its pictures.
 
     `root` is the folder of experiments. Raises `ValueError` where the record's claims are not its file's.
     """
