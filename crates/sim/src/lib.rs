@@ -13,6 +13,7 @@ pub mod faults;
 mod flow;
 mod hosts;
 mod ledger;
+mod listed;
 mod net;
 pub mod network;
 mod notice;

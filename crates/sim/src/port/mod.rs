@@ -12,7 +12,6 @@ mod faulty;
 pub mod fed;
 mod inlet;
 pub mod level;
-mod listed;
 pub mod mark;
 pub mod queue;
 pub mod store;

@@ -28,17 +28,7 @@ pub const PROFILES: &[Profile] = &[
 pub const DEFAULT: &Profile = &PROFILES[0];
 
 /// The names of all profiles.
-pub const NAMES: &[&str] = &names();
-
-const fn names() -> [&'static str; PROFILES.len()] {
-    let mut names = [""; PROFILES.len()];
-    let mut i = 0;
-    while i < names.len() {
-        names[i] = PROFILES[i].name;
-        i += 1;
-    }
-    names
-}
+pub const NAMES: &[&str] = &crate::listed::names!(PROFILES);
 
 /// Defaults of `[transport]` and `[network]` that belong together. A key without a setting keeps its own default, and
 /// so does one that a transport redeclares, such as pFabric's timers.

@@ -7,7 +7,7 @@ use transport::Packet;
 use units::{Default, Instant, Key, Kind, Range, Rate, Values};
 
 use super::level::{Length, Level};
-use super::listed::listed;
+use crate::listed::listed;
 pub use threshold::Threshold;
 
 /// A marker's description: its name, its keys in `[network]`, and its state at each port.

@@ -8,8 +8,8 @@ mod ring;
 use transport::Packet;
 use units::{Default, Key, Kind, Range, Values};
 
-use super::listed::listed;
 use super::store::Slot;
+use crate::listed::listed;
 
 /// A discipline's description: its name, its keys in `[network]`, and its queue.
 pub struct Descriptor {

@@ -1,19 +1,24 @@
 //! The names of a list of descriptions, and a help text that lists them, as constants.
 
+/// The names of the descriptions of a list, as an array.
+macro_rules! names {
+    ($list:ident) => {{
+        let mut names = [""; $list.len()];
+        let mut i = 0;
+        while i < names.len() {
+            names[i] = $list[i].name;
+            i += 1;
+        }
+        names
+    }};
+}
+
 /// Declares `NAMES`, the names of the descriptions of a list, and `HELP`: a text in front, each name with its help, and
 /// a text behind.
 macro_rules! listed {
     ($list:ident, $front:literal, $behind:literal) => {
         /// The names of the list.
-        static NAMES: [&str; $list.len()] = {
-            let mut names = [""; $list.len()];
-            let mut i = 0;
-            while i < names.len() {
-                names[i] = $list[i].name;
-                i += 1;
-            }
-            names
-        };
+        static NAMES: [&str; $list.len()] = $crate::listed::names!($list);
 
         /// The help text of the key that selects one of the list.
         const HELP: &str = {
@@ -29,7 +34,7 @@ macro_rules! listed {
                 }
                 parts
             };
-            static TEXT: [u8; $crate::port::listed::length(&PARTS)] = $crate::port::listed::joined(&PARTS);
+            static TEXT: [u8; $crate::listed::length(&PARTS)] = $crate::listed::joined(&PARTS);
             match std::str::from_utf8(&TEXT) {
                 Ok(text) => text,
                 Err(_) => unreachable!(),
@@ -38,10 +43,10 @@ macro_rules! listed {
     };
 }
 
-pub(super) use listed;
+pub(crate) use {listed, names};
 
 /// Returns the length of all parts together, in bytes.
-pub(super) const fn length(parts: &[&str]) -> usize {
+pub(crate) const fn length(parts: &[&str]) -> usize {
     let (mut length, mut i) = (0, 0);
     while i < parts.len() {
         length += parts[i].len();
@@ -51,7 +56,7 @@ pub(super) const fn length(parts: &[&str]) -> usize {
 }
 
 /// Returns the bytes of all parts, one after another; `N` is their [`length`].
-pub(super) const fn joined<const N: usize>(parts: &[&str]) -> [u8; N] {
+pub(crate) const fn joined<const N: usize>(parts: &[&str]) -> [u8; N] {
     let (mut text, mut at, mut i) = ([0; N], 0, 0);
     while i < parts.len() {
         let (part, mut j) = (parts[i].as_bytes(), 0);
