@@ -413,7 +413,7 @@ fn network(root: &Table, context: &Context, preset: &mut Presets) -> Checked<(Ne
     let read = read_with_profile(table, "[network]", keys, context, None, setting, unknown)?;
     preset.add("[network]", table, &read.written, |key| context.profile.find("network", key));
     let descriptor = topology::find(variant.name).expect("the family is made of the list");
-    let graph = (descriptor.build)(&read.values).map_err(|problem| place(table, problem))?;
+    let graph = descriptor.graph(&read.values).map_err(|problem| place(table, problem))?;
     let network = Network::from_values(&read.values, graph).map_err(|problem| place(table, problem))?;
     Ok((network, with_selector(&family, variant, read.written)))
 }

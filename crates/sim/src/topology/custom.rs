@@ -12,7 +12,8 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     help: "switches and links as they are listed; flows take shortest paths, spread by ECMP",
     aliases: &[("nodes", "hosts"), ("servers", "hosts")],
     keys: KEYS,
-    example: "switches = [\"left\", \"right\"]\nhosts = 16\nlinks = [{ from = \"0..8\", to = \"left\" }, { from = \"8..16\", to = \"right\" }, \
+    example: "switches = [\"left\", \"right\"]\nhosts = 16\n\
+              links = [{ from = \"0..8\", to = \"left\" }, { from = \"8..16\", to = \"right\" }, \
               { from = \"left\", to = \"right\", rate = \"4 Gbps\" }]",
     single_switch: false,
     growth: None,

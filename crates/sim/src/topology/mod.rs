@@ -31,8 +31,18 @@ pub struct Descriptor {
     pub single_switch: bool,
     /// The key by which its networks grow with equal rates and loads of all links; none where no key does that.
     pub growth: Option<Growth>,
+    /// Builds the nodes and links; see [`Descriptor::graph`].
+    build: fn(&Values) -> Result<Graph, Problem>,
+}
+
+impl Descriptor {
     /// Builds a graph from the checked values of `[network]`.
-    pub build: fn(&Values) -> Result<Graph, Problem>,
+    ///
+    /// # Errors
+    /// If values contradict each other.
+    pub fn graph(&self, values: &Values) -> Result<Graph, Problem> {
+        Ok(Graph { single_switch: self.single_switch, ..(self.build)(values)? })
+    }
 }
 
 /// The growth of a topology's networks with one of its keys.

@@ -301,7 +301,7 @@ mod tests {
         values.set("delay", Value::Time(Span::from_micros(20)));
         counts.iter().for_each(|&(key, count)| values.set(key, Value::Count(count)));
         let descriptor = TOPOLOGIES.iter().find(|descriptor| descriptor.name == topology).expect("it is there");
-        let mut graph = (descriptor.build)(&values).unwrap_or_else(|problem| panic!("{topology}: {problem:?}"));
+        let mut graph = descriptor.graph(&values).unwrap_or_else(|problem| panic!("{topology}: {problem:?}"));
         graph.links.sort_by_key(|link| (link.to, link.from));
         graph
     }

@@ -39,7 +39,6 @@ fn build(values: &Values) -> Result<Graph, Problem> {
     let hosts = values.count("hosts") as u32;
     let (rate, delay) = (values.rate("rate"), values.time("delay"));
     let mut graph = Graph::new(hosts);
-    graph.single_switch = DESCRIPTOR.single_switch;
     let switch = graph.switch("switch", false);
     for host in 0..hosts {
         let to_host = if host == hosts - 1 { values.rate_if_set("bottleneck").unwrap_or(rate) } else { rate };

@@ -339,7 +339,7 @@ mod tests {
         values.set("delay", Value::Time(Span(1)));
         counts.iter().for_each(|&(key, count)| values.set(key, Value::Count(count)));
         let descriptor = TOPOLOGIES.iter().find(|descriptor| descriptor.name == topology).expect("it is there");
-        (descriptor.build)(&values).unwrap_or_else(|problem| panic!("{topology}: {problem:?}"))
+        descriptor.graph(&values).unwrap_or_else(|problem| panic!("{topology}: {problem:?}"))
     }
 
     /// Checks that both methods return the same for every node and host; returns whether there are tiers.
