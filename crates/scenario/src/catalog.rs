@@ -29,8 +29,8 @@ use crate::lints::LINTS;
 /// faults an `example`.
 ///
 /// A key is `{name, kind, unit, default, profiles, required, range, choices, easier, help, source}`; null where there is
-/// no value. `easier` is `more` or `less`, where that makes deadlines easier to meet. Where profiles set a key, `profiles` is its default under each, and `default` is for a scenario without a
-/// profile.
+/// no value. `easier` is `more` or `less`, where that makes deadlines easier to meet. Where profiles set a key,
+/// `profiles` is its default under each, and `default` is for a scenario without a profile.
 pub fn catalog() -> Json {
     json!({
         "transports": family(&language::transport_family(), transport),
@@ -108,8 +108,7 @@ fn pattern(name: &str) -> Json {
 }
 
 fn fault(name: &str) -> Json {
-    let found = faults::KINDS.iter().find(|kind| kind.name == name).expect("a fault of the family");
-    json!({ "example": found.example })
+    json!({ "example": faults::find(name).expect("a fault of the family").example })
 }
 
 fn signal(signal: &Signal) -> Json {

@@ -5,6 +5,7 @@
 
 mod common;
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use scenario::Options;
@@ -385,28 +386,27 @@ fn no_case_is_there_twice() {
 /// Returns each list of names that messages give, and its placeholder: all names of a family and the ones with a key.
 fn lists() -> Vec<(String, String)> {
     let catalog = scenario::catalog();
+    let list = |all: &serde_json::Value| all.as_array().unwrap().clone();
+    let name = |each: &serde_json::Value| each["name"].as_str().unwrap().to_owned();
+    let joined = |names: &[String], word: &str| {
+        let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+        let (last, others) = quoted.split_last().unwrap();
+        format!("{} {word} {last}", others.join(", "))
+    };
     let mut lists = Vec::new();
     for family in ["transports", "topologies", "patterns", "faults"] {
-        let all = catalog[family].as_array().unwrap();
-        let joined = |names: Vec<&str>, word: &str| {
-            let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-            let (last, others) = quoted.split_last().unwrap();
-            format!("{} {word} {last}", others.join(", "))
-        };
-        let names: Vec<&str> = all.iter().map(|each| each["name"].as_str().unwrap()).collect();
-        lists.push((joined(names, "or"), format!("{{{family}}}")));
-        for key in all.iter().flat_map(|each| each["keys"].as_array().unwrap()) {
-            let has = |each: &&serde_json::Value| {
-                each["keys"].as_array().unwrap().iter().any(|own| own["name"] == key["name"])
-            };
-            let owners: Vec<&str> = all.iter().filter(has).map(|each| each["name"].as_str().unwrap()).collect();
-            if owners.len() > 2 {
-                let name = format!("{{{family} with {}}}", key["name"].as_str().unwrap());
-                lists.push((
-                    format!("`{}` belongs to {family} {}", key["name"].as_str().unwrap(), joined(owners, "and")),
-                    format!("`{}` belongs to {name}", key["name"].as_str().unwrap()),
-                ));
-            }
+        let mut owners = BTreeMap::<String, Vec<String>>::new();
+        let all = list(&catalog[family]);
+        for each in &all {
+            list(&each["keys"]).iter().for_each(|key| owners.entry(name(key)).or_default().push(name(each)));
+        }
+        lists.push((joined(&all.iter().map(name).collect::<Vec<_>>(), "or"), format!("{{{family}}}")));
+        for (key, owners) in owners.iter().filter(|(_, owners)| owners.len() > 2) {
+            let belongs = |what: &str| format!("`{key}` belongs to {what}");
+            lists.push((
+                belongs(&format!("{family} {}", joined(owners, "and"))),
+                belongs(&format!("{{{family} with {key}}}")),
+            ));
         }
     }
     lists
