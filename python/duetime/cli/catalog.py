@@ -9,10 +9,10 @@ import click
 
 from duetime.cli import completion
 from duetime.cli.options import Mistake
-from duetime.language import catalog
+from duetime.language import FAMILIES, catalog
 
-#: Keys that every entry of a kind has beside its own.
-SHARED = {"topologies": "network", "patterns": "traffic", "faults": "fault"}
+#: The section that each kind is chosen in.
+SECTIONS = {kind: section for section, kind in FAMILIES.items()}
 
 
 def _command(kind: str, what: str) -> click.Command:
@@ -37,8 +37,9 @@ def _command(kind: str, what: str) -> click.Command:
         if kind == "profiles":
             show.profile(entry)
             return
-        section = SHARED.get(kind)
-        show.entry(entry, section, known[section] if section else [])
+        # Keys of the section, which every entry has beside its own. The catalogue has none for transports.
+        section = SECTIONS[kind]
+        show.entry(entry, section if section in known else None, known.get(section, []))
 
     return command
 

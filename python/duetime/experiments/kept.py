@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from duetime import rowtable
+from duetime import files, rowtable
 from duetime.experiments import experiment as reading
 from duetime.experiments import places
 from duetime.experiments.claims import published_of, reason
@@ -64,8 +64,8 @@ def write(folder: Path, record: Mapping[str, Any], root: Path) -> None:
         claims.append(line)
     target = folder / f"{experiment.name}.toml"
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.with_suffix(".csv").write_text(rowtable.written(record["rows"]), encoding="utf-8")
-    target.write_text(_toml(head, claims), encoding="utf-8")
+    files.write(target.with_suffix(".csv"), rowtable.written(record["rows"]).encode())
+    files.write(target, _toml(head, claims).encode())
 
 
 def header(folder: Path, name: str) -> dict[str, Any]:
