@@ -318,12 +318,16 @@ def every(folder: Path) -> Iterator[Golden]:
     yield from of_experiments(folder)
 
 
+def shortened(path: Path) -> tuple[str, ...]:
+    """Changes (`--set`) that cut a file of `scenarios/` to what a test may take."""
+    return (f"run.duration={DURATIONS.get(path.stem, DURATION)}", "run.warm_up=0 s")
+
+
 def of_scenarios() -> Iterator[Golden]:
     """Each file of `scenarios/` under each transport."""
     for path in sorted((ROOT / "scenarios").glob("*.toml")):
         for transport in names("transports"):
-            changes = (f"run.duration={DURATIONS.get(path.stem, DURATION)}", "run.warm_up=0 s")
-            runs = (Run(path, changes, transport),)
+            runs = (Run(path, shortened(path), transport),)
             yield Golden(f"{path.stem}, {transport}", runs, recorded=True, shown=transport in SHOWN)
 
 

@@ -57,7 +57,7 @@ def test_each_scenario_gives_the_same_bytes_in_node() -> None:
     assert len(reads) > 10
     requests, natives = [], []
     for read in reads:
-        changes = [f"run.duration={goldens.DURATIONS[Path(read.name).stem]}", "run.warm_up=0 s"]
+        changes = list(goldens.shortened(Path(read.name)))
         natives.append(without_wall_clock(_core.run(read.text, read.name, read.folder, set=changes).json))
         requests.append(json.dumps({"text": read.text, "name": read.name, "set": changes}))
     run = subprocess.run(
@@ -124,10 +124,8 @@ def opened(chromium: Browser) -> Playground:
 def test_each_scenario_gives_the_same_bytes_in_chromium(opened: Playground) -> None:
     offered = json.loads(str(opened.page.evaluate("document.getElementById('scenarios').textContent")))
     assert {each["name"] for each in offered} >= {"incast", "large-messages", "four-flows", "template"}
-    for name, text in [
-        (path.stem, path.read_text(encoding="utf-8")) for path in sorted(SCENARIOS.glob("*.toml"))
-    ]:
-        changes = [f"run.duration={goldens.DURATIONS[name]}", "run.warm_up=0 s"]
+    for path in sorted(SCENARIOS.glob("*.toml")):
+        name, text, changes = path.stem, path.read_text(encoding="utf-8"), list(goldens.shortened(path))
         native = without_wall_clock(_core.run(text, name, set=changes).json)
         done = opened.page.evaluate(
             """async ([text, set]) => {
