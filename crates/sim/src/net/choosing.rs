@@ -9,7 +9,7 @@ use units::{LinkId, Span};
 
 use super::{Net, onwards};
 use crate::event::Event;
-use crate::port::{Fate, Port, Verdict, units_of_wait};
+use crate::port::{Fate, PortMode, Verdict, units_of_wait};
 
 impl Net {
     /// Begins the next transmission at a port after one has ended.
@@ -50,8 +50,8 @@ impl Net {
         }
         let pool = port.choice_mut().pool;
         port.push(now, packet);
-        if let Some(pool) = self.pools.get_mut(pool as usize) {
-            pool.enter(&packet);
+        if let Some(pool) = pool {
+            self.pools[pool.index()].enter(&packet);
         }
         self.arm(link);
         Fate::Queued
@@ -61,7 +61,7 @@ impl Net {
     pub(super) fn settle_choosing(&mut self) {
         let now = self.now;
         for link in (0..self.ports.len()).map(LinkId::from_index) {
-            if self.ports[link].pool == Port::CHOOSES {
+            if self.ports[link].mode == PortMode::Choosing {
                 self.now = self.now_at(link);
                 self.begin_due(link);
                 self.arm(link);
@@ -104,19 +104,19 @@ impl Net {
         loop {
             let port = &mut self.ports[link];
             let pool = port.choice_mut().pool;
-            let room = match self.pools.get(pool as usize) {
-                Some(pool) => pool.room(port.waiting(), port.waiting_bytes()),
+            let room = match pool {
+                Some(pool) => self.pools[pool.index()].room(port.waiting(), port.waiting_bytes()),
                 None => port.limit(),
             };
             if !room.exceeded(port.length_with(packet)) {
                 return true;
             }
-            if let Some(pool) = self.pools.get(pool as usize)
+            if let Some(pool) = pool
                 && !settled
             {
                 // Departures from other ports that are due at this very instant make room.
                 settled = true;
-                pool.members().to_vec().into_iter().for_each(|member| self.begin_due(member));
+                self.pools[pool.index()].members().to_vec().into_iter().for_each(|member| self.begin_due(member));
                 continue;
             }
             let Some(out) = port.push_out(self.now, packet) else { return false };
@@ -128,8 +128,8 @@ impl Net {
     /// Removes a packet from the shared buffer, if there is one.
     pub(super) fn leaves(&mut self, link: LinkId, packet: &Packet) {
         let pool = self.ports[link].choice_mut().pool;
-        if let Some(pool) = self.pools.get_mut(pool as usize) {
-            pool.leave(packet);
+        if let Some(pool) = pool {
+            self.pools[pool.index()].leave(packet);
         }
     }
 

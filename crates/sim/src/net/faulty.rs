@@ -12,7 +12,7 @@ use super::Net;
 use crate::event::Event;
 use crate::faults::{Effect, Fault, Met};
 use crate::outcome::FaultCounts;
-use crate::port::Port;
+use crate::port::PortMode;
 use crate::port::level::Level;
 
 /// The faults of a run.
@@ -49,9 +49,9 @@ enum What {
 /// A direction of a link.
 #[derive(Default)]
 struct OfLink {
-    /// The number of faults that keep it down now, and the port's buffer mode before.
+    /// The number of faults that keep it down now, and the port's mode before.
     down: u32,
-    pool: u32,
+    mode: PortMode,
     /// The number of faults that keep it down, as far as routing knows.
     avoided: u32,
     /// The number of faults that now keep its port from marking, and the threshold before.
@@ -281,7 +281,7 @@ impl Net {
             return;
         }
         let held = std::mem::take(&mut of_link.held);
-        if self.ports[link].pool == Port::CHOOSES {
+        if self.ports[link].mode == PortMode::Choosing {
             self.begin_due(link);
         }
         let now = self.now;
@@ -289,22 +289,22 @@ impl Net {
         if let Some(at) = port.first_arrival(&self.store) {
             self.events.cancel_arrival(at, link);
         }
-        let pool = std::mem::replace(&mut port.pool, Port::DOWN);
-        let travelling = match self.pools.get_mut(pool as usize) {
-            Some(pool) => pool.flush(&mut self.store, now, port),
-            None if pool == Port::CHOOSES => {
+        let mode = std::mem::replace(&mut port.mode, PortMode::Down);
+        let travelling = match mode {
+            PortMode::Shared(pool) => self.pools[pool.index()].flush(&mut self.store, now, port),
+            PortMode::Choosing => {
                 let waiting: Vec<Packet> =
                     port.choice().into_iter().flat_map(|choice| choice.packets()).copied().collect();
                 let lost = port.flush(&mut self.store, now);
                 waiting.iter().for_each(|packet| self.leaves(link, packet));
                 lost
             }
-            None => {
+            _ => {
                 port.settle(&self.store, now);
                 port.flush(&mut self.store, now)
             }
         };
-        self.faults_mut().links[link].pool = pool;
+        self.faults_mut().links[link].mode = mode;
         held.iter().map(|(_, packet)| packet).chain(&travelling).for_each(|packet| self.lost(link, packet));
     }
 
@@ -312,8 +312,8 @@ impl Net {
         let of_link = &mut self.faults_mut().links[link];
         of_link.down -= 1;
         if of_link.down == 0 {
-            let pool = of_link.pool;
-            self.ports[link].pool = pool;
+            let mode = of_link.mode;
+            self.ports[link].mode = mode;
         }
     }
 

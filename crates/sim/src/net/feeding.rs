@@ -18,7 +18,7 @@ use units::{Bytes, HostId, Instant, LinkId, Span};
 use super::{Extensions, Net, Upcoming};
 use crate::port::fed::Foresight;
 use crate::port::store::Store;
-use crate::port::{Fate, Port, units_of_wait};
+use crate::port::{Fate, Port, PortMode, units_of_wait};
 
 impl Net {
     /// Enables deferred enqueue where it changes no result, before anything is sent. No packet may have more than
@@ -58,7 +58,7 @@ impl Net {
                 _ => {}
             }
             // A packet that is alone must pass, without a mark.
-            if port.pool != Port::NO_POOL || !port.place.at_host() && port.minds_one(largest) {
+            if port.mode != PortMode::Own || !port.place.at_host() && port.minds_one(largest) {
                 [from, to].into_iter().flatten().for_each(|switch| plain[switch] = false);
             }
         }
@@ -81,7 +81,7 @@ impl Net {
     /// switches are all for hosts there.
     pub fn feeds_hosts(&self) -> bool {
         let mut to_hosts = self.ports.iter().filter(|port| port.place.to_host());
-        self.router.has_tiers() && to_hosts.all(|port| port.pool == Port::FED)
+        self.router.has_tiers() && to_hosts.all(|port| port.mode == PortMode::Deferred)
     }
 
     /// Makes every hop of a packet an event, before anything is sent.
@@ -118,7 +118,7 @@ impl Net {
     pub fn arrives(&mut self, arrival: &mut Upcoming) -> bool {
         let Upcoming { link, at, number, .. } = *arrival;
         let port = &mut self.ports[link];
-        if port.pool != Port::FED {
+        if port.mode != PortMode::Deferred {
             self.take(link, number);
             return true;
         }
@@ -267,14 +267,14 @@ mod tests {
     use super::super::tests::{full, leaves, star};
     use super::*;
     use crate::net::pool::Pool;
-    use crate::port::Place;
     use crate::port::level::Level;
+    use crate::port::{Place, PoolIndex};
     use units::{Amount, ConnectionId, MessageId, Rate};
 
     /// Returns for each port whether it defers enqueueing, and whether it sends to a port that does.
     fn fed(net: &mut Net) -> Vec<(bool, bool)> {
         net.feed_ports(Bytes(1500));
-        net.ports.iter().map(|port| (port.pool == Port::FED, port.pool == Port::FEEDS)).collect()
+        net.ports.iter().map(|port| (port.mode == PortMode::Deferred, port.mode == PortMode::Feeding)).collect()
     }
 
     #[test]
@@ -299,7 +299,7 @@ mod tests {
     fn nothing_is_fed_where_more_than_a_ports_own_packets_have_a_say() {
         let changes: [fn(&mut Net, LinkId); 3] = [
             |net, link| {
-                net.ports[link].pool = 0;
+                net.ports[link].mode = PortMode::Shared(PoolIndex::from_index(0));
                 net.pools.push(Pool::new(Amount::Packets(12), 1.0));
             },
             // Here a packet that is alone might be marked or dropped.

@@ -28,7 +28,7 @@ use crate::outcome::Counters;
 use crate::port::level::Level;
 use crate::port::mark::{MARKERS, Site};
 use crate::port::store::Store;
-use crate::port::{Fate, Place, Port, units_of_wait};
+use crate::port::{Fate, Place, PoolIndex, Port, PortMode, units_of_wait};
 use crate::topology::{Graph, LinkSpec};
 use agents::AtPorts;
 pub use ahead::{Ahead, Next, Upcoming};
@@ -88,10 +88,10 @@ impl Net {
         let hosts = graph.hosts;
         let longest_hop = graph.links.iter().map(|link| link.rate.transmission().of(Bytes(1600)) + link.delay).max();
         let mut pools = Vec::new();
-        let mut pool_of = vec![Port::NO_POOL; graph.switches.len()];
+        let mut mode_of = vec![PortMode::Own; graph.switches.len()];
         if let Sharing::Dynamic(alpha) = switch.sharing {
-            for (pool, _) in pool_of.iter_mut().zip(&graph.switches).filter(|(_, node)| !node.unlimited) {
-                *pool = pools.len() as u32;
+            for (mode, _) in mode_of.iter_mut().zip(&graph.switches).filter(|(_, node)| !node.unlimited) {
+                *mode = PortMode::Shared(PoolIndex::from_index(pools.len()));
                 pools.push(Pool::new(switch.buffer, alpha));
             }
         }
@@ -129,7 +129,7 @@ impl Net {
                 }
                 port = port.limited(buffer, site.mark, drop_unmarkable);
                 if spec.buffer.is_none() {
-                    port.pool = pool_of[node];
+                    port.mode = mode_of[node];
                 }
             }
             let queue = if place.at_host() { service.hosts } else { service.switches };
@@ -137,8 +137,8 @@ impl Net {
         };
         let mut ports = Vec::with_capacity(graph.links.len());
         for (index, (port, queue, marking, site)) in graph.links.iter().map(port).enumerate() {
-            if port.pool != Port::NO_POOL {
-                pools[port.pool as usize].add(LinkId::from_index(index));
+            if let Some(pool) = port.mode.pool() {
+                pools[pool.index()].add(LinkId::from_index(index));
             }
             let by_itself = queue.built_in && marking.built_in;
             let choosing = |port: Port| {
@@ -223,22 +223,22 @@ impl Net {
     pub fn send(&mut self, mut packet: Packet) {
         self.counters.packets_sent += 1;
         let link = self.router.link(packet.route);
-        let pool = self.ports[link].pool;
+        let mode = self.ports[link].mode;
         let next = packet.route + 1;
         // The route of a pending arrival starts at its port.
-        packet.route = next + u32::from(pool == Port::FEEDS);
+        packet.route = next + u32::from(mode == PortMode::Feeding);
         packet.size += self.frame_overhead;
         let (size, is_data) = (packet.size, packet.payload > 0);
         // Use the slot from here on: with a reference, the compiler would write every packet elsewhere first.
         let number = self.store.put(packet);
-        if pool > Port::FEEDS {
+        if matches!(mode, PortMode::Choosing | PortMode::Down) {
             return self.send_apart(link, number);
         }
         let at = self.launch(link, size, is_data);
-        if pool == Port::FEEDS {
+        if mode == PortMode::Feeding {
             let at = self.ports[link].keeps_order(at);
             self.feed(self.router.link(next), link, number, (at, size));
-        } else if pool == Port::BY_WINDOWS {
+        } else if mode == PortMode::Epochs {
             self.send_by_windows(link, next, number, (at, size));
         } else if let Some(at) = self.ports[link].transmit(&mut self.store, number, at) {
             self.events.push_arrival(self.now, at, link);
@@ -256,7 +256,7 @@ impl Net {
     #[cold]
     fn send_apart(&mut self, link: LinkId, number: u32) {
         let packet = self.store.at(number).packet;
-        let is_down = self.ports[link].pool == Port::DOWN;
+        let is_down = self.ports[link].mode == PortMode::Down;
         self.store.leave(number);
         if is_down || self.offer_choosing(link, packet, true) == Fate::Dropped {
             self.dropped(link, &packet);
@@ -267,7 +267,7 @@ impl Net {
     pub fn send_extended(&mut self, mut packet: Packet, mut extension: Extension) {
         let link = self.router.link(packet.route);
         if let Some(header) = &mut extension.header
-            && self.ports[link].pool != Port::DOWN
+            && self.ports[link].mode != PortMode::Down
         {
             let state = state(self.now, &mut self.ports[link]);
             self.agents.show(link, &state, &packet, header);
@@ -367,18 +367,20 @@ impl Net {
     #[inline(always)]
     fn offer(&mut self, link: LinkId, number: u32) -> Fate {
         let port = &mut self.ports[link];
-        match port.pool {
-            Port::NO_POOL => port.offer(&mut self.store, self.now, number),
-            Port::FEEDS => match port.offer_away(&mut self.store, self.now, number) {
+        match port.mode {
+            PortMode::Own => port.offer(&mut self.store, self.now, number),
+            PortMode::Feeding => match port.offer_away(&mut self.store, self.now, number) {
                 Some(at) => self.feed_on(link, number, at),
                 None => Fate::Dropped,
             },
-            Port::CHOOSES => self.offer_beside(link, number, false),
-            pool => match self.pools.get_mut(pool as usize) {
-                Some(pool) => pool.offer(&mut self.store, self.now, number, link, &mut self.ports),
-                // A port whose link is down, or whose link is cut.
-                None => self.offer_apart(link, number, false),
-            },
+            PortMode::Choosing => self.offer_beside(link, number, false),
+            PortMode::Shared(pool) => {
+                self.pools[pool.index()].offer(&mut self.store, self.now, number, link, &mut self.ports)
+            }
+            PortMode::Cut | PortMode::Down => self.offer_apart(link, number, false),
+            mode @ (PortMode::Epochs | PortMode::Deferred) => {
+                unreachable!("packets are not offered to a port that is {mode:?}")
+            }
         }
     }
 
@@ -406,7 +408,7 @@ impl Net {
 
     #[cold]
     fn dropped(&mut self, link: LinkId, packet: &Packet) {
-        if self.ports[link].pool == Port::DOWN {
+        if self.ports[link].mode == PortMode::Down {
             return self.lost(link, packet);
         }
         self.counters.drops += 1;
@@ -535,9 +537,9 @@ impl Net {
 /// its transmission began.
 #[inline(never)]
 fn leaves_unseen(port: &mut Port, pools: &mut [Pool], store: &Store) {
-    match pools.get_mut(port.pool as usize) {
-        Some(pool) => pool.first_leaves(store, port),
-        None => port.leave(store),
+    match port.mode {
+        PortMode::Shared(pool) => pools[pool.index()].first_leaves(store, port),
+        _ => port.leave(store),
     }
 }
 
@@ -810,7 +812,7 @@ mod tests {
                 let link = LinkId::from_index(link);
                 let site = Site { rate: Rate::from_gbps(1), mark: Level::share(Amount::Packets(3), 1) };
                 if sharing {
-                    net.ports[link].pool = 0;
+                    net.ports[link].mode = PortMode::Shared(PoolIndex::from_index(0));
                     net.pools.push(Pool::new(Amount::Packets(12), 1.0));
                     net.pools[0].add(link);
                 }

@@ -19,7 +19,7 @@ use crate::notice::Notice;
 use crate::outcome::Counters;
 use crate::port::level::Level;
 use crate::port::store::Slot;
-use crate::port::{Choice, Fate, Port};
+use crate::port::{Choice, Fate, Port, PortMode};
 use crate::topology::{Clock, Partition};
 
 /// The partition of one thread, and its channels to the others.
@@ -242,14 +242,13 @@ impl Net {
             let end = Port::new(spec.rate, spec.delay, self.ports[link].place);
             let port = std::mem::replace(&mut self.ports[link], end);
             if partition.of_port[link] == number {
-                self.ports[link].pool = Port::CUT;
+                self.ports[link].mode = PortMode::Cut;
                 own.push(link);
                 places[link] = self.ports.push(port);
                 self.sent_before.push(Span::ZERO);
                 let port = &self.ports[places[link]];
-                let pool = port.choice().map_or(port.pool, |choice| choice.pool);
-                if let Some(pool) = self.pools.get_mut(pool as usize) {
-                    pool.moves(link, places[link]);
+                if let Some(pool) = port.choice().map_or(port.mode.pool(), |choice| choice.pool) {
+                    self.pools[pool.index()].moves(link, places[link]);
                 }
             }
         }
@@ -294,14 +293,14 @@ impl Net {
     /// Offers a packet to the port of a cut link, or to one whose link is down.
     #[inline(never)]
     pub(super) fn offer_apart(&mut self, link: LinkId, number: u32, protected: bool) -> Fate {
-        if self.ports[link].pool == Port::DOWN {
+        if self.ports[link].mode == PortMode::Down {
             return Fate::Dropped;
         }
         let port = self.port_of(link);
         let extended = self.store.at(number).packet.flags.has(Flags::EXTENDED);
         let place = &mut self.ports[port];
-        let fate = match place.pool {
-            Port::NO_POOL if !(protected || extended) => {
+        let fate = match place.mode {
+            PortMode::Own if !(protected || extended) => {
                 let Some(at) = place.offer_away(&mut self.store, self.now, number) else { return Fate::Dropped };
                 self.hand_on(link, number, at);
                 return Fate::Queued;
@@ -310,7 +309,7 @@ impl Net {
             _ => self.offer(port, number),
         };
         // A port with a queueing discipline forwards packets when their transmission begins.
-        if fate == Fate::Dropped || self.ports[port].pool == Port::CHOOSES {
+        if fate == Fate::Dropped || self.ports[port].mode == PortMode::Choosing {
             fate
         } else if extended {
             // Agents may still write into its header.
@@ -404,7 +403,7 @@ impl Net {
     pub fn packets_in_flight(&self) -> u64 {
         let in_line = |ports: &[Port]| {
             // A port before deferred enqueue, or one that sends in epochs, only keeps copies of queued packets.
-            let ports = ports.iter().filter(|port| port.pool != Port::FEEDS);
+            let ports = ports.iter().filter(|port| port.mode != PortMode::Feeding);
             ports.map(|port| port.packets(&self.store).count() as u64).sum::<u64>()
         };
         let elsewhere = (self.held().count() + self.on_their_way()) as u64;
@@ -416,13 +415,16 @@ impl Net {
 
     /// As [`offer`](Net::offer), for a packet that is accepted also when there is no room.
     pub(super) fn offer_protected(&mut self, link: LinkId, number: u32) -> Fate {
-        match self.ports[link].pool {
-            Port::NO_POOL => self.ports[link].offer_within(&mut self.store, self.now, number, Level::INFINITE),
-            Port::CHOOSES => self.offer_beside(link, number, true),
-            pool => match self.pools.get_mut(pool as usize) {
-                Some(pool) => pool.admit(&mut self.store, self.now, number, link, &mut self.ports),
-                None => self.offer_apart(link, number, true),
-            },
+        match self.ports[link].mode {
+            PortMode::Own => self.ports[link].offer_within(&mut self.store, self.now, number, Level::INFINITE),
+            PortMode::Choosing => self.offer_beside(link, number, true),
+            PortMode::Shared(pool) => {
+                self.pools[pool.index()].admit(&mut self.store, self.now, number, link, &mut self.ports)
+            }
+            PortMode::Cut | PortMode::Down => self.offer_apart(link, number, true),
+            mode @ (PortMode::Epochs | PortMode::Feeding | PortMode::Deferred) => {
+                unreachable!("no agent protects packets at a port that is {mode:?}")
+            }
         }
     }
 }

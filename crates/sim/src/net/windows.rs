@@ -25,7 +25,7 @@ use super::calendar::{Calendar, Window};
 use super::feeding::note_wait;
 use super::part::Coming;
 use crate::port::store::{Slot, Store};
-use crate::port::{Fate, Port};
+use crate::port::{Fate, PortMode};
 
 /// The pending arrivals at switches.
 #[derive(Default)]
@@ -169,7 +169,7 @@ impl Net {
         self.now = at;
         let part = self.part.as_deref_mut().expect("only there are windows");
         let port = &mut self.ports[link];
-        debug_assert_eq!(port.pool, Port::FEEDS);
+        debug_assert_eq!(port.mode, PortMode::Feeding);
         if to != part.number {
             // The port writes into a copy: to copy after a write would wait for the write.
             let mut packet = self.store.at(number).packet;

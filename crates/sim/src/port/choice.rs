@@ -10,15 +10,15 @@ use super::level::Length;
 use super::mark::Marker;
 use super::queue::Queue;
 use super::store::{Slot, Store};
-use super::{Port, Verdict};
+use super::{PoolIndex, Port, PortMode, Verdict};
 
 /// The queueing discipline and marker of a port, with the state of its queue.
 pub struct Choice {
     queue: Box<dyn Queue>,
     marker: Box<dyn Marker>,
     packets: u64,
-    /// The shared buffer that the port draws on, or [`Port::NO_POOL`].
-    pub pool: u32,
+    /// The shared buffer that the port draws on, if there is one.
+    pub pool: Option<PoolIndex>,
     /// The end of the transmission is a pending event.
     pub armed: bool,
     /// Ignores the marker's decisions, because of a fault.
@@ -39,7 +39,7 @@ impl Choice {
 impl Port {
     /// Returns the port with a queueing discipline and a marker of its own.
     pub fn choosing(mut self, queue: Box<dyn Queue>, marker: Box<dyn Marker>) -> Port {
-        let pool = std::mem::replace(&mut self.pool, Port::CHOOSES);
+        let pool = std::mem::replace(&mut self.mode, PortMode::Choosing).pool();
         let beside = self.beside.get_or_insert_default();
         beside.choice = Some(Choice { queue, marker, packets: 0, pool, armed: false, unheard: false });
         self

@@ -9,7 +9,7 @@ use units::{Bytes, Instant, LinkId};
 use super::inlet::Turn;
 use super::level::Length;
 use super::store::{NONE, Store};
-use super::{Fate, Port};
+use super::{Fate, Port, PortMode};
 use crate::event;
 use crate::topology::Clock;
 
@@ -31,23 +31,23 @@ pub enum Foresight {
 impl Port {
     /// Defers the enqueueing of all arrivals from now on.
     pub fn is_fed(&mut self) {
-        self.pool = Port::FED;
+        self.mode = PortMode::Deferred;
     }
 
     /// Sends all packets from now on to ports that defer enqueueing.
     pub fn feeds(&mut self) {
-        (self.pool, self.inlet.due) = (Port::FEEDS, Instant::ZERO);
+        (self.mode, self.inlet.due) = (PortMode::Feeding, Instant::ZERO);
     }
 
     /// Sends packets from now on, at a host, to the next port in epochs.
     pub fn goes_by_windows(&mut self) {
-        (self.pool, self.inlet.due) = (Port::BY_WINDOWS, Instant::ZERO);
+        (self.mode, self.inlet.due) = (PortMode::Epochs, Instant::ZERO);
     }
 
     /// Neither defers enqueueing nor sends to ports that do.
     pub fn is_plain(&mut self) {
-        if matches!(self.pool, Port::FED | Port::FEEDS) {
-            self.pool = Port::NO_POOL;
+        if matches!(self.mode, PortMode::Deferred | PortMode::Feeding) {
+            self.mode = PortMode::Own;
         }
     }
 

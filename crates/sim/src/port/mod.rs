@@ -13,11 +13,13 @@ pub mod fed;
 mod inlet;
 pub mod level;
 pub mod mark;
+mod mode;
 pub mod queue;
 pub mod store;
 mod watch;
 
 pub use choice::Choice;
+pub use mode::{PoolIndex, PortMode};
 pub use watch::Watch;
 
 use transport::{Flags, Packet};
@@ -48,9 +50,8 @@ pub struct Port {
     delay: Span,
     /// Cold state, unused by most packets at a host's port; `None` where none is ever needed.
     beside: Option<Box<Beside>>,
-    /// The shared buffer that the port draws on, or [`Port::NO_POOL`], [`Port::CUT`],
-    /// [`Port::CHOOSES`] or [`Port::DOWN`].
-    pub pool: u32,
+    /// The way in which it takes packets and sends them on.
+    pub mode: PortMode,
     /// The link's role in the network.
     pub place: Place,
     limits: Limits,
@@ -174,22 +175,6 @@ struct Admitted {
 }
 
 impl Port {
-    /// The port has a buffer of its own.
-    pub const NO_POOL: u32 = u32::MAX - 7;
-    /// As [`NO_POOL`](Port::NO_POOL), at a host: its packets are passed to the next port in epochs.
-    pub const BY_WINDOWS: u32 = u32::MAX - 6;
-    /// As [`NO_POOL`](Port::NO_POOL). All packets are sent to ports with deferred enqueue.
-    pub const FEEDS: u32 = u32::MAX - 5;
-    /// As [`NO_POOL`](Port::NO_POOL), with deferred enqueue: all arrivals are first pending in its
-    /// [`Inlet`](inlet::Inlet).
-    pub const FED: u32 = u32::MAX - 4;
-    /// Only the end of the link's wire: the port that transmits on it is in another partition.
-    pub const CUT: u32 = u32::MAX - 2;
-    /// Packets are queued in the port's cold state, in a queue of its discipline ([`Choice`]).
-    pub const CHOOSES: u32 = u32::MAX - 1;
-    /// A fault has taken the link down: the port takes nothing.
-    pub const DOWN: u32 = u32::MAX;
-
     /// Returns an idle port with an unlimited queue and no marking.
     pub fn new(rate: Rate, delay: Span, place: Place) -> Port {
         Port {
@@ -207,7 +192,7 @@ impl Port {
             drop_unmarkable: false,
             any_early: false,
             place,
-            pool: Port::NO_POOL,
+            mode: PortMode::Own,
             packets: 0,
             bytes: 0,
             inlet: Inlet::EMPTY,
