@@ -91,7 +91,7 @@ fn a_queue_is_lost_with_its_link_whatever_keeps_it() {
         // The third host's packet is at the switch at 192 us and finds the queue empty.
         assert_eq!(outcome.messages[2].end, Some(Instant::from_micros(160 + 64)), "{network}");
         assert!(outcome.messages.iter().all(|message| message.end.is_some()), "{network}");
-        let to_host = outcome.links.iter().find(|link| link.to == "host 3").expect("it is there");
+        let to_host = outcome.links.iter().find(|link| link.to == "host 3").expect("a link between these nodes");
         assert_eq!(to_host.fault_drops, Some(12), "{network}");
     }
 }
@@ -223,7 +223,11 @@ fn d3_routers_forget_what_was_granted_on_a_link_that_went_down() {
              [[traffic]]\nname = 'a'\npattern = 'long'\nfrom = '0..8'\nto = '8..16'"
         ));
         let flows = |from: &str, to: &str| {
-            let link = outcome.links.iter().find(|link| (&*link.from, &*link.to) == (from, to)).expect("it is there");
+            let link = outcome
+                .links
+                .iter()
+                .find(|link| (&*link.from, &*link.to) == (from, to))
+                .expect("a link between these nodes");
             link.rates.expect("it grants").counters
         };
         // All eight flows send requests over spine 1 now, each within the rate of its host's link.
@@ -366,8 +370,11 @@ fn a_link_that_is_back_is_used_again() {
         .collect();
     let outcome = spines(3, 0, &format!("pattern = 'flows'\nflows = [{}]", flows.join(", ")));
     for spine in ["spine 0", "spine 1", "spine 2"] {
-        let link =
-            outcome.links.iter().find(|link| (&*link.from, &*link.to) == ("leaf 0", spine)).expect("it is there");
+        let link = outcome
+            .links
+            .iter()
+            .find(|link| (&*link.from, &*link.to) == ("leaf 0", spine))
+            .expect("a link between these nodes");
         assert!(link.packets > 0, "{spine}");
     }
 }

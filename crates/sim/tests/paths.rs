@@ -35,7 +35,7 @@ fn leaf_spine(seed: u64, more: &str) -> Outcome {
 
 /// Runs `scenarios/mixed.toml`, shorter, with more classes: one of persistent connections, and one of trees.
 fn mixed(change: impl Fn(String) -> String, transport: Option<&str>) -> Outcome {
-    let text = std::fs::read_to_string(MIXED).expect("it is there");
+    let text = std::fs::read_to_string(MIXED).expect("the scenario can be read");
     let more = "[[traffic]]\nname = 'open'\npattern = 'periodic'\nfrom = '2..20'\nto = '40..58'\nevery = '1 ms'\n\
                 size = '20 KB'\nconnections = 'persistent'\n\
                 [[traffic]]\nname = 'tree'\npattern = 'fan-in'\nlevels = 2\nbranches = 3\nleaves = 5\nparents = 4\n\
@@ -81,7 +81,7 @@ fn each_seed_gives_long_flows_other_ways() {
 
 #[test]
 fn each_seed_gives_the_mix_another_load_of_its_links() {
-    let text = std::fs::read_to_string(MIXED).expect("it is there");
+    let text = std::fs::read_to_string(MIXED).expect("the scenario can be read");
     let loads = (0..10).map(|seed| {
         let short = text.replace("duration = \"500 ms\"", "duration = \"2 ms\"\ncool_down = \"0 s\"");
         let outcome = run(&short.replace("warm_up = \"50 ms\"", ""), |options| options.seed = Some(seed));
@@ -150,7 +150,7 @@ fn timers_of_the_same_instant_do_not_know_what_was_opened_before() {
             ),
             |_| {},
         );
-        let class = outcome.classes.iter().position(|class| class.name == "a").expect("it is there");
+        let class = outcome.classes.iter().position(|class| class.name == "a").expect("a class of that name");
         let own = outcome.messages.iter().filter(|message| message.class.index() == class);
         own.map(|message| message.end).collect::<Vec<_>>()
     };

@@ -209,7 +209,9 @@ mod tests {
 
     /// Returns the same for packets like this one.
     fn meet(kind: &str, values: &Values, packet: Packet, is: impl Fn(Met) -> bool) -> u32 {
-        let Ok(Effect::OnPackets(effect)) = (find(kind).expect("it is there").build)(values) else { panic!("{kind}") };
+        let Ok(Effect::OnPackets(effect)) = (find(kind).expect("a fault of that name").build)(values) else {
+            panic!("{kind}")
+        };
         let mut stream = Stream::new(1, "test", 0);
         (0..100_000).filter(|_| is(effect.meets(&packet, &mut stream))).count() as u32
     }
@@ -251,7 +253,7 @@ mod tests {
         let fault = |share, seed| {
             let mut values = values(&[("share", share)]);
             values.set("at", Value::Time(Span::ZERO));
-            Fault::new(find("no-marks").expect("it is there"), &values, &graph, (seed, 0)).expect("it can be")
+            Fault::new(find("no-marks").expect("a fault of that name"), &values, &graph, (seed, 0)).expect("it can be")
         };
         // Two directions of each link.
         for (share, links) in [(1.0, 10), (0.94, 9), (0.5, 5), (0.26, 3), (0.01, 1)] {
@@ -272,7 +274,8 @@ mod tests {
         (0..2).for_each(|host| graph.join(host, switch, Rate::from_gbps(1), Span(1)));
         let mut values = values(&[("share", 1.0), ("probability", 0.5)]);
         values.set("at", Value::Time(Span::ZERO));
-        let fault = Fault::new(find("duplication").expect("it is there"), &values, &graph, (1, 0)).expect("it can be");
+        let fault =
+            Fault::new(find("duplication").expect("a fault of that name"), &values, &graph, (1, 0)).expect("it can be");
         assert_eq!((fault.drawn, fault.is_random()), (false, true));
     }
 }

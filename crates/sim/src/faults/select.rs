@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn links_are_found_by_their_ends_and_nodes() {
-        let found = |text, outward| links(&graph(), text, outward).expect("it is there");
+        let found = |text, outward| links(&graph(), text, outward).expect("links of that name");
         assert_eq!(found(Some("left-1 - right"), false), [[(2, 3), (3, 2)]]);
         assert_eq!(found(Some("left-1-right"), false), [[(2, 3), (3, 2)]]);
         assert_eq!(found(Some("right->left-1"), false), [[(3, 2)]]);

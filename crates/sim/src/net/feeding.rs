@@ -308,7 +308,7 @@ mod tests {
         ];
         for change in changes {
             let mut net = star(4, 1, None, ["fifo", "fifo"]);
-            let link = net.ports.iter().position(|port| port.place.to_host()).expect("it is there");
+            let link = net.ports.iter().position(|port| port.place.to_host()).expect("a port to a host");
             change(&mut net, LinkId::from_index(link));
             assert!(!fed(&mut net).iter().any(|&(fed, feeds)| fed || feeds) && !net.feeds());
         }

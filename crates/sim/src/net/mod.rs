@@ -654,7 +654,7 @@ mod tests {
             host_queue: HostQueue::Unlimited,
             settings,
         };
-        let [switches, hosts] = ordering.map(|name| queue::find(name).expect("it is there"));
+        let [switches, hosts] = ordering.map(|name| queue::find(name).expect("a discipline of that name"));
         Net::new(network, seed, Service { switches, hosts, marking: &MARKERS[0], priorities: 3 })
     }
 
@@ -733,7 +733,8 @@ mod tests {
             let packet = full(&mut net, (0, 1), seq);
             net.send(packet);
         }
-        let nic = net.graph.links.iter().position(|link| link.from == 0).map(LinkId::from_index).expect("it is there");
+        let nic =
+            net.graph.links.iter().position(|link| link.from == 0).map(LinkId::from_index).expect("the link of host 0");
         let (mut last, mut late, mut packet) = (Instant::ZERO, 0, Packet::BLANK);
         for number in 1..=100 {
             let (at, link) = loop {
@@ -794,7 +795,8 @@ mod tests {
             let packet = full(&mut net, (0, 1), seq);
             net.send(packet);
         }
-        let nic = net.graph.links.iter().position(|link| link.from == 0).map(LinkId::from_index).expect("it is there");
+        let nic =
+            net.graph.links.iter().position(|link| link.from == 0).map(LinkId::from_index).expect("the link of host 0");
         for (at, bytes) in [(0, 3000), (11, 3000), (12, 1500), (24, 0)] {
             let told = state(Instant::from_micros(at), &mut net.ports[nic]);
             assert_eq!(told.waiting_bytes, Bytes(bytes), "{at} us");
@@ -808,7 +810,7 @@ mod tests {
         for (seed, sharing) in [(1, false), (2, false), (3, true)] {
             let run = |beside: bool| {
                 let mut net = star(4, seed, None, ["fifo", "fifo"]);
-                let link = net.ports.iter().position(|port| port.place.to_host()).expect("it is there");
+                let link = net.ports.iter().position(|port| port.place.to_host()).expect("a port to a host");
                 let link = LinkId::from_index(link);
                 let site = Site { rate: Rate::from_gbps(1), mark: Level::share(Amount::Packets(3), 1) };
                 if sharing {
@@ -822,7 +824,7 @@ mod tests {
                         Port::new(Rate::from_gbps(1), Span::ZERO, Place::SwitchToHost),
                     );
                     let settings = Values::default();
-                    let queue = (queue::find("fifo").expect("it is there").queue)(&settings, 1);
+                    let queue = (queue::find("fifo").expect("a discipline of that name").queue)(&settings, 1);
                     net.ports[link] = port.choosing(queue, (MARKERS[0].marker)(&settings, &site));
                 }
                 let to = net.graph.links[link.index()].to;
@@ -869,7 +871,7 @@ mod tests {
         let link = net.router.link(path + 1);
         let port =
             std::mem::replace(&mut net.ports[link], Port::new(Rate::from_gbps(1), Span::ZERO, Place::HostToHost));
-        let queue = (queue::find("fifo").expect("it is there").queue)(&Values::default(), 1);
+        let queue = (queue::find("fifo").expect("a discipline of that name").queue)(&Values::default(), 1);
         net.ports[link] = port.choosing(queue, Box::new(Phantom { bytes: 0, since: Instant::ZERO }));
         for seq in 0..5 {
             let packet = full(&mut net, (0, 1), seq);

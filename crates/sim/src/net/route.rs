@@ -246,7 +246,7 @@ mod tests {
         let before: Vec<u32> = flows.iter().map(|&flow| spine(&mut router, flow)).collect();
         let between = |ends: (u32, u32)| {
             let found = graph.links.iter().position(|link| (link.from, link.to) == ends);
-            LinkId::from_index(found.expect("it is there"))
+            LinkId::from_index(found.expect("a link between these nodes"))
         };
         let lost = between((7, 4));
         router.avoid(lost, true);

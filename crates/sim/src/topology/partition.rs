@@ -300,7 +300,8 @@ mod tests {
         values.set("uplink", Value::Rate(Rate::from_gbps(4)));
         values.set("delay", Value::Time(Span::from_micros(20)));
         counts.iter().for_each(|&(key, count)| values.set(key, Value::Count(count)));
-        let descriptor = TOPOLOGIES.iter().find(|descriptor| descriptor.name == topology).expect("it is there");
+        let descriptor =
+            TOPOLOGIES.iter().find(|descriptor| descriptor.name == topology).expect("a topology of that name");
         let mut graph = descriptor.graph(&values).unwrap_or_else(|problem| panic!("{topology}: {problem:?}"));
         graph.links.sort_by_key(|link| (link.to, link.from));
         graph

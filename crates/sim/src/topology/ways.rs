@@ -338,7 +338,8 @@ mod tests {
         values.set("uplink", Value::Rate(Rate::from_gbps(4)));
         values.set("delay", Value::Time(Span(1)));
         counts.iter().for_each(|&(key, count)| values.set(key, Value::Count(count)));
-        let descriptor = TOPOLOGIES.iter().find(|descriptor| descriptor.name == topology).expect("it is there");
+        let descriptor =
+            TOPOLOGIES.iter().find(|descriptor| descriptor.name == topology).expect("a topology of that name");
         descriptor.graph(&values).unwrap_or_else(|problem| panic!("{topology}: {problem:?}"))
     }
 
@@ -426,7 +427,9 @@ mod tests {
         let graph = pod();
         let ways = Ways::new(&graph);
         let number = |ends: (u32, u32)| {
-            LinkId::from_index(graph.links.iter().position(|link| (link.from, link.to) == ends).expect("it is there"))
+            LinkId::from_index(
+                graph.links.iter().position(|link| (link.from, link.to) == ends).expect("a link between these nodes"),
+            )
         };
         let nodes = |steps: &[Step]| steps.iter().map(|step| step.1).collect::<Vec<_>>();
         assert_eq!(nodes(&ways.choices(4, HostId(3))), [6, 7]);
