@@ -88,6 +88,17 @@ RESULTS = """\
 such a folder for each transport (and seed) and `compare.json`. In Python they are `Result.flows`,
 `Result.links`, `Result.queries` and `Result.trace`. The unit of a value is the end of its name.
 
+## Checksums
+
+Every folder of a result has a file `SHA256SUMS`, which `sha256sum -c SHA256SUMS` checks. The folders of
+several runs have one for the whole and one for each part, and so have finished runs (`runs/`). duetime checks
+what it reads: `duetime.load`, `duetime report` and `duetime plot` check the records and pictures, and a table
+when it is first used. The first file that differs is named, and the exit code is 2. `duetime plot` and
+`duetime report` add files that are not listed.
+
+A checksum takes one more reading of a table when it is written, and again when it is read. Results of older
+versions have none and are read as they are.
+
 ## The JSON object
 
 `duetime run --json` prints this; `run.json` holds it too, beside `version`, `notes` and the `scenario` with

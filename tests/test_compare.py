@@ -127,7 +127,7 @@ def test_the_number_of_jobs_changes_nothing(small: Path) -> None:
 def test_out_has_a_folder_for_each_run(duetime: Command, small: Path, tmp_path: Path) -> None:
     done = duetime("compare", small, "--transports", "tcp,d2tcp", "--out", "plain", "--json")
     parts = sorted(path.name for path in (tmp_path / "plain").iterdir())
-    assert parts == ["compare.json", "d2tcp", "runs", "tcp"]
+    assert parts == ["SHA256SUMS", "compare.json", "d2tcp", "runs", "tcp"]
     assert dt.load(tmp_path / "plain/tcp").transport == "tcp"
     record = json.loads((tmp_path / "plain/compare.json").read_text())
     assert record["runs"] == json.loads(done.stdout)["runs"]

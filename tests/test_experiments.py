@@ -108,7 +108,10 @@ def test_an_experiment_needs_neither_tables_nor_pictures(tiny: Path, tmp_path: P
     script = f"{without}; sys.argv = {words!r}; sys.exit(main())"
     done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert {path.name for path in (tmp_path / "out" / "paper" / "fig1").iterdir()} == {"result.json"}
+    assert {path.name for path in (tmp_path / "out" / "paper" / "fig1").iterdir()} == {
+        "SHA256SUMS",
+        "result.json",
+    }
     assert "note: left out: tables of messages and Parquet files need polars" in done.stderr
     assert "note: left out: pictures need matplotlib" in done.stderr
     found = duetime.load(tmp_path / "out" / "paper" / "fig1")

@@ -11,7 +11,7 @@ import pytest
 
 import duetime as dt
 from conftest import Command, arguments
-from duetime import files
+from duetime import files, manifest
 
 FLOWS = [
     *("class", "from", "to", "query", "bytes", "start_us", "end_us", "fct_us", "ideal_fct_us", "slowdown"),
@@ -46,7 +46,7 @@ def test_out_writes_tables_and_a_record(duetime: Command, small: Path, tmp_path:
     done = duetime("run", small, "--out", "made/result", "--json")
     assert (done.returncode, done.stderr) == (0, "Saved in made/result\n")
     folder = tmp_path / "made/result"
-    assert names(folder) == ["flows.parquet", "links.parquet", "queries.parquet", "run.json"]
+    assert names(folder) == [manifest.NAME, "flows.parquet", "links.parquet", "queries.parquet", "run.json"]
     assert names(folder.parent) == ["result"]
     assert pl.read_parquet(folder / "flows.parquet").columns == FLOWS
     assert pl.read_parquet(folder / "links.parquet").columns == LINKS
@@ -63,6 +63,7 @@ def test_a_saved_result_reads_as_the_run_did(small: Path, tmp_path: Path) -> Non
     run = dt.run(small, set=[TRACED])
     loaded = dt.load(run.save(tmp_path / "result"))
     assert names(tmp_path / "result") == [
+        manifest.NAME,
         "flows.parquet",
         "links.parquet",
         "queries.parquet",
@@ -100,7 +101,13 @@ def test_a_former_result_is_replaced(duetime: Command, small: Path, tmp_path: Pa
     (tmp_path / "result/plots").mkdir()
     (tmp_path / "result/plots/overview.png").write_bytes(b"")
     assert duetime("run", small, "--out", "result", "--seed", "9").returncode == 0
-    assert names(tmp_path / "result") == ["flows.parquet", "links.parquet", "queries.parquet", "run.json"]
+    assert names(tmp_path / "result") == [
+        manifest.NAME,
+        "flows.parquet",
+        "links.parquet",
+        "queries.parquet",
+        "run.json",
+    ]
     assert dt.load(tmp_path / "result").seed == 9
     assert names(tmp_path) == ["result", "small.toml"]
 

@@ -183,7 +183,9 @@ class Decision:
         files.check_growing(path, {RUNS, f"{self.data['question']}.json", "report.html"})
         path.mkdir(parents=True, exist_ok=True)
         text = json.dumps(self.data, indent=2, ensure_ascii=False) + "\n"
-        files.write(path / f"{self.data['question']}.json", text.encode())
+        name = f"{self.data['question']}.json"
+        with files.sealing(path, [name]):
+            files.write(path / name, text.encode())
         return path
 
 

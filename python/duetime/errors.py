@@ -47,5 +47,9 @@ class Unusable(ValueError):
     """A cluster that cannot do the work; the message says why."""
 
 
+class Damaged(RuntimeError):
+    """A saved file that differs from its checksum, or is missing; the message names it."""
+
+
 class OtherBuild(RuntimeError):
     """A worker would simulate with something else than the process that asks."""

@@ -9,11 +9,12 @@ import json
 import os
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from duetime import manifest
 from duetime.errors import Refused as Refused
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ MARKERS = ("run.json", "compare.json", "result.json", "testbed.json")
 #: What a folder of ours may hold: tables, records, pictures and a report.
 SUFFIXES = {".json", ".parquet", ".png", ".svg", ".pdf", ".html"}
 #: Further files of ours; others of this kind are the user's.
-NAMES = {"slowdown.csv"}
+NAMES = {"slowdown.csv", manifest.NAME}
 #: How the name of a former result ends where two folders cannot change names in one step.
 FORMER = ".former"
 
@@ -61,6 +62,8 @@ def replacing(folder: Path, keep: str | None = None) -> Iterator[Path]:
     there is a moment with neither; after a kill then, the next process puts the former one back. A process
     that was killed in between leaves a folder with a name that starts with a dot and ends in ``.partial``.
     The next one that writes to the same place removes it.
+
+    The complete folder gets its checksums (`manifest`), and so does each folder in it.
     """
     with ExitStack() as stack:
         with _reasons(folder):
@@ -70,6 +73,7 @@ def replacing(folder: Path, keep: str | None = None) -> Iterator[Path]:
             aside = stack.enter_context(_aside(target))
         with _room(folder):
             yield aside
+            manifest.seal_tree(aside)
         with _reasons(folder):
             _put_in_place(aside, target, keep)
 
@@ -87,6 +91,19 @@ def write(path: Path, content: bytes) -> None:
             aside.replace(path)
     finally:
         aside.unlink(missing_ok=True)
+
+
+@contextmanager
+def sealing(folder: Path, names: Iterable[str]) -> Iterator[None]:
+    """Remove the checksums of a folder whose files change, and write them anew when they are complete.
+
+    `names` are its possible files; after an error there are no checksums.
+    """
+    manifest.unseal(folder)
+    yield
+    sums = {name: manifest.digest_of(folder / name) for name in names if (folder / name).is_file()}
+    if sums:
+        write(folder / manifest.NAME, manifest.text(sums))
 
 
 def place(path: Path, content: bytes) -> None:
@@ -128,8 +145,8 @@ def named(path: Path) -> Iterator[None]:
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
-#: What `duetime plot` puts into any folder.
-PICTURES = {"plots"}
+#: What `duetime plot` puts into any folder, and the checksums.
+PICTURES = {"plots", manifest.NAME}
 
 
 def check_growing(folder: Path, parts: set[str]) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from duetime import errors
+from duetime import manifest
 from duetime.comparison import Comparison
 from duetime.decide import Decision
 from duetime.engine.points import Kept, Point
@@ -26,21 +25,23 @@ def load(folder: str | os.PathLike[str]) -> Any:
     must still be in it). That of ``tighten``, ``capacity`` and ``need`` gives a `Decision`, of ``robust`` a
     `Robustness`, of ``estimate`` an `Estimate`, of an experiment a `Reproduction`. Any other folder raises
     `FileNotFoundError`, which names the folders inside that can be read.
+
+    Files that differ from the checksums in the folder raise `errors.Damaged`: records and pictures here,
+    tables when they are first read.
     """
     path = Path(folder)
     for name, read in READERS.items():
         if (path / name).is_file():
-            try:
+            with manifest.understood(path / name, always=True):
+                manifest.check_result(path)
                 return read(path)
-            except (KeyError, TypeError, json.JSONDecodeError) as error:
-                raise errors.Unreadable(f"{path / name}: is not what duetime writes: {error!r}") from error
     inside = sorted({str(found.parent) for name in READERS for found in path.glob(f"*/**/{name}")})
     more = f"; these do: {', '.join(inside[:5])}" if inside else ""
     raise FileNotFoundError(f"{folder}: holds no result{more}")
 
 
 def _comparison(folder: Path) -> Comparison[Any]:
-    record = _record(folder / "compare.json")
+    record = manifest.record(folder / "compare.json")
     by_seed, seeds = {}, None
     for name in record["runs"]:
         of_seeds = sorted((folder / name).glob("seed-*"), key=lambda path: int(path.name[5:]))
@@ -52,7 +53,7 @@ def _comparison(folder: Path) -> Comparison[Any]:
 
 
 def _swept(folder: Path) -> Swept:
-    record = _record(folder / "sweep.json")
+    record = manifest.record(folder / "sweep.json")
     sweep = Sweep(
         record["title"],
         Path(record["scenario"]),
@@ -90,13 +91,13 @@ def _kept(point: Point, key: str, store: Store, error: str | None) -> Kept:
 
 def _decision(question: str) -> Callable[[Path], Any]:
     def read(folder: Path) -> Any:
-        return Decision(_record(folder / f"{question}.json"))
+        return Decision(manifest.record(folder / f"{question}.json"))
 
     return read
 
 
 def _robustness(folder: Path) -> Robustness:
-    record = _record(folder / "robust.json")
+    record = manifest.record(folder / "robust.json")
     measure = next(each for each in MEASURES if each.name == record["measure"]["name"])
     outcomes = [
         Outcome(Variant(tuple(_choices(each))), each["values"], each["error"], each.get(BOUNDS) or {})
@@ -119,7 +120,7 @@ def _estimate(folder: Path) -> Any:
     # Loaded late: it needs numpy and polars, which many folders do not.
     from duetime.estimates import Estimate
 
-    record = _record(folder / "estimate.json")
+    record = manifest.record(folder / "estimate.json")
     del record["version"]
     return Estimate(record)
 
@@ -128,12 +129,7 @@ def _reproduction(folder: Path) -> Any:
     # Loaded late: the measures of experiments need polars, which many folders do not.
     from duetime.experiments.reproduce import Reproduction
 
-    return Reproduction(_record(folder / "result.json"), [])
-
-
-def _record(path: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return found
+    return Reproduction(manifest.record(folder / "result.json"), [])
 
 
 #: The file that identifies a folder, and the function that reads it.

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from duetime import files
+from duetime import files, manifest
 from duetime._core import version
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ class Result:
 
 def load_run(folder: Path) -> Result:
     """Read a result that `Result.save` or ``duetime run --out`` wrote."""
-    record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    record = json.loads(manifest.content(folder / "run.json"))
     scenario, notes = record.pop("scenario"), record.pop("notes")
     del record["version"]
     contract = json.dumps(record, separators=(",", ":"), ensure_ascii=False)
@@ -243,7 +243,7 @@ class Saved:
         from duetime.frames import pl
 
         path = self.folder / f"{name}.parquet"
-        return pl.read_parquet(path) if path.exists() else pl.DataFrame()
+        return manifest.table(path) if path.exists() else pl.DataFrame()
 
 
 def _frame(table: Mapping[str, Column] | pl.DataFrame) -> pl.DataFrame:

@@ -320,7 +320,8 @@ class Robustness:
 
     def _write(self, folder: Path) -> None:
         record = json.dumps(self.record(), indent=1, ensure_ascii=False) + "\n"
-        files.write(folder / "robust.json", record.encode())
+        with files.sealing(folder, ["robust.json"]):
+            files.write(folder / "robust.json", record.encode())
 
     def against(self, other: str) -> Verdict:
         """Compare the first transport with another."""

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from duetime import _core, errors, files, scenario
+from duetime import _core, errors, files, manifest, scenario
 from duetime.comparison import flat
 from duetime.engine.points import Kept, Point, run_points
 from duetime.quantities import counted
@@ -175,10 +175,11 @@ class Swept:
         tables = {"sweep.parquet": self.runs(), "classes.parquet": self.classes()}
         if self.against is not None:
             tables["differences.parquet"] = self.differences()
-        for name, table in tables.items():
-            files.write(folder / name, files.table(table))
         record = json.dumps(self.record(), indent=2, ensure_ascii=False) + "\n"
-        files.write(folder / "sweep.json", record.encode())
+        with files.sealing(folder, PARTS - {RUNS, "report.html"}):
+            for name, table in tables.items():
+                files.write(folder / name, files.table(table))
+            files.write(folder / "sweep.json", record.encode())
 
     def _rows(self) -> Iterator[tuple[dict[str, Any], Kept]]:
         """Yield each run with its axis values, transport and seed."""
@@ -213,6 +214,7 @@ def _described(sections: Mapping[str, Any], out: Path, against: str | None) -> S
     if isinstance(inside, Mapping):
         files.check_growing(out, PARTS)
         out.mkdir(parents=True, exist_ok=True)
+        manifest.unseal(out)
         files.write(out / SCENARIO, scenario.toml(inside).encode())
         sections["scenario"] = os.fspath((out / SCENARIO).resolve())
     text = scenario.toml(sections, "sweep")

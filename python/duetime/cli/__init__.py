@@ -15,7 +15,7 @@ import click
 from duetime import InternalError, ScenarioError, __version__
 from duetime.cli import completion  # noqa: F401  (it brings its script for fish)
 from duetime.engine import interrupt
-from duetime.errors import Failed, Missing, Refused, Unreadable, Unusable
+from duetime.errors import Damaged, Failed, Missing, Refused, Unreadable, Unusable
 
 #: Exit codes beside 0 and 1 (something failed on the way).
 BAD_INPUT, BUG, INTERRUPTED = 2, 70, 130
@@ -108,7 +108,7 @@ def status(command: Callable[[], Any]) -> int:
         return error.exit_code
     except ScenarioError as error:
         return _fail(BAD_INPUT, str(error))
-    except (Unreadable, Refused, Unusable) as error:
+    except (Unreadable, Refused, Unusable, Damaged) as error:
         return _fail(BAD_INPUT, f"error: {error}")
     except Missing as error:
         return _fail(BAD_INPUT, f"error: {error}")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from duetime import files
 from duetime.cli import completion, options
 from duetime.errors import Missing
 from duetime.robustness import VARIANTS, Robustness
@@ -104,8 +105,10 @@ def picture(found: Robustness, folder: Path) -> None:
     with style.context():
         figure = plot.draw(found.record())
         style.settle(figure)
-        for kind in ("png", "svg"):
-            save(figure, folder / f"robust.{kind}")
+        pictures = {kind: folder / f"robust.{kind}" for kind in ("png", "svg")}
+        with files.sealing(folder, ["robust.json", *(path.name for path in pictures.values())]):
+            for path in pictures.values():
+                save(figure, path)
 
 
 __all__ = ["picture", "robust"]

@@ -101,6 +101,7 @@ def run_points(
         except Exception:
             kept.undo()
             raise
+    kept.seal()
     return batch.answers(points)
 
 

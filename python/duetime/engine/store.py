@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from duetime import errors, files
+from duetime import errors, files, manifest
 
 if TYPE_CHECKING:
     import polars as pl
@@ -24,6 +24,8 @@ class Store:
     def __init__(self, folder: Path) -> None:
         """Use `folder`, which need not exist; `Refused` if it cannot be made."""
         self.folder = folder
+        #: The checksums of the files that were here, as far as the folder is sealed, and of those kept since.
+        self._sums = manifest.read(folder) or {}
         self._made = [each for each in (folder, *folder.parents) if not each.exists()]
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -40,27 +42,54 @@ class Store:
         """Return the record of a finished run; none if it, or one of these tables, is missing."""
         if any(not self._path(key, f".{name}.parquet").exists() for name in tables):
             return None
+        path = self._path(key, ".json")
         try:
-            kept = json.loads(self._path(key, ".json").read_bytes())
-        except (OSError, ValueError):
+            content = path.read_bytes()
+        except OSError:
+            return None
+        self._check(path, manifest.digest(content))
+        try:
+            kept = json.loads(content)
+        except (ValueError, RecursionError):
             return None
         return kept if isinstance(kept, dict) and "result" in kept else None
 
     def table(self, key: str, name: str) -> pl.DataFrame:
         """Return a table; `FileNotFoundError` if the run was kept without it."""
-        from duetime.frames import pl
-
         path = self._path(key, f".{name}.parquet")
         if not path.exists():
             raise FileNotFoundError(f"{self.folder}: the table `{name}` of this run was not kept")
-        return pl.read_parquet(path)
+        self._check(path, manifest.digest_of(path))
+        return manifest.parquet(path, verified=self._name(path) in self._sums)
 
     def keep(self, key: str, record: bytes, tables: Mapping[str, bytes]) -> None:
         """Write a finished run."""
         self._path(key, "").parent.mkdir(exist_ok=True)
         for name, content in tables.items():
-            files.write(self._path(key, f".{name}.parquet"), content)
-        files.write(self._path(key, ".json"), record)
+            self._write(self._path(key, f".{name}.parquet"), content)
+        self._write(self._path(key, ".json"), record)
+
+    def seal(self) -> None:
+        """Write the checksums of all files, when everything that was asked for is there.
+
+        Files that have a checksum are not read again: one that was damaged since then stays noticed.
+        """
+        known = {**(manifest.read(self.folder) or {}), **self._sums}
+        paths = {self._name(path): path for path in self.folder.glob("*/*") if path.name[0] != "."}
+        sums = {name: known.get(name) or manifest.digest_of(path) for name, path in paths.items()}
+        if sums and manifest.read(self.folder) != sums:
+            files.write(self.folder / manifest.NAME, manifest.text(sums))
+
+    def _write(self, path: Path, content: bytes) -> None:
+        files.write(path, content)
+        self._sums[self._name(path)] = manifest.digest(content)
+
+    def _check(self, path: Path, digest: str) -> None:
+        """Raise `errors.Damaged` for a file that differs from its checksum; a new one has none."""
+        manifest.compare(path, digest, self._sums.get(self._name(path), digest))
+
+    def _name(self, path: Path) -> str:
+        return path.relative_to(self.folder).as_posix()
 
     def _path(self, key: str, suffix: str) -> Path:
         return self.folder / key[:2] / f"{key}{suffix}"

@@ -66,8 +66,9 @@ def estimated(
         "notes": task.notes,
     }
     record = json.dumps({"version": _core.version(), **found}, indent=1, ensure_ascii=False) + "\n"
-    files.write(out / RECORD, record.encode())
-    files.write(out / MESSAGES, files.table(messages))
+    with files.sealing(out, [RECORD, MESSAGES]):
+        files.write(out / RECORD, record.encode())
+        files.write(out / MESSAGES, files.table(messages))
     return Estimate({**found, "cpu_s": time.process_time() - begun})
 
 

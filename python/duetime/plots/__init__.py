@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from duetime import files
+from duetime import files, manifest
 from duetime.errors import Missing, NoReport, NoResults, Refused
 
 try:
@@ -62,9 +62,11 @@ def plot_dir(directory: Path, out: Path | None = None) -> list[Path]:
     out = Path(out) if out is not None else directory / "plots"
     if not directory.is_dir():
         raise NoResults(f"{directory}: {_is_not(directory)}")
-    if (directory / "run.json").exists() or (directory / "compare.json").exists():
-        return _of_runs(load(directory), out)
-    found = _of_charts(directory, out) or _of_traces(directory, out)
+    with manifest.understood(directory):
+        manifest.check_result(directory)
+        if (directory / "run.json").exists() or (directory / "compare.json").exists():
+            return _of_runs(load(directory), out)
+        found = _of_charts(directory, out) or _of_traces(directory, out)
     if not found:
         raise NoResults(f"{directory}: {_holds_nothing(directory)}")
     return found

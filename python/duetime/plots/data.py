@@ -6,7 +6,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from duetime.errors import NoResults
+from duetime import manifest
+from duetime.errors import NoResults, Unreadable
 from duetime.frames import pl
 from duetime.statistics import seeds_differ
 
@@ -170,7 +171,7 @@ def load_run(directory: Path) -> Run:
 def read_json(path: Path) -> dict[str, Any]:
     """The JSON object in a file."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(manifest.content(path))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise NoResults(f"{path} is not JSON: {error}") from error
     if not isinstance(content, dict):
@@ -181,6 +182,8 @@ def read_json(path: Path) -> dict[str, Any]:
 def read(path: Path) -> pl.DataFrame:
     """The table in a file."""
     try:
-        return pl.read_parquet(path)
-    except (pl.exceptions.PolarsError, OSError) as error:
+        return manifest.table(path)
+    except Unreadable as error:
+        raise NoResults(str(error)) from error
+    except OSError as error:
         raise NoResults(f"{path} cannot be read: {error}") from error

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from duetime.errors import NoResults
+from duetime import manifest
+from duetime.errors import NoResults, Unreadable
 from duetime.frames import pl
-from duetime.plots.data import MESSAGES, Arm, Results, Run, read
+from duetime.plots.data import MESSAGES, Arm, Results, Run
 
 _COLUMNS = {"time_s", "what", "class", "from", "to", "value", "from_address", "to_address"}
 
@@ -18,7 +19,10 @@ class Recorded(Run):
     @cached_property
     def trace(self) -> pl.DataFrame:
         """The samples over time."""
-        table = read(self.directory)
+        try:
+            table = manifest.parquet(self.directory, verified=False)
+        except (Unreadable, OSError) as error:
+            raise NoResults(str(error)) from error
         if not set(table.columns) >= _COLUMNS:
             missing = ", ".join(sorted(_COLUMNS - set(table.columns)))
             raise NoResults(f"{self.directory} is no trace of d2tcp: its columns {missing} are missing")
@@ -47,8 +51,9 @@ class Recorded(Run):
 def is_recorded(path: Path) -> bool:
     """Return whether a Parquet file has the columns of such a trace."""
     try:
-        return set(pl.read_parquet_schema(path)) >= _COLUMNS
-    except (pl.exceptions.PolarsError, OSError):
+        with manifest.readable(path):
+            return set(pl.read_parquet_schema(path)) >= _COLUMNS
+    except (Unreadable, OSError):
         return False
 
 

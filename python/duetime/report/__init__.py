@@ -10,7 +10,7 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
-from duetime import files
+from duetime import files, manifest
 from duetime.errors import NoReport
 from duetime.report.model import Experiment
 
@@ -46,7 +46,8 @@ def report(folder: str | os.PathLike[str], out: str | os.PathLike[str] | None = 
 
     source = Path(folder)
     target = Path(out) if out is not None else source / "report.html"
-    text = page.render(experiments(source))
+    with manifest.understood(source):
+        text = page.render(experiments(source))
     files.place(target, text.encode())
     return target
 
@@ -55,6 +56,7 @@ def experiments(folder: Path) -> list[Experiment]:
     """Everything that the folder holds, in the order of a reader's expectation."""
     if not folder.is_dir():
         raise NoReport(f"{folder}: is no folder")
+    manifest.check_result(folder)
     for read in READERS.values():
         found = read(folder)
         if found:

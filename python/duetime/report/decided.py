@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from duetime import manifest
 from duetime.display import decisions
 from duetime.errors import NoReport
 from duetime.quantities import Quantity
@@ -29,7 +30,7 @@ def read(folder: Path) -> list[Experiment]:
 
 def _read(path: Path) -> Experiment:
     try:
-        return _experiment(json.loads(path.read_text(encoding="utf-8")))
+        return _experiment(json.loads(manifest.content(path)))
     except (OSError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise NoReport(f"{path}: is not what `duetime {path.stem}` writes: {error!r}") from error
 

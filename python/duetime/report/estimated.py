@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from duetime import manifest
 from duetime.errors import NoReport
 from duetime.report.model import Axis, Chart, Experiment, Point, Series
 
@@ -24,7 +25,7 @@ def read(folder: Path) -> list[Experiment]:
     if not path.exists():
         return []
     try:
-        return _experiments(json.loads(path.read_text(encoding="utf-8")))
+        return _experiments(json.loads(manifest.content(path)))
     except (OSError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise NoReport(f"{path}: is not what `duetime estimate` writes: {error!r}") from error
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from duetime import manifest
 from duetime.errors import NoReport
 from duetime.experiments.verdicts import status
 from duetime.report.model import Axis, Chart, Claim, Experiment, Place, Point, Series, Table
@@ -20,7 +21,10 @@ ROWS = 500
 
 def read(folder: Path) -> list[Experiment]:
     """The experiments below `folder`, ordered by their id, numbers by their value."""
-    return in_order(_experiment(path) for path in sorted(folder.rglob("result.json")))
+    paths = sorted(folder.rglob("result.json"))
+    for path in paths:
+        manifest.check(path.parent)
+    return in_order(_experiment(path) for path in paths)
 
 
 def in_order(found: Iterable[Experiment]) -> list[Experiment]:
@@ -30,7 +34,7 @@ def in_order(found: Iterable[Experiment]) -> list[Experiment]:
 
 def _experiment(path: Path) -> Experiment:
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = json.loads(manifest.content(path))
     except (OSError, ValueError) as error:
         raise NoReport(f"{path}: cannot be read: {error}") from error
     try:

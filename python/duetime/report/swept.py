@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from duetime import manifest
 from duetime.errors import NoReport, Unreadable
 from duetime.frames import pl
 from duetime.quantities import Quantity
@@ -37,8 +38,8 @@ def read(folder: Path) -> list[Experiment]:
     if not (folder / "sweep.json").exists():
         return []
     try:
-        record = json.loads((folder / "sweep.json").read_text(encoding="utf-8"))
-        return [_experiment(record, pl.read_parquet(folder / "sweep.parquet"))]
+        record = json.loads(manifest.content(folder / "sweep.json"))
+        return [_experiment(record, manifest.table(folder / "sweep.parquet"))]
     except (OSError, AttributeError, KeyError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
         raise NoReport(f"{folder}: is not what `duetime sweep` writes: {error!r}") from error
 

@@ -1,0 +1,264 @@
+"""Saved results prove themselves: every flipped bit is noticed, in one message that names a file."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import duetime as dt
+from conftest import SMALL, Command
+from duetime import manifest
+from duetime.cli import commands, status
+from duetime.engine.store import Store
+from duetime.errors import Damaged, Unreadable
+from duetime.loading import READERS
+
+FLIPS = 600
+KINDS = ("run", "compare", "sweep", "robust")
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A result of each kind, each in a folder of its own, as its command writes it."""
+    at = tmp_path_factory.mktemp("results")
+    (at / "small.toml").write_text(SMALL)
+    (at / "grid.toml").write_text(
+        'scenario = "small.toml"\ntransports = ["tcp", "d2tcp"]\nseeds = 2\n'
+        "grid = { traffic.queries.leaves = [2, 4] }\n"
+    )
+    words = {
+        "run": ["run", "small.toml"],
+        "compare": ["compare", "small.toml", "--transports", "tcp,d2tcp", "--seeds", "2"],
+        "sweep": ["sweep", "grid.toml"],
+        "robust": ["robust", "small.toml", "--transports", "tcp,d2tcp", "--variants", "3"],
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(at)
+        for kind, given in words.items():
+            assert command(*given, "--out", str(at / kind)) == 0
+    return {kind: at / kind for kind in words}
+
+
+def command(*words: str) -> int:
+    """Run a command in this process; return its exit code."""
+    return status(lambda: commands.main(list(words), prog_name="duetime", standalone_mode=False))
+
+
+def everything(folder: Path) -> None:
+    """Load a result and read all its tables, and all tables of the runs that are kept in it."""
+    loaded = dt.load(folder)
+    runs: list[Any] = [loaded] if isinstance(loaded, dt.Result) else []
+    if isinstance(loaded, dt.Comparison):
+        runs += [result for results in loaded.by_seed.values() for result in results]
+    for run in runs:
+        assert all(table.height for table in (run.flows, run.links, run.queries))
+        assert run.trace.height == 0
+    if isinstance(loaded, dt.Swept):
+        for path in sorted(folder.glob("*.parquet")):
+            manifest.table(path)
+    store = folder / "runs"
+    for path in sorted(store.glob("*/*.parquet")):
+        key, table, _ = path.name.split(".")
+        Store(store).table(key, table)
+
+
+def saved(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def flipped(path: Path, random: random.Random) -> Iterator[None]:
+    """Flip one bit of a file, and flip it back."""
+    content = path.read_bytes()
+    bit = random.randrange(8 * len(content))
+    damaged = bytearray(content)
+    damaged[bit // 8] ^= 1 << bit % 8
+    path.write_bytes(damaged)
+    yield
+    path.write_bytes(content)
+
+
+def test_each_of_600_flipped_bits_is_noticed_and_a_file_named(results: dict[str, Path]) -> None:
+    draws = random.Random(39)
+    for number in range(FLIPS):
+        folder = results[KINDS[number % len(KINDS)]]
+        path = draws.choice(saved(folder))
+        for _ in flipped(path, draws):
+            with pytest.raises(Damaged) as raised:
+                everything(folder)
+            named = Path(str(raised.value).partition(": ")[0])
+            # A bit of a checksum is not told from one of the file that it is of.
+            assert named == path or (path.name == manifest.NAME and path.parent in named.parents)
+    for folder in results.values():
+        everything(folder)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("verb", ["report", "plot"])
+def test_report_and_plot_of_a_damaged_record_end_with_2_and_one_message(
+    results: dict[str, Path], kind: str, verb: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = results[kind] / f"{kind}.json"
+    for _ in flipped(path, random.Random(1)):
+        assert command(verb, str(results[kind])) == 2
+    said = capsys.readouterr()
+    assert (said.out, said.err) == (
+        "",
+        f"error: {path}: differs from its checksum in SHA256SUMS; the file is damaged or was changed\n",
+    )
+
+
+@pytest.mark.parametrize("verb", ["report", "plot"])
+def test_report_and_plot_check_the_tables_that_they_read(
+    results: dict[str, Path], verb: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for path in (results["run"] / "flows.parquet", results["compare"] / "tcp/seed-5/flows.parquet"):
+        folder = results["run" if path.parent == results["run"] else "compare"]
+        for _ in flipped(path, random.Random(1)):
+            assert command(verb, str(folder)) == 2
+        said = capsys.readouterr().err
+        assert re.fullmatch(rf"error: {path}: differs.*\n", said)
+
+
+def test_a_kept_run_that_is_damaged_is_not_used_again(
+    results: dict[str, Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(results["sweep"].parent)
+    path = next(results["sweep"].glob("runs/*/*.json"))
+    for _ in flipped(path, random.Random(1)):
+        assert command("sweep", "grid.toml", "--out", "sweep") == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: {path.relative_to(results['sweep'].parent)}: differs")
+    assert command("sweep", "grid.toml", "--out", "sweep") == 0
+    everything(results["sweep"])
+
+
+def test_sha256sum_reads_the_checksums(results: dict[str, Path]) -> None:
+    folders = [path.parent for folder in results.values() for path in folder.rglob(manifest.NAME)]
+    # The run; the comparison, its kept runs, two seeds of two transports; two folders of the others each.
+    assert len(folders) == 1 + (2 + 4) + 2 + 2
+    for folder in folders:
+        done = subprocess.run(
+            ["sha256sum", "--strict", "-c", manifest.NAME], cwd=folder, capture_output=True, text=True
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+    listed = (results["compare"] / manifest.NAME).read_text().split()[1::2]
+    own = {path.relative_to(results["compare"]).as_posix() for path in saved(results["compare"])}
+    assert {*listed} == {name for name in own if not name.startswith("runs/")} - {manifest.NAME}
+
+
+def test_a_file_that_is_missing_or_not_listed_is_named(results: dict[str, Path]) -> None:
+    table = results["run"] / "queries.parquet"
+    content = table.read_bytes()
+    table.unlink()
+    with pytest.raises(Damaged, match=r"queries\.parquet: is missing, but .*SHA256SUMS lists it"):
+        dt.load(results["run"])
+    table.write_bytes(content)
+    trace = results["run"] / "trace.parquet"
+    trace.write_bytes(content)
+    with pytest.raises(Damaged, match=r"trace\.parquet: is not in SHA256SUMS"):
+        assert dt.load(results["run"]).trace.height
+    trace.unlink()
+
+
+def test_a_result_without_checksums_is_read_with_no_complaint(
+    results: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = dt.load(results["run"]).save(tmp_path / "old")
+    (folder / manifest.NAME).unlink()
+    everything(folder)
+    assert command("report", str(folder)) == 0
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("line", ["", "x", f"{'0' * 64}  ../run.json", f"{'0' * 64}  /etc/passwd", "0" * 64])
+def test_a_line_that_is_no_checksum_is_named(results: dict[str, Path], tmp_path: Path, line: str) -> None:
+    folder = dt.load(results["run"]).save(tmp_path / "old")
+    with (folder / manifest.NAME).open("a") as file:
+        file.write(f"{line}\n")
+    with pytest.raises(Damaged, match=r"SHA256SUMS: is damaged: line 5 is no checksum and path"):
+        dt.load(folder)
+
+
+#: Values that a record's own are replaced by, in turn.
+WRONG: list[Any] = [None, -1, "", [], {}, "text", [1, "two"], 1e308, True]
+
+
+def replaced(value: Any, draws: random.Random) -> Any:
+    """A copy of a JSON value in which something, at any depth, is something else or is missing."""
+    if isinstance(value, dict) and value and draws.random() < 0.9:
+        name = draws.choice(sorted(value))
+        if draws.random() < 0.2:
+            return {key: each for key, each in value.items() if key != name}
+        return {**value, name: replaced(value[name], draws)}
+    if isinstance(value, list) and value and draws.random() < 0.9:
+        place = draws.randrange(len(value))
+        return [*value[:place], replaced(value[place], draws), *value[place + 1 :]]
+    return draws.choice(WRONG)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_damaged_record_without_checksums_is_never_called_a_bug(
+    results: dict[str, Path], tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / kind
+    for path in saved(results[kind]):
+        copy = folder / path.relative_to(results[kind])
+        if path.name != manifest.NAME:
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(path.read_bytes())
+    record = folder / f"{kind}.json"
+    content = record.read_bytes()
+    draws = random.Random(kind)
+    damaged = [json.dumps(replaced(json.loads(content), draws)).encode() for _ in range(8)]
+    cut = [content[: draws.randrange(len(content))] for _ in range(2)]
+    for one in [*damaged, *cut, b"", b"[]", b"null", b"\xff\xfe", b"[" * 100_000]:
+        record.write_bytes(one)
+        for verb in ["plot" if kind == "run" and draws.random() < 0.2 else "report"]:
+            code = command(verb, str(folder))
+            said = capsys.readouterr().err
+            assert code in (0, 2), said
+            assert not re.search("bug|Traceback", said)
+            assert code == 0 or re.match(rf"error: .*{folder}", said)
+        with suppress(ValueError, OSError):
+            dt.load(folder)
+
+
+def test_a_damaged_table_without_checksums_is_one_message(
+    results: dict[str, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    draws, errors = random.Random(7), []
+    path = tmp_path / "flows.parquet"
+    content = (results["run"] / "flows.parquet").read_bytes()
+    for _ in range(60):
+        # The last part of the file says where its columns are: readers fail on it in many ways.
+        damaged = bytearray(content)
+        damaged[draws.randrange(len(content) * 3 // 4, len(content))] ^= 1 << draws.randrange(8)
+        path.write_bytes(damaged)
+        try:
+            manifest.table(path)
+        except Unreadable as error:
+            errors.append(str(error))
+    assert len(errors) > 5
+    assert all(re.fullmatch(rf"{path}: cannot be read as a table: .+", error) for error in errors)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_every_record_that_can_be_loaded_is_known_to_the_checks() -> None:
+    assert READERS.keys() == manifest.RECORDS
+
+
+def test_the_command_line_says_which_file_differs(duetime: Command, small: Path, tmp_path: Path) -> None:
+    assert duetime("run", small, "--out", "result").returncode == 0
+    path = tmp_path / "result/flows.parquet"
+    path.write_bytes(path.read_bytes()[:-1])
+    done = duetime("plot", "result")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.fullmatch(r"error: result/flows\.parquet: differs from its checksum in .*\n", done.stderr)
