@@ -82,6 +82,14 @@ def explain(
     seed: int | None = None,
 ) -> str: ...
 def sweep(text: str, name: str, folder: str | PathLike[str] | None = None) -> str: ...
+def cost(
+    text: str,
+    name: str,
+    folder: str | PathLike[str] | None = None,
+    set: Sequence[str] = ...,
+    seed: int | None = None,
+    transport: str | None = None,
+) -> str: ...
 def bound(
     text: str,
     name: str,

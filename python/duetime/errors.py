@@ -19,6 +19,10 @@ class Unreadable(ValueError):
     """A scenario that cannot be read at all: no such file, a folder, not text."""
 
 
+class TooLarge(Unreadable):
+    """Runs that need more memory than there is; the message says how much, and how to run them anyway."""
+
+
 class NoExperiments(Unreadable):
     """No folder of experiments was found."""
 

@@ -32,6 +32,14 @@ def short(value: float, digits: int = 3) -> str:
     return text.rstrip("0").rstrip(".") if places else text
 
 
+def memory(count: float) -> str:
+    """Write a number of bytes with three digits that matter: 1.5 GB."""
+    power = 0
+    while count >= 999.5 and power < 6:
+        count, power = count / 1000, power + 1
+    return f"{short(count)} {('B', 'KB', 'MB', 'GB', 'TB', 'PB', 'EB')[power]}"
+
+
 def time_ps(text: str) -> int:
     """Picoseconds of a time."""
     number, unit = text.split()

@@ -26,7 +26,7 @@ mod _core {
     #[pymodule_export]
     use super::run::{Run, run};
     #[pymodule_export]
-    use super::{_panic, bound, catalog, check, explain, profiled, schema, sweep, version};
+    use super::{_panic, bound, catalog, check, cost, explain, profiled, schema, sweep, version};
 
     #[pymodule_init]
     fn init(_module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
@@ -69,6 +69,24 @@ fn explain(
     let options = scenario::Options { set, seed, ..scenario::Options::default() };
     let explained = errors::guarded(py, || scenario::explain(&source, &options))?;
     Ok(explained.map_err(|error| errors::scenario_error(py, &error))?.to_string())
+}
+
+/// Estimates what a run costs, as JSON: messages, packets, packet-hops, rows, memory and time.
+#[pyfunction]
+#[pyo3(signature = (text, name, folder=None, set=Vec::new(), seed=None, transport=None))]
+fn cost(
+    py: Python<'_>,
+    text: &str,
+    name: &str,
+    folder: Option<PathBuf>,
+    set: Vec<String>,
+    seed: Option<u64>,
+    transport: Option<String>,
+) -> PyResult<String> {
+    let source = scenario::Source { name, text, folder: folder.as_deref() };
+    let options = scenario::Options { set, seed, transport, ..scenario::Options::default() };
+    let found = errors::guarded(py, || scenario::cost(&source, &options))?;
+    Ok(found.map_err(|error| errors::scenario_error(py, &error))?.to_string())
 }
 
 /// Returns the fewest deadlines that any schedule of a scenario's messages misses, as JSON (null without deadlines),

@@ -4,14 +4,27 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value as Json, json};
 use sim::faults::Effect;
+use sim::topology::Graph;
 use sim::traffic::Request;
 use units::{HostId, LinkId, Span, Table};
 
 use crate::lints::uses_marks;
-use crate::survey::{Survey, in_bytes};
+use crate::survey::{Routes, Survey, in_bytes};
 
-/// The number of messages that are drawn to describe a scenario.
-pub(crate) const MAX_MESSAGES: usize = 200_000;
+/// The number of messages that are drawn to describe a scenario, at most.
+const MAX_MESSAGES: usize = 200_000;
+
+/// The number of links that all routes of the drawn messages have together, at most.
+const MAX_STEPS: usize = 4_000_000;
+
+/// Returns the number of messages to draw: fewer in networks with many equal routes between two hosts.
+pub(crate) fn messages_to_draw(graph: &Graph) -> usize {
+    /// So few links cost little.
+    const FEW: usize = 100;
+    let routes = Routes::new(graph);
+    let links = routes.shares(HostId(0), HostId(graph.hosts.saturating_sub(1))).len();
+    if links <= FEW { MAX_MESSAGES } else { MAX_MESSAGES.min(MAX_STEPS / links) }
+}
 
 /// The number of links that are described: the ones with the highest loads.
 const MAX_LINKS: usize = 12;

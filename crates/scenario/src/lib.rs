@@ -9,6 +9,7 @@
 mod catalog;
 mod classes;
 mod context;
+mod cost;
 mod distribution;
 mod document;
 mod error;
@@ -37,7 +38,7 @@ mod variants;
 
 pub use catalog::catalog;
 pub use error::Error;
-pub use read::{Options, Read, Source, explain, read};
+pub use read::{Options, Read, Source, cost, explain, read};
 pub use schema::schema;
 pub use survey::ports;
 pub use sweep::{Sweep, read_sweep};

@@ -20,7 +20,7 @@ use crate::context::Context;
 use crate::document::{self, Data, Entry, Node, Table};
 use crate::error::{At, Checked, Error, Fault, Sources, clip};
 use crate::evaluate::Parameters;
-use crate::explain::{MAX_MESSAGES, describe};
+use crate::explain::{describe, messages_to_draw};
 use crate::faults;
 use crate::files::Files;
 use crate::language::{self, LISTS, ROOT_KEYS, SECTIONS};
@@ -94,8 +94,24 @@ pub fn explain(source: &Source, options: &Options) -> Result<Json, Error> {
     let mut sources = Sources::new(source.name, text);
     match scenario(&Source { text, ..*source }, options, &mut sources) {
         Ok(Parts { read, drawn_from, profile, .. }) => {
-            Ok(describe(&Survey::new(&read.scenario, &drawn_from, MAX_MESSAGES), profile))
+            let most = messages_to_draw(&read.scenario.network.graph);
+            let mut found = describe(&Survey::new(&read.scenario, &drawn_from, most), profile);
+            found["cost"] = crate::cost::of(&read.scenario);
+            Ok(found)
         }
+        Err(fault) => Err(sources.error(fault)),
+    }
+}
+
+/// Returns the expected cost of a run: messages, packets, packet-hops, rows, memory and time.
+///
+/// # Errors
+/// As [`read`].
+pub fn cost(source: &Source, options: &Options) -> Result<Json, Error> {
+    let text = source.text.strip_prefix('\u{feff}').unwrap_or(source.text);
+    let mut sources = Sources::new(source.name, text);
+    match scenario(&Source { text, ..*source }, options, &mut sources) {
+        Ok(Parts { read, .. }) => Ok(crate::cost::of(&read.scenario)),
         Err(fault) => Err(sources.error(fault)),
     }
 }

@@ -394,7 +394,7 @@ pub(crate) struct Routes<'a> {
 }
 
 impl<'a> Routes<'a> {
-    fn new(graph: &'a Graph) -> Routes<'a> {
+    pub(crate) fn new(graph: &'a Graph) -> Routes<'a> {
         Routes { graph, ways: RefCell::new(Ways::new(graph)) }
     }
 

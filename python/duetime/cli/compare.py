@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from duetime import files
+from duetime import costs, files
 from duetime.cli import completion, options
 from duetime.comparison import RUNS, Comparison, prepare
 from duetime.quantities import counted
@@ -34,7 +34,7 @@ from duetime.quantities import counted
 )
 @click.option(
     "--seeds",
-    type=options.SEEDS,
+    type=options.Whole(1),
     metavar="N",
     help="Run each with N seeds; every figure becomes a mean with its 95 % confidence interval.",
 )
@@ -43,6 +43,8 @@ from duetime.quantities import counted
 @options.JOBS
 @options.THREADS
 @options.CLUSTER
+@options.MAX_MEMORY
+@options.YES
 def compare(
     file: str,
     seed: int | None,
@@ -57,6 +59,8 @@ def compare(
     jobs: int | None,
     threads: str | None,
     cluster: str | None,
+    max_memory: float | None,
+    yes: bool,
 ) -> int:
     """Simulate the scenario in FILE (- for standard input) under several transports.
 
@@ -67,6 +71,14 @@ def compare(
     names = [name.strip() for name in transports.split(",") if name.strip()]
     read = options.read(file)
     changes = options.with_threads(changes, threads)
+    if names and not yes:
+        costs.afford(
+            costs.cost(read, seed, changes, names[0]),
+            runs=len(names) * (seeds or 1),
+            jobs=jobs or os.cpu_count() or 1,
+            rows=True,
+            limit=max_memory,
+        )
     plan = prepare(read, names, seeds=seeds, seed=seed, set=changes, against=against)
     if jobs is None and threads is not None and isinstance(number := plan.resolved["run"]["threads"], int):
         # No more threads than cores.

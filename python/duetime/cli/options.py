@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
@@ -97,6 +98,34 @@ THREADS = click.option(
     help="Simulate each run with N threads (run.threads), or with auto: as many as turn out to be faster. "
     "The results are the same; large networks gain from it.",
 )
+
+
+class Memory(click.FloatRange):
+    """A size of memory, as 8 GB or 500 MiB."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Read a size from the command line."""
+        match = re.fullmatch(r"([\d.]+) *([KMGT]i?)?B", str(value).strip())
+        try:
+            number = float(match[1]) if match else 0.0
+        except ValueError:
+            number = 0.0
+        if match is None or number <= 0:
+            self.fail(f"{value!r} is not a size, as 8 GB.", param, ctx)
+        prefix = match[2] or ""
+        base = 1024 if prefix.endswith("i") else 1000
+        return number * float(base ** " KMGT".index(prefix[:1] or " "))
+
+
+MAX_MEMORY = click.option(
+    "--max-memory",
+    type=Memory(),
+    metavar="SIZE",
+    help="Refuse what is expected to need more memory than this, as 8 GB (default: that of the machine).",
+)
+YES = click.option("--yes", is_flag=True, help="Run it whatever memory it is expected to need.")
 CLUSTER = click.option(
     "--cluster",
     metavar="ADDRESS",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from duetime import files
+from duetime import costs, files
 from duetime.cli import options
 from duetime.engine.progress import bar
 from duetime.run import made, resolve, simulate
@@ -19,6 +19,8 @@ from duetime.run import made, resolve, simulate
 @options.THREADS
 @options.FAIL_IF
 @options.FAIL_IF_CERTAIN
+@options.MAX_MEMORY
+@options.YES
 def run(
     file: str,
     seed: int | None,
@@ -28,6 +30,8 @@ def run(
     threads: str | None,
     fail_if: tuple[str, ...],
     fail_if_certain: tuple[str, ...],
+    max_memory: float | None,
+    yes: bool,
 ) -> int:
     """Simulate the scenario in FILE (- for standard input)."""
     read = options.read(file)
@@ -41,6 +45,8 @@ def run(
         resolve(read, seed, changes, None)
         options.need_tables()
         files.check(out)
+    if not yes:
+        costs.afford(costs.cost(read, seed, changes), limit=max_memory)
     try:
         with bar(1) as shown:
             if out is None:

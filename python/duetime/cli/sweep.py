@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import click
 
+from duetime import ScenarioError, costs
 from duetime.cli import completion, options
 from duetime.quantities import counted
-from duetime.sweeping import Swept, carry_out, read
+from duetime.scenario import read_file
+from duetime.sweeping import Sweep, Swept, carry_out, read
 
 
 @click.command(short_help="Simulate a scenario at many points.")
@@ -32,8 +36,17 @@ from duetime.sweeping import Swept, carry_out, read
     "(default: the name of FILE without its ending).",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print sweep.json instead of a table.")
+@options.MAX_MEMORY
+@options.YES
 def sweep(
-    file: Path, against: str | None, jobs: int | None, cluster: str | None, out: Path | None, as_json: bool
+    file: Path,
+    against: str | None,
+    jobs: int | None,
+    cluster: str | None,
+    out: Path | None,
+    as_json: bool,
+    max_memory: float | None,
+    yes: bool,
 ) -> int:
     """Simulate the points that the sweep in FILE describes.
 
@@ -42,6 +55,8 @@ def sweep(
     """
     plan = read(file, against)
     options.need_tables()
+    if not yes:
+        _afford(plan, jobs, max_memory)
     folder = out or Path(file.stem)
     swept = carry_out(plan, folder, jobs=jobs, cluster=cluster, progress=True)
     _tell_notes(swept)
@@ -54,6 +69,16 @@ def sweep(
         terminal.present(sweeps.table(swept))
     print(f"Saved in {folder}", file=sys.stderr)
     return _tell_failures(swept)
+
+
+def _afford(plan: Sweep, jobs: int | None, limit: float | None) -> None:
+    """Refuse what needs too much memory at its first or last point; a point that is wrong fails later."""
+    points = plan.points
+    for point in {points[0], points[-1]} if points else ():
+        with suppress(ScenarioError):
+            assert isinstance(point.scenario, Path)
+            each = costs.cost(read_file(point.scenario), point.seed, point.overrides, point.transport)
+            costs.afford(each, runs=len(points), jobs=jobs or os.cpu_count() or 1, limit=limit)
 
 
 def _tell_notes(swept: Swept) -> None:

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from duetime.display import terminal
 from duetime.display.grid import Column, Grid
-from duetime.quantities import counted, short
+from duetime.quantities import counted, memory, short
 
 
 def explained(data: dict[str, Any]) -> None:
@@ -42,6 +42,7 @@ def explained(data: dict[str, Any]) -> None:
     )
     for number, each in enumerate(data["faults"], 1):
         terminal.say(shown, f"fault {number}: {fault(each)}")
+    terminal.say(shown, expected_cost(data["cost"]))
     words = "; ".join(data["random"])
     terminal.say(shown, f"random: {words}" if words else "nothing is random: every seed gives the same run")
 
@@ -80,6 +81,7 @@ def checked(data: dict[str, Any]) -> None:
             f"most loaded link: {most['link']}, asked {short(most['expected_percent'])} %, "
             f"drawn {short(most['load_percent'])} %",
         )
+    terminal.say(shown, expected_cost(data["cost"]))
 
 
 def offered(each: dict[str, Any]) -> list[str]:
@@ -95,6 +97,21 @@ def offered(each: dict[str, Any]) -> list[str]:
         f"{mean}asked {_rate(each['expected_mbps'])} in {short(each['expected_messages'])} messages, "
         f"drawn {_rate(each['drawn_mbps'])} in {short(drawn)}{until}"
     ]
+
+
+def expected_cost(each: dict[str, Any]) -> str:
+    """Return the expected cost of a run in words."""
+    rows = sum(each["rows"].values())
+    flows = each["flows_without_end"]
+    endless = f" and {counted(round(flows), 'flow')} without end" if flows else ""
+    parts = (
+        f"{short(each['messages'])} messages{endless}",
+        f"{short(each['packet_hops'])} packet-hops",
+        f"about {short(each['packets_in_flight'], 2)} packets in flight",
+        f"{short(rows)} rows",
+        f"{memory(each['memory_bytes'])} of memory",
+    )
+    return f"expected cost: {', '.join(parts)}"
 
 
 def sentence(each: dict[str, Any]) -> str:

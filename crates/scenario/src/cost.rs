@@ -1,0 +1,401 @@
+//! The cost of a run, from its scenario alone: messages, packets, packet-hops, rows, memory and time.
+//!
+//! Nothing is simulated and few messages are drawn. The expected traffic of each class is multiplied by the length of
+//! sampled routes, so that the answer takes no longer for more messages or a longer run.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value as Json, json};
+use sim::topology::ways::Ways;
+use sim::traffic::offered::Demand;
+use sim::{Class, Scenario, Transport};
+use units::{HostId, Instant, LinkId, Table};
+
+/// The number of requests that are drawn of each class, to find flows without end and the size of queries.
+const DRAWN: usize = 4000;
+/// The number of routes of a demand that are sampled, and of all demands.
+const ROUTES: usize = 64;
+const ALL_ROUTES: usize = 20_000;
+
+/// Bytes that a process has without a network: Python and its libraries.
+const IDLE_BYTES: f64 = 31e6;
+/// Bytes for each host, each direction of a link, and each open connection, both of its ends.
+const HOST_BYTES: f64 = 700.0;
+const LINK_BYTES: f64 = 800.0;
+const CONNECTION_BYTES: f64 = 2300.0;
+/// Bytes of a packet on its way.
+const PACKET_BYTES: f64 = 100.0;
+/// Bytes of a message's values for the summaries, which every run keeps; those of its whole row.
+const VALUE_BYTES: f64 = 24.0;
+const ROW_BYTES: f64 = 190.0;
+
+/// Seconds to start, for each direction of a link, and for each message.
+const START_S: f64 = 0.1;
+const LINK_S: f64 = 1.2e-6;
+const MESSAGE_S: f64 = 1e-6;
+/// Seconds of a packet-hop where the state of the network is in the caches, and what is added where it takes a gigabyte;
+/// that grows with the square root.
+const HOP_S: f64 = 55e-9;
+const HOP_IN_GIGABYTE_S: f64 = 850e-9;
+
+/// The expected traffic of a run, before it is turned into memory and time.
+#[derive(Default)]
+struct Cost {
+    messages: f64,
+    queries: f64,
+    without_end: f64,
+    packets: f64,
+    /// Those in the duration, which the results count.
+    packet_hops: f64,
+    /// Those until the end of the run, which waits for messages.
+    hops_with_the_wait: f64,
+    in_flight: f64,
+    connections: f64,
+}
+
+/// Returns the expected cost of a run, as `duetime check --explain --json` has it under `cost`.
+pub(crate) fn of(scenario: &Scenario) -> Json {
+    let graph = &scenario.network.graph;
+    let mut routes = Sampled { ways: Ways::new(graph), left: ALL_ROUTES, mean: None };
+    let mut cost = Cost::default();
+    let mut endless = Endless::new(scenario);
+    let finite = Received::of(scenario);
+    for class in &scenario.classes {
+        let drawn = Drawn::of(scenario, class);
+        cost.add_finite(scenario, class, &drawn, &mut routes, &finite);
+        endless.add(class, &drawn, &mut routes);
+    }
+    cost.add_endless(scenario, &endless, &finite);
+    cost.to_json(scenario)
+}
+
+impl Cost {
+    fn add_finite(
+        &mut self,
+        scenario: &Scenario,
+        class: &Class,
+        drawn: &Drawn,
+        routes: &mut Sampled,
+        received: &Received,
+    ) {
+        let transport = &scenario.transports[class.transport];
+        let connection = &transport.config.connection;
+        let (mss, duration) = (f64::from(connection.mss), scenario.run.duration.as_secs_f64());
+        let constant = class.generator.sizes().is_some_and(|sizes| sizes.is_constant());
+        let mut messages = 0.0;
+        class.generator.offer(scenario.run.duration.after_start(), &mut |demand: Demand| {
+            if demand.messages <= 0.0 {
+                return;
+            }
+            let mean = demand.bytes / demand.messages;
+            let each = if constant || mean < mss { (mean / mss).ceil().max(1.0) } else { mean / mss + 0.5 };
+            let (links, delay_s) = routes.of(scenario, &demand, transport, mss);
+            let packets = demand.messages * each;
+            let hops = links * demand.messages * packets_and_answers(transport, class, each);
+            let (measured, all) = received.shares_that_arrive(&demand);
+            messages += demand.messages;
+            self.packets += packets * measured;
+            self.packet_hops += hops * measured;
+            self.hops_with_the_wait += hops * all;
+            self.in_flight += packets * delay_s / duration;
+            // A message takes its round trips and its bytes at the rate of its link.
+            let takes = 4.0 * delay_s + 2.0 * demand.bytes / demand.messages * 8.0 / received.rate(demand.to);
+            let pairs = demand.from.len() as f64 * demand.to.len() as f64;
+            let open = if class.persistent { pairs } else { (demand.messages * takes / duration).max(1.0) };
+            self.connections += open.min(demand.messages);
+        });
+        self.messages += messages;
+        self.queries += messages * drawn.queries;
+        let window = connection.initial_window.max(1.0);
+        self.in_flight = self.in_flight.max(drawn.at_once * window.min(self.packets / self.messages.max(1.0)));
+        self.connections = self.connections.max(drawn.at_once);
+    }
+
+    fn add_endless(&mut self, scenario: &Scenario, endless: &Endless, finite: &Received) {
+        let graph = &scenario.network.graph;
+        for flow in &endless.flows {
+            let class = &scenario.classes[flow.class];
+            let transport = &scenario.transports[class.transport];
+            let frame = frame_of(scenario, transport);
+            let fair = |link: &LinkId| {
+                let spec = &graph.links[link.index()];
+                let left = if spec.to < graph.hosts { 1.0 - finite.load(HostId(spec.to)) } else { 1.0 };
+                spec.rate.as_bps_f64() * left.max(0.1) / endless.on_link[link]
+            };
+            let rate = flow.path.iter().map(fair).fold(f64::INFINITY, f64::min);
+            let lasts = scenario.run.duration.after_start().saturating_sub(flow.start).as_secs_f64();
+            let packets = flow.stands_for * rate / 8.0 / frame * lasts;
+            let trip: f64 = flow.path.iter().map(|link| 2.0 * graph.links[link.index()].delay.as_secs_f64()).sum();
+            self.packets += packets;
+            let hops = flow.path.len() as f64 * packets * (1.0 + answers_per_packet(transport));
+            self.packet_hops += hops;
+            self.hops_with_the_wait += hops;
+            self.in_flight += flow.stands_for * (rate / 8.0 / frame * trip + 2.0);
+            self.without_end += flow.stands_for;
+            self.connections += flow.stands_for;
+        }
+    }
+
+    fn to_json(&self, scenario: &Scenario) -> Json {
+        let graph = &scenario.network.graph;
+        let links = graph.links.len() as f64;
+        let network = HOST_BYTES * f64::from(graph.hosts)
+            + LINK_BYTES * links
+            + CONNECTION_BYTES * self.connections
+            + PACKET_BYTES * self.in_flight;
+        let flows = self.messages + self.without_end;
+        let hop = HOP_S + HOP_IN_GIGABYTE_S * (network / 1e9).sqrt();
+        json!({
+            "messages": self.messages.round(),
+            "flows_without_end": self.without_end.round(),
+            "packets": self.packets.round(),
+            "packet_hops": self.packet_hops.round(),
+            "packets_in_flight": self.in_flight.ceil(),
+            "rows": { "flows": flows.round(), "queries": self.queries.round(), "links": links },
+            "memory_bytes": (IDLE_BYTES + network + VALUE_BYTES * flows).round(),
+            "rows_bytes": (ROW_BYTES * flows).round(),
+            "memory_with_rows_bytes": (IDLE_BYTES + network + ROW_BYTES * flows).round(),
+            "seconds": START_S + LINK_S * links + MESSAGE_S * flows + hop * self.hops_with_the_wait,
+        })
+    }
+}
+
+/// Returns the wire bytes of a full packet.
+fn frame_of(scenario: &Scenario, transport: &Transport) -> f64 {
+    let connection = &transport.config.connection;
+    f64::from(connection.mss + connection.header) + scenario.network.frame_overhead.as_f64()
+}
+
+/// Returns the number of ACKs for each packet of a long flow.
+fn answers_per_packet(transport: &Transport) -> f64 {
+    1.0 / f64::from(transport.config.connection.ack_every.max(1))
+}
+
+/// Returns the packets of a message in both directions: data, ACKs and the opening of its connection.
+fn packets_and_answers(transport: &Transport, class: &Class, packets: f64) -> f64 {
+    let opening = if transport.config.connection.handshake && !class.persistent { 2.0 } else { 0.0 };
+    packets + (packets * answers_per_packet(transport)).max(1.0) + opening
+}
+
+/// Routes of some pairs of hosts, for the mean length of all.
+struct Sampled {
+    ways: Ways,
+    /// The number of routes that may still be sampled.
+    left: usize,
+    /// The mean of the routes so far, for demands after those.
+    mean: Option<(f64, f64)>,
+}
+
+impl Sampled {
+    /// Returns the mean number of links between the hosts of a demand, and the seconds that a packet is on them.
+    fn of(&mut self, scenario: &Scenario, demand: &Demand, transport: &Transport, mss: f64) -> (f64, f64) {
+        let Demand { from, to, .. } = *demand;
+        if let (0, Some(mean)) = (self.left, self.mean) {
+            return mean;
+        }
+        let frame = frame_of(scenario, transport).max(mss);
+        let many = ROUTES.min(from.len() * to.len()).min(self.left.max(1));
+        let (mut links, mut seconds, mut found) = (0, 0.0, 0);
+        for number in 0..many {
+            // Strides that have no common factor with most numbers of hosts.
+            let (source, target) = (from[number * 7919 % from.len()], to[(number * 104_729 + number / 7) % to.len()]);
+            if source == target {
+                continue;
+            }
+            let path = self.path(source, target, number as u64);
+            links += path.len();
+            let specs = path.iter().map(|link| &scenario.network.graph.links[link.index()]);
+            seconds += specs.map(|spec| spec.delay.as_secs_f64() + frame * 8.0 / spec.rate.as_bps_f64()).sum::<f64>();
+            found += 1;
+        }
+        self.left = self.left.saturating_sub(many);
+        let found_or_one = f64::from(found.max(1));
+        let mean = if found == 0 {
+            self.mean.unwrap_or((2.0, 0.0))
+        } else {
+            (links as f64 / found_or_one, seconds / found_or_one)
+        };
+        self.mean = Some(mean);
+        mean
+    }
+
+    /// Returns one of the shortest routes; `number` chooses among several.
+    fn path(&mut self, from: HostId, to: HostId, number: u64) -> Vec<LinkId> {
+        self.ways.prepare(to);
+        let (mut path, mut node, mut draw) = (Vec::new(), from.0, number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        while node != to.0 {
+            let choices = self.ways.choices(node, to);
+            if choices.is_empty() {
+                break;
+            }
+            draw = draw.rotate_left(23).wrapping_mul(0xbf58_476d_1ce4_e5b9) ^ u64::from(node);
+            let (link, next) = choices[(draw >> 33) as usize % choices.len()];
+            path.push(link);
+            node = next;
+        }
+        path
+    }
+}
+
+/// The first messages of a class.
+struct Drawn {
+    /// Sender, receiver and start of the flows without end.
+    endless: Vec<(HostId, HostId, Instant)>,
+    /// The number of flows without end that each of these stands for.
+    stands_for: f64,
+    /// Queries per message.
+    queries: f64,
+    /// The number of messages that become known at the same time, at most.
+    at_once: f64,
+}
+
+impl Drawn {
+    fn of(scenario: &Scenario, class: &Class) -> Drawn {
+        let end = scenario.run.duration.after_start();
+        let mut generator = class.generator.again();
+        let (mut endless, mut queries) = (Vec::new(), BTreeSet::new());
+        let (mut messages, mut at_once, mut is_all) = (0_usize, 0_usize, true);
+        while let Some(batch) = generator.next() {
+            if batch.at >= end {
+                break;
+            }
+            if messages >= DRAWN {
+                is_all = false;
+                break;
+            }
+            at_once = at_once.max(batch.messages.len());
+            messages += batch.messages.len();
+            queries.extend(batch.messages.iter().filter_map(|request| request.query));
+            let of_batch = batch.messages.iter().filter(|request| request.bytes.is_none() && request.start < end);
+            endless.extend(of_batch.map(|request| (request.from, request.to, request.start)));
+        }
+        let (expected, _) = class.generator.expected(end);
+        let stands_for = if is_all { 1.0 } else { (expected / messages as f64).max(1.0) };
+        // Levels of a tree follow from arrivals: every message of a query is of one query.
+        let per_query = queries.len() as f64 / messages.max(1) as f64;
+        Drawn { endless, stands_for, queries: per_query, at_once: at_once as f64 }
+    }
+}
+
+/// A flow without end, with its route.
+struct Flow {
+    class: usize,
+    start: Instant,
+    path: Vec<LinkId>,
+    stands_for: f64,
+}
+
+/// The flows without end of all classes.
+struct Endless<'a> {
+    scenario: &'a Scenario,
+    flows: Vec<Flow>,
+    /// The number of flows on each link that has any.
+    on_link: BTreeMap<LinkId, f64>,
+}
+
+impl<'a> Endless<'a> {
+    fn new(scenario: &'a Scenario) -> Endless<'a> {
+        Endless { scenario, flows: Vec::new(), on_link: BTreeMap::new() }
+    }
+
+    fn add(&mut self, class: &Class, drawn: &Drawn, routes: &mut Sampled) {
+        let index = self.scenario.classes.iter().position(|other| other.name == class.name).unwrap_or_default();
+        for &(from, to, start) in &drawn.endless {
+            let path = routes.path(from, to, self.flows.len() as u64 + 1);
+            path.iter().for_each(|&link| *self.on_link.entry(link).or_default() += drawn.stands_for);
+            self.flows.push(Flow { class: index, start, path, stands_for: drawn.stands_for });
+        }
+    }
+}
+
+/// The expected bytes that messages bring to each host, and what its link can carry.
+struct Received {
+    bytes: Table<HostId, f64>,
+    /// Bits per second of the link to each host.
+    rates: Table<HostId, f64>,
+    duration_s: f64,
+    /// The longest time that the run may last.
+    latest_s: f64,
+}
+
+impl Received {
+    /// The number of additions after which the loads of hosts are no longer followed.
+    const MAX_STEPS: usize = 5_000_000;
+
+    fn of(scenario: &Scenario) -> Received {
+        let graph = &scenario.network.graph;
+        let zeros = || Table::from(vec![0.0; graph.hosts as usize]);
+        let (mut bytes, mut rates, mut steps) = (zeros(), zeros(), 0);
+        for link in graph.links.iter().filter(|link| link.to < graph.hosts) {
+            rates[HostId(link.to)] = link.rate.as_bps_f64();
+        }
+        for class in &scenario.classes {
+            class.generator.offer(scenario.run.duration.after_start(), &mut |demand: Demand| {
+                steps += demand.to.len();
+                if steps <= Received::MAX_STEPS {
+                    demand.to.iter().for_each(|&host| bytes[host] += demand.bytes / demand.to.len() as f64);
+                }
+            });
+        }
+        let latest_s = scenario.run.latest_arrival().saturating_sub(Instant::ZERO).as_secs_f64();
+        Received { bytes, rates, duration_s: scenario.run.duration.as_secs_f64(), latest_s }
+    }
+
+    /// Returns the load of the link to a host, as a share of its rate.
+    fn load(&self, host: HostId) -> f64 {
+        self.bytes[host] * 8.0 / self.duration_s / self.rates[host]
+    }
+
+    /// Returns the rate of the link to the first of some hosts.
+    fn rate(&self, hosts: &[HostId]) -> f64 {
+        hosts.first().map_or(f64::INFINITY, |&host| self.rates[host])
+    }
+
+    /// Returns the shares of a demand's bytes that its first receiver's link can carry in the duration, and before the
+    /// run ends.
+    fn shares_that_arrive(&self, demand: &Demand) -> (f64, f64) {
+        let Some(&host) = demand.to.first() else { return (1.0, 1.0) };
+        let within = |seconds: f64| (self.rates[host] / 8.0 * seconds / self.bytes[host].max(1.0)).min(1.0);
+        (within(self.duration_s), within(self.latest_s))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::{Options, Source};
+
+    fn cost(text: &str) -> Json {
+        let source = Source { name: "test", text, folder: None };
+        crate::cost(&source, &Options::default()).expect("a valid scenario")
+    }
+
+    /// Two hosts at a switch, with 1 Gbps.
+    fn star(traffic: &str) -> String {
+        format!(
+            "profile = \"classic\"\nrun = {{ duration = \"100 ms\" }}\n\
+             network = {{ topology = \"star\", hosts = 3, rate = \"1 Gbps\", delay = \"5 us\" }}\n\
+             transport = {{ name = \"tcp\", mss = 1460, ack_every = 1 }}\n[[traffic]]\nname = \"a\"\n{traffic}"
+        )
+    }
+
+    #[test]
+    fn messages_of_constant_size_have_their_packets_hops_and_acks() {
+        // 5 queries of 2 answers of 10 packets: 100 packets over two links, with an ACK each.
+        let found = cost(&star("pattern = \"fan-in\"\nleaves = 2\nevery = \"20 ms\"\nsize = \"14600 B\""));
+        assert_eq!(found["messages"], 10.0);
+        assert_eq!(found["packets"], 100.0);
+        assert_eq!(found["packet_hops"], 400.0);
+        assert_eq!(found["rows"], json!({ "flows": 10.0, "queries": 5.0, "links": 6.0 }));
+    }
+
+    #[test]
+    fn flows_without_end_share_the_link_to_their_receiver() {
+        // 1 Gbps for 100 ms is 12.5 MB: with 40 B of headers and 38 B on the wire 8127 packets of 1538 B.
+        let found = cost(&star("pattern = \"long\"\nfrom = [0, 1]\nto = 2"));
+        assert_eq!(found["flows_without_end"], 2.0);
+        let packets = found["packets"].as_f64().expect("a number");
+        assert!((8000.0..8700.0).contains(&packets), "{packets}");
+        assert_eq!(found["packet_hops"].as_f64().expect("a number").round(), (4.0 * packets).round());
+    }
+}

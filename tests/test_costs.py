@@ -1,0 +1,99 @@
+"""The cost of a run is known before it is made: within a factor of two, and at once for the largest."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import duetime as dt
+from conftest import SCENARIOS, SMALL, Command
+from duetime import costs, scenario
+from test_contract import SHORT
+
+
+def expected(source: Path | str, *changes: str) -> dict[str, Any]:
+    return costs.cost(scenario.read(source), None, list(changes))
+
+
+@pytest.mark.parametrize("name", sorted(SHORT))
+def test_cost_of_a_shipped_scenario_is_within_a_factor_of_two(name: str) -> None:
+    # Three of its bursts: half of the first one would be in the short time.
+    duration = "900 ms" if name == "large-messages" else SHORT[name]
+    path, changes = SCENARIOS / f"{name}.toml", (f"run.duration={duration}", "run.warm_up=0 s")
+    found, run = expected(path, *changes), dt.run(path, set=list(changes))
+    # More messages start while the run waits for those of its duration.
+    flows = run.flows.filter(run.flows["start_us"] < run.data["simulated_s"] * 1e6)
+    endless = flows["bytes"].null_count()
+    queries = run.queries.filter(run.queries["start_us"] < run.data["simulated_s"] * 1e6).height
+    for value, estimate in (
+        (flows.height - endless, found["messages"]),
+        (endless, found["flows_without_end"]),
+        (run.data["packet_hops"], found["packet_hops"]),
+        (flows.height, found["rows"]["flows"]),
+        (queries, found["rows"]["queries"]),
+        (run.links.height, found["rows"]["links"]),
+    ):
+        assert value / 2 <= estimate <= 2 * value
+
+
+@pytest.mark.parametrize(
+    ("file", "changes", "what", "least"),
+    [
+        ("messages", ["messages=100_000_000"], "messages", 9e7),
+        # The largest network that there may be: 128 000 hosts.
+        ("fat-tree", ["k=80"], "memory_bytes", 4e8),
+    ],
+)
+def test_largest_runs_are_answered_at_once(file: str, changes: list[str], what: str, least: float) -> None:
+    begun = time.process_time()
+    found = expected(SCENARIOS.parent / "bench/scale" / f"{file}.toml", *changes)
+    assert found[what] > least
+    assert time.process_time() - begun < 10
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "each"),
+    [("messages", "messages", 1), ("flows", "receivers", 1000), ("fan-in", "leaves", 1)],
+)
+def test_memory_is_that_of_the_record(name: str, key: str, each: int) -> None:
+    """`make scale` measures the memory of whole processes."""
+    record = max((SCENARIOS.parent / "bench/record").glob("*-scale.jsonl"))
+    rows = json.loads(record.read_text().splitlines()[-1])["results"][name]
+    assert len(rows) >= 3
+    for row in rows:
+        found = expected(SCENARIOS.parent / "bench/scale" / f"{name}.toml", f"{key}={row['at'] // each}")
+        assert row["memory_mb"] / 2 <= found["memory_bytes"] / 1e6 <= 2 * row["memory_mb"], row["at"]
+
+
+def test_check_prints_the_cost(duetime: Command, small: Path) -> None:
+    done = duetime("check", small)
+    assert "  expected cost: " in done.stdout
+    data = json.loads(duetime("check", small, "--explain", "--json").stdout)
+    assert data["cost"] == expected(SMALL)
+
+
+def test_more_than_the_memory_is_refused_unless_yes(duetime: Command, small: Path, tmp_path: Path) -> None:
+    before = sorted(tmp_path.iterdir())
+    done = duetime("run", small, "--max-memory", "1 MB", "--out", "out")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1
+    assert "of memory, and --max-memory allows 1 MB; --yes runs it anyway" in done.stderr
+    assert sorted(tmp_path.iterdir()) == before
+    assert duetime("run", small, "--max-memory", "1 MB", "--yes").returncode == 0
+    assert duetime("run", small, "--max-memory", "1 GB").returncode == 0
+    assert "'lots' is not a size" in duetime("run", small, "--max-memory", "lots").stderr
+
+
+@pytest.mark.parametrize("out", [[], ["--out", "out"]])
+def test_a_billion_seeds_are_refused_by_the_same_rule(
+    duetime: Command, small: Path, tmp_path: Path, out: list[str]
+) -> None:
+    done = duetime("compare", small, "--transports", "tcp,d2tcp", "--seeds", 1_000_000_000, *out)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: 2,000,000,000 runs of about ")
+    assert "--yes runs it anyway" in done.stderr
+    assert not (tmp_path / "out").exists()
