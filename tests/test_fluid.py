@@ -352,3 +352,10 @@ def test_jax_gives_what_numpy_gives(law: str) -> None:
 
     # Sums may be taken in another order: times of some milliseconds, to a picosecond.
     np.testing.assert_allclose(ends("jax"), ends("numpy"), rtol=0, atol=1e-12)
+
+
+def test_a_duration_below_one_step_is_refused() -> None:
+    # A round trip of a full packet takes more than a microsecond.
+    said = r"run\.duration: 1 us is less than one step of the fluid model, [\d.]+ us here"
+    with pytest.raises(Unreadable, match=said):
+        duetime.run(SMALL, set={"run.duration": "1 us", "run.engine": "fluid"})

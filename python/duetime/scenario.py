@@ -71,6 +71,9 @@ def read_file(path: Path, kind: str = "scenario") -> Scenario:
         with path.open("rb") as file:
             text = _text(file, name)
         found = kind_of(text)
+        if found is None and path.resolve().suffix != ".toml":
+            # A mistake would be shown with its line, whatever file it is.
+            raise Unreadable(f"{name}: is no {kind}: it has neither the ending .toml nor the sections of one")
         if found not in (None, kind):
             article = "an" if found == "experiment" else "a"
             raise Unreadable(f"{name}: is {article} {found}, not a {kind}; {COMMANDS[found].format(name)}")

@@ -18,12 +18,19 @@ struct Line<'a> {
     file: &'a str,
     number: usize,
     text: &'a str,
+    /// The file begins as data: its lines may be shown.
+    is_data: bool,
 }
 
 impl<'a> Line<'a> {
     fn all(file: &'a str, text: &'a str) -> impl Iterator<Item = Line<'a>> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        text.lines().enumerate().map(move |(i, text)| Line { file, number: i + 1, text })
+        let is_data = begins_as_data(text);
+        text.lines().enumerate().map(move |(i, text)| Line { file, number: i + 1, text, is_data })
+    }
+    /// Returns the first line, also of an empty file.
+    fn first(file: &'a str, text: &'a str) -> Line<'a> {
+        Line { file, number: 1, text: text.lines().next().unwrap_or_default(), is_data: begins_as_data(text) }
     }
     /// Returns the line without its comment.
     fn content(self) -> &'a str {
@@ -31,6 +38,11 @@ impl<'a> Line<'a> {
     }
     /// Returns a mistake at a part of the line (a slice of its text), or at all of it.
     fn fault(self, part: &str, message: impl Into<String>) -> Fault {
+        if !self.is_data {
+            // A scenario from elsewhere may name any file of this machine.
+            let message = "the file does not begin with numbers or column names, so that none of it is shown";
+            return Fault::elsewhere(Excerpt::line_of(self.file, self.number, "", 0..0), message);
+        }
         let start = (part.as_ptr() as usize).wrapping_sub(self.text.as_ptr() as usize);
         let range = match self.text.get(start..start.saturating_add(part.len())) {
             Some(_) if !part.is_empty() => start..start + part.len(),
@@ -46,6 +58,18 @@ impl<'a> Line<'a> {
     }
 }
 
+/// Returns whether the first content of a file is what data files begin with: a number, or a name of a column.
+fn begins_as_data(text: &str) -> bool {
+    let contents = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+    let first = contents
+        .filter(|content| !content.is_empty())
+        .find_map(|content| content.split([' ', '\t', ',', ';']).map(cell).find(|part| !part.is_empty()));
+    first.is_none_or(|part| {
+        let is_column = |name: &str| name.eq_ignore_ascii_case(part);
+        part.parse::<f64>().is_ok() || COLUMNS.into_iter().any(is_column) || is_column("size")
+    })
+}
+
 fn shorten(text: &str) -> String {
     if text.chars().count() > 40 { text.chars().take(40).chain(['…']).collect() } else { text.to_owned() }
 }
@@ -55,7 +79,7 @@ fn shorten(text: &str) -> String {
 pub(crate) fn cdf(file: &str, text: &str, measure: Measure) -> Checked<Cdf> {
     let scale = if measure == Measure::Time { 1e12 } else { 1.0 };
     let mut points: Vec<(f64, f64)> = Vec::new();
-    let mut last = Line { file, number: 1, text: text.lines().next().unwrap_or_default() };
+    let mut last = Line::first(file, text);
     for line in Line::all(file, text).filter(|line| !line.content().is_empty()) {
         let content = line.content();
         let columns: Vec<&str> = content.split([' ', '\t', ',', ';']).filter(|part| !part.is_empty()).collect();
@@ -101,8 +125,7 @@ pub(crate) fn cdf(file: &str, text: &str, measure: Measure) -> Checked<Cdf> {
 pub(crate) fn flows(file: &str, text: &str, context: &Context) -> Checked<Vec<FlowSpec>> {
     let mut lines = Line::all(file, text).filter(|line| !line.content().is_empty());
     let Some(first) = lines.next() else {
-        let line = Line { file, number: 1, text: text.lines().next().unwrap_or_default() };
-        return Err(line.fault("", "the file holds no messages").hint(HEADER));
+        return Err(Line::first(file, text).fault("", "the file holds no messages").hint(HEADER));
     };
     let flows = match first.content().parse::<u64>() {
         Ok(count) => hpcc(first, count, lines, context)?,
@@ -291,6 +314,23 @@ mod tests {
             "sizes.txt:1:1 two columns are expected, a value and its cumulative probability, not 3"
         );
         assert!(wrong("").starts_with("sizes.txt:1:1 "));
+    }
+
+    #[test]
+    fn file_that_does_not_begin_as_data_is_not_shown() {
+        let hidden = "f:1:1 the file does not begin with numbers or column names, so that none of it is shown";
+        let secret = "root:$6$salt$hash:19000:0:99999:7:::\ndaemon:*:1 2\n";
+        let fault = cdf("f", secret, Measure::Size).unwrap_err();
+        let error = Sources::new("t", "").error(fault.clone());
+        assert_eq!(shown(fault), hidden);
+        assert!(!error.to_string().contains("root"), "{error}");
+        assert!(read_flows("key = hidden\n").unwrap_err().contains("none of it is shown"));
+        assert!(read_flows("start,key\n").unwrap_err().contains("unknown column `key`"));
+    }
+
+    #[test]
+    fn distribution_without_extent_is_refused() {
+        let wrong = |text| shown(cdf("sizes.txt", text, Measure::Size).unwrap_err());
         assert!(wrong("0 1\n").contains("all values are 0"));
     }
 

@@ -64,6 +64,11 @@ def simulate(task: Task, *, library: str = "numpy", progress: Progress | None = 
     laws = [_law(xp, each) for each in transports]
     duration = time_ps(resolved["run"]["duration"]) * 1e-12
     tau = _step(links, messages)
+    if duration < tau:
+        raise scenario.Unreadable(
+            f"run.duration: {resolved['run']['duration']} is less than one step of the fluid model, "
+            f'{tau * 1e6:.4g} us here; engine = "packets" can'
+        )
     until = duration + _cool_down(resolved, columns, duration)
     outcome = engine.simulate(
         xp, links, messages, laws, tau=tau, until=until,
