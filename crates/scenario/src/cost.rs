@@ -25,7 +25,7 @@ const LINK_BYTES: f64 = 800.0;
 const CONNECTION_BYTES: f64 = 2300.0;
 /// Bytes of a packet on its way.
 const PACKET_BYTES: f64 = 100.0;
-/// Bytes of a message's values for the summaries, which every run keeps; those of its whole row.
+/// Bytes of a message's values for the summaries, which every run keeps, and of its whole row.
 const VALUE_BYTES: f64 = 24.0;
 const ROW_BYTES: f64 = 190.0;
 
@@ -33,8 +33,8 @@ const ROW_BYTES: f64 = 190.0;
 const START_S: f64 = 0.1;
 const LINK_S: f64 = 1.2e-6;
 const MESSAGE_S: f64 = 1e-6;
-/// Seconds of a packet-hop where the state of the network is in the caches, and what is added where it takes a gigabyte;
-/// that grows with the square root.
+/// Seconds of a packet-hop where the state of the network is in the caches, and the addition at a gigabyte, which
+/// grows with the square root.
 const HOP_S: f64 = 55e-9;
 const HOP_IN_GIGABYTE_S: f64 = 850e-9;
 
@@ -45,9 +45,9 @@ struct Cost {
     queries: f64,
     without_end: f64,
     packets: f64,
-    /// Those in the duration, which the results count.
+    /// Packet-hops in the duration, which the results count.
     packet_hops: f64,
-    /// Those until the end of the run, which waits for messages.
+    /// Packet-hops until the end of the run, which waits for messages.
     hops_with_the_wait: f64,
     in_flight: f64,
     connections: f64,
@@ -241,9 +241,9 @@ impl Sampled {
 struct Drawn {
     /// Sender, receiver and start of the flows without end.
     endless: Vec<(HostId, HostId, Instant)>,
-    /// The number of flows without end that each of these stands for.
+    /// The number of flows without end for each flow in this list.
     stands_for: f64,
-    /// Queries per message.
+    /// The mean number of queries for each of its messages.
     queries: f64,
     /// The number of messages that become known at the same time, at most.
     at_once: f64,
@@ -308,7 +308,7 @@ impl<'a> Endless<'a> {
     }
 }
 
-/// The expected bytes that messages bring to each host, and what its link can carry.
+/// The expected bytes that messages bring to each host, and the rate of its link.
 struct Received {
     bytes: Table<HostId, f64>,
     /// Bits per second of the link to each host.

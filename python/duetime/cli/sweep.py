@@ -72,7 +72,7 @@ def sweep(
 
 
 def _afford(plan: Sweep, jobs: int | None, limit: float | None) -> None:
-    """Refuse what needs too much memory at its first or last point; a point that is wrong fails later."""
+    """Refuse a sweep whose first or last point needs too much memory; a wrong point fails later."""
     points = plan.points
     for point in {points[0], points[-1]} if points else ():
         with suppress(ScenarioError):
