@@ -30,8 +30,9 @@ pub(crate) fn messages_to_draw(graph: &Graph) -> usize {
 const MAX_LINKS: usize = 12;
 
 /// Returns an object with `title`, `seed`, `duration_s`, `profile` with its settings, and the lists `classes` and
-/// `faults`. It also has `links`, the ones with the highest loads first, and `links_in_use`, their number; and
-/// `random`, the parts that depend on the seed.
+/// `faults`. It also has `links`, the ones with the highest loads first, and `links_in_use`, their number. Where the
+/// expected loads of links between switches are not known, `expected_is_complete` is false. `random` has the parts that
+/// depend on the seed.
 pub(crate) fn describe(survey: &Survey, profile: Json) -> Json {
     let scenario = survey.scenario;
     let links = asked_links(survey);
@@ -43,7 +44,8 @@ pub(crate) fn describe(survey: &Survey, profile: Json) -> Json {
         "profile": profile,
         "classes": classes(survey),
         "links_in_use": links.len(),
-        "links": links.iter().take(MAX_LINKS).map(|(link, asked)| of_link(survey, *link, asked, &expected)).collect::<Vec<_>>(),
+        "expected_is_complete": expected.is_complete,
+        "links": links.iter().take(MAX_LINKS).map(|(link, asked)| of_link(survey, *link, asked, &expected.of_link)).collect::<Vec<_>>(),
         "faults": faults(survey),
         "random": random(survey),
     })

@@ -180,9 +180,16 @@ fn nothing_random(survey: &Survey) -> Vec<Finding> {
     vec![Finding::new("run", "seed", text.into())]
 }
 
+/// Maximum number of links that all routes of the drawn messages have together; beyond it a network has so many routes
+/// that [`no_bottleneck`] has no finding.
+const MAX_SHARES: usize = 2_000_000;
+
 fn no_bottleneck(survey: &Survey) -> Vec<Finding> {
     let graph = survey.routes.graph;
-    let links: Vec<_> = survey.drawn.iter().map(|drawn| survey.links(drawn)).collect();
+    let each = MAX_SHARES / survey.drawn.len().max(1);
+    let Some(links) = survey.drawn.iter().map(|drawn| survey.links(drawn, each)).collect::<Option<Vec<_>>>() else {
+        return Vec::new();
+    };
     let rate = |link: usize| graph.links[link].rate;
     let mut found = Vec::new();
     // At a switch's port: packets from two links, or from a faster one.
@@ -225,11 +232,11 @@ fn no_bottleneck(survey: &Survey) -> Vec<Finding> {
 }
 
 fn overload(survey: &Survey) -> Vec<Finding> {
-    let loads = survey.offered(None);
+    let loads = survey.offered(None).of_link;
     let above = || loads.entries().filter(|(_, load)| **load > 1.0);
     let Some((worst, &load)) = above().reduce(|a, b| if b.1 > a.1 { b } else { a }) else { return Vec::new() };
     let classes = &survey.scenario.classes;
-    let parts: Vec<f64> = (0..classes.len()).map(|class| survey.offered(Some(class))[worst]).collect();
+    let parts: Vec<f64> = (0..classes.len()).map(|class| survey.offered(Some(class)).of_link[worst]).collect();
     let most = (0..classes.len()).reduce(|a, b| if parts[b] > parts[a] { b } else { a }).expect("it sends");
     let class = &classes[most];
     let by = if classes.len() > 1 { "most of it by" } else { "by" };

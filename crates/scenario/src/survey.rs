@@ -7,7 +7,7 @@ use sim::network::{Network, Sharing};
 use sim::priorities::Priorities;
 use sim::topology::Graph;
 use sim::topology::ways::Ways;
-use sim::traffic::offered::{Demand, Offered};
+use sim::traffic::offered::{Demand, Offered, PerLink};
 use sim::traffic::{self, Above, Arrival, Generator, Request};
 use sim::{Class, Scenario, Transport};
 use transport::laws::Window;
@@ -53,7 +53,7 @@ impl<'a> Survey<'a> {
     /// Returns the load that each link is expected to be offered until the end of the run's duration, as a share of its
     /// capacity by then. It is the load of one class, or of all together. A message has as many packets as its bytes
     /// fill, and at least one, so this is a lower bound.
-    pub(crate) fn offered(&self, class: Option<usize>) -> Table<LinkId, f64> {
+    pub(crate) fn offered(&self, class: Option<usize>) -> Loads {
         let Scenario { run, classes, transports, network, .. } = self.scenario;
         let mut offered = Offered::new(&network.graph);
         for (_, class) in classes.iter().enumerate().filter(|(index, _)| class.is_none_or(|only| only == *index)) {
@@ -65,12 +65,12 @@ impl<'a> Survey<'a> {
                 offered.add(&Demand { bytes: demand.bytes + packets * overhead, ..demand });
             });
         }
-        let mut loads = offered.per_link(&mut self.routes.ways.borrow_mut()).bytes;
+        let PerLink { bytes: mut loads, is_complete } = offered.per_link(&mut self.routes.ways.borrow_mut());
         let seconds = run.duration.as_secs_f64();
         for (link, spec) in network.graph.links.iter().enumerate() {
             loads[LinkId::from_index(link)] /= spec.rate.as_bps_f64() / 8.0 * seconds;
         }
-        loads
+        Loads { of_link: loads, is_complete }
     }
 
     /// Returns the limit and the marking threshold of the switch port that feeds a link; none for a host's own port.
@@ -188,17 +188,24 @@ impl<'a> Survey<'a> {
         at_floor.collect()
     }
 
-    /// Returns the links that a class's messages take, each with the links before it (itself, at the sender).
-    pub(crate) fn links(&self, drawn: &Drawn) -> BTreeMap<usize, BTreeSet<usize>> {
+    /// Returns the links that a class's messages take, each with the links before it (itself, at the sender). Returns
+    /// none where the messages have more than `max_shares` shares of links, so that an answer would take seconds.
+    pub(crate) fn links(&self, drawn: &Drawn, max_shares: usize) -> Option<BTreeMap<usize, BTreeSet<usize>>> {
         let mut links: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
         let pairs: BTreeSet<(HostId, HostId)> =
             drawn.messages.iter().map(|message| (message.from, message.to)).collect();
+        let mut count = 0;
         for (from, to) in pairs {
-            for &(link, before, _) in self.routes.shares(from, to).iter() {
+            let shares = self.routes.shares(from, to);
+            count += shares.len();
+            if count > max_shares {
+                return None;
+            }
+            for &(link, before, _) in &shares {
                 links.entry(link).or_default().insert(before);
             }
         }
-        links
+        Some(links)
     }
 
     /// Returns how many of these directions of links carry data of the drawn messages.
@@ -206,7 +213,8 @@ impl<'a> Survey<'a> {
         let used: BTreeSet<(u32, u32)> = self
             .drawn
             .iter()
-            .flat_map(|drawn| self.links(drawn).into_keys())
+            .filter_map(|drawn| self.links(drawn, usize::MAX))
+            .flat_map(BTreeMap::into_keys)
             .map(|link| (self.routes.graph.links[link].from, self.routes.graph.links[link].to))
             .collect();
         links.iter().filter(|ends| used.contains(ends)).count()
@@ -217,6 +225,13 @@ impl<'a> Survey<'a> {
         let spec = &self.routes.graph.links[link];
         format!("{} to {}", self.routes.graph.name(spec.from), self.routes.graph.name(spec.to))
     }
+}
+
+/// The expected load of each link; see [`Survey::offered`].
+pub(crate) struct Loads {
+    pub(crate) of_link: Table<LinkId, f64>,
+    /// The loads of links between switches are known; else they are zero.
+    pub(crate) is_complete: bool,
 }
 
 /// A burst of first windows at a port; see [`Survey::first_windows`].

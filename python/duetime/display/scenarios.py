@@ -29,6 +29,7 @@ def explained(data: dict[str, Any]) -> None:
     beyond = data["links_in_use"] - len(links)
     if beyond > 0:
         terminal.say(shown, f"{counted(beyond, 'more link')} carr{'ies' if beyond == 1 else 'y'} less")
+    unknown(shown, data)
     terminal.say(
         shown,
         "asked: the load that the traffic is expected to offer over the run; drawn: what the messages "
@@ -81,7 +82,16 @@ def checked(data: dict[str, Any]) -> None:
             f"most loaded link: {most['link']}, asked {short(most['expected_percent'])} %, "
             f"drawn {short(most['load_percent'])} %",
         )
+    unknown(shown, data)
     terminal.say(shown, expected_cost(data["cost"]))
+
+
+def unknown(shown: Console, data: dict[str, Any]) -> None:
+    """Say that the expected loads of some links are not known, where that is so."""
+    if not data["expected_is_complete"]:
+        terminal.say(
+            shown, "the asked loads of links between switches are not known: this network has too many routes"
+        )
 
 
 def offered(each: dict[str, Any]) -> list[str]:

@@ -27,7 +27,18 @@ pub struct Offered<'a> {
     switch_of: Table<HostId, u32>,
     sent: Table<HostId, f64>,
     received: Table<HostId, f64>,
+    /// From one switch to another.
     between: BTreeMap<(u32, u32), f64>,
+    spread: Vec<Spread>,
+}
+
+/// Bytes from several switches to several others, which are not stored for each pair: in the largest fat-tree there
+/// are ten million pairs.
+struct Spread {
+    /// By switch: the bytes for each receiver, of senders that also receive and of all others.
+    senders: Vec<(u32, f64, f64)>,
+    /// By switch: the number of receivers.
+    receivers: BTreeMap<u32, f64>,
 }
 
 /// Expected bytes by link, as returned by [`Offered::per_link`].
@@ -50,7 +61,7 @@ impl<'a> Offered<'a> {
         for link in graph.links.iter().filter(|link| link.from < graph.hosts) {
             switch_of[HostId(link.from)] = link.to;
         }
-        Offered { graph, switch_of, sent: zeros(), received: zeros(), between: BTreeMap::new() }
+        Offered { graph, switch_of, sent: zeros(), received: zeros(), between: BTreeMap::new(), spread: Vec::new() }
     }
 
     /// Adds a demand whose `bytes` are those on the wire.
@@ -85,10 +96,15 @@ impl<'a> Offered<'a> {
             let of_switch = senders.entry(self.switch_of[host]).or_default();
             *(if receives[host.index()] { &mut of_switch.0 } else { &mut of_switch.1 }) += 1.0;
         }
-        for (&source, &(receiving, others)) in &senders {
-            for (&target, &count) in &receivers {
-                let beside_itself = count - f64::from(u8::from(source == target));
-                let bytes = receiving * part(true) * beside_itself + others * part(false) * count;
+        let (of_both, of_others) = (part(true), part(false));
+        let senders = senders.into_iter().map(|(source, (both, others))| (source, both * of_both, others * of_others));
+        let spread = Spread { senders: senders.collect(), receivers };
+        if spread.senders.len() > 1 && spread.receivers.len() > 1 {
+            self.spread.push(spread);
+            return;
+        }
+        for &target in spread.receivers.keys() {
+            for (source, bytes) in spread.towards(target) {
                 *self.between.entry((source, target)).or_default() += bytes;
             }
         }
@@ -109,26 +125,37 @@ impl<'a> Offered<'a> {
         // One receiver of each switch: routes to its others end in the same way.
         let mut receivers: BTreeMap<u32, HostId> = BTreeMap::new();
         graph.all_hosts().for_each(|host| _ = receivers.entry(self.switch_of[host]).or_insert(host));
-        let mut by_target: BTreeMap<u32, BTreeMap<u32, f64>> = BTreeMap::new();
+        let mut by_target: BTreeMap<u32, Vec<(u32, f64)>> = BTreeMap::new();
         for (&(source, target), &bytes) in self.between.iter().filter(|((source, target), _)| source != target) {
-            by_target.entry(target).or_default().insert(source, bytes);
+            by_target.entry(target).or_default().push((source, bytes));
         }
+        for &target in self.spread.iter().flat_map(|spread| spread.receivers.keys()) {
+            by_target.entry(target).or_default();
+        }
+        let nodes = graph.hosts as usize + graph.switches.len();
+        let (mut here, mut next) = (Layer::new(nodes), Layer::new(nodes));
         let mut steps = 0;
-        for (target, mut here) in by_target {
+        for (target, sources) in by_target {
             let to = receivers[&target];
             ways.prepare(to);
-            while !here.is_empty() {
-                let mut next: BTreeMap<u32, f64> = BTreeMap::new();
-                for (node, bytes) in here.into_iter().filter(|(node, _)| *node != target) {
+            sources.into_iter().for_each(|(source, bytes)| here.add(source, bytes));
+            for (source, bytes) in self.spread.iter().flat_map(|spread| spread.towards(target)) {
+                here.add(source, bytes);
+            }
+            while !here.nodes.is_empty() {
+                // Sums must not depend on the order in which nodes were reached.
+                here.nodes.sort_unstable();
+                for &node in here.nodes.iter().filter(|node| **node != target) {
                     let choices = ways.choices(node, to);
                     steps += choices.len();
-                    let part = bytes / choices.len() as f64;
+                    let part = here.bytes[node as usize] / choices.len() as f64;
                     for &(link, end) in choices.iter() {
                         loads[link] += part;
-                        *next.entry(end).or_default() += part;
+                        next.add(end, part);
                     }
                 }
-                here = next;
+                here.clear();
+                std::mem::swap(&mut here, &mut next);
             }
             if steps > MAX_STEPS {
                 let between = |index: &usize| graph.links[*index].from.min(graph.links[*index].to) >= graph.hosts;
@@ -137,6 +164,42 @@ impl<'a> Offered<'a> {
             }
         }
         PerLink { bytes: loads, is_complete: true }
+    }
+}
+
+impl Spread {
+    /// Returns the senders of other switches than `target`, and the bytes of each for it.
+    fn towards(&self, target: u32) -> impl Iterator<Item = (u32, f64)> {
+        let count = self.receivers.get(&target).copied().unwrap_or(0.0);
+        let senders = self.senders.iter().filter(move |(source, ..)| count > 0.0 && *source != target);
+        senders.map(move |&(source, both, others)| (source, both * count + others * count))
+    }
+}
+
+/// The nodes at one distance from a target, and the bytes at each.
+struct Layer {
+    nodes: Vec<u32>,
+    /// By node; zero for all that are not in `nodes`.
+    bytes: Vec<f64>,
+    is_in: Vec<bool>,
+}
+
+impl Layer {
+    fn new(nodes: usize) -> Layer {
+        Layer { nodes: Vec::new(), bytes: vec![0.0; nodes], is_in: vec![false; nodes] }
+    }
+
+    fn add(&mut self, node: u32, bytes: f64) {
+        if !std::mem::replace(&mut self.is_in[node as usize], true) {
+            self.nodes.push(node);
+        }
+        self.bytes[node as usize] += bytes;
+    }
+
+    fn clear(&mut self) {
+        for node in self.nodes.drain(..) {
+            (self.is_in[node as usize], self.bytes[node as usize]) = (false, 0.0);
+        }
     }
 }
 
