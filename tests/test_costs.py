@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import resource
 import time
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,13 @@ import duetime as dt
 from conftest import SCENARIOS, SMALL, Command
 from duetime import costs, scenario
 from test_contract import SHORT
+
+GRID = """
+scenario = "small.toml"
+transports = ["tcp", "d2tcp"]
+seeds = 2
+grid = { traffic.queries.leaves = [2, 4] }
+"""
 
 
 def expected(source: Path | str, *changes: str) -> dict[str, Any]:
@@ -97,3 +106,42 @@ def test_a_billion_seeds_are_refused_by_the_same_rule(
     assert done.stderr.startswith("error: 2,000,000,000 runs of about ")
     assert "--yes runs it anyway" in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "runs"),
+    [
+        (["sweep", "grid.toml"], 8),
+        (["robust", "small.toml", "--transports", "tcp,d2tcp", "--variants", "3"], 6),
+        # Levels at 0, 20, 40, 60 and 80 percent.
+        (["tighten", "small.toml", "--target", "5%", "--seeds", "2", "--step", "20%"], 10),
+        (
+            ["capacity", "small.toml", "--target", "5%", "--over", "traffic.queries.leaves", "--seeds", "2"],
+            None,
+        ),
+        (["need", "small.toml", "--target", "5%", "--over", "network.rate"], None),
+        (["reproduce", "d2tcp/fig10", "--cut", "5 ms"], None),
+    ],
+)
+def test_commands_of_many_runs_refuse_them_before_the_first(
+    duetime: Command, small: Path, tmp_path: Path, words: list[str], runs: int | None
+) -> None:
+    (tmp_path / "grid.toml").write_text(GRID)
+    done = duetime(*words, "--max-memory", "1 MB", "--out", "out")
+    assert (done.returncode, done.stdout) == (2, "")
+    many = r"[\d,]+" if runs is None else str(runs)
+    said = rf"error: {many} runs of about .* each: about .* of memory, and --max-memory allows 1 MB; --yes .*"
+    assert re.fullmatch(said, done.stderr.splitlines()[-1])
+    assert not list((tmp_path / "out").rglob("*.json"))
+    assert small.exists()
+
+
+def test_a_check_of_the_largest_network_takes_seconds(duetime: Command) -> None:
+    """A fat-tree with k = 80 has 128 000 hosts and ten million pairs of switches."""
+    file, words = SCENARIOS.parent / "bench/scale/fat-tree.toml", ("--set", "k=80")
+    begun = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = duetime("check", file, *words)
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert done.returncode == 0
+    assert "the asked loads of links between switches are not known" in done.stdout
+    assert ended.ru_utime - begun.ru_utime < 30

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from duetime import _core, quantities, scenario
-from duetime.errors import TooLarge
+from duetime.errors import TooLarge, Unreadable
 from duetime.quantities import counted, short
+
+if TYPE_CHECKING:
+    from duetime.engine.points import Point
 
 #: Bytes of a finished run's figures in memory, beside its rows.
 RECORD_BYTES = 60_000
@@ -35,6 +39,24 @@ def cost(
     return found
 
 
+@dataclass(frozen=True)
+class Limit:
+    """The memory that runs may need; the words say where the limit is from."""
+
+    bytes: float
+    words: str
+
+
+def limit(max_memory: float | None, yes: bool) -> Limit | None:
+    """Return the limit of ``--max-memory``, by default the machine's memory; none with ``--yes``."""
+    if yes:
+        return None
+    if max_memory is not None:
+        return Limit(max_memory, "--max-memory allows")
+    found = machine_memory()
+    return None if found is None else Limit(found, "this machine has")
+
+
 def machine_memory() -> int | None:
     """Return the bytes of memory that this process may have; None where the system does not say."""
     known = []
@@ -45,23 +67,55 @@ def machine_memory() -> int | None:
     return min((each for each in known if each > 0), default=None)
 
 
-def memory(each: Mapping[str, Any], runs: int, jobs: int, rows: bool) -> float:
-    """Return the bytes that runs of equal cost need, `jobs` at a time; with `rows` all rows are kept."""
-    at_once = min(runs, jobs) * each["memory_with_rows_bytes" if rows else "memory_bytes"]
+def memory(each: Mapping[str, Any], runs: int, at_once: int, rows: bool) -> float:
+    """Return the bytes that runs of equal cost need here; with `rows` all rows are kept."""
+    active = min(runs, at_once) * each["memory_with_rows_bytes" if rows else "memory_bytes"]
     held = 0 if runs == 1 else runs * (RECORD_BYTES + (each["rows_bytes"] if rows else 0))
-    return float(at_once + held)
+    return float(active + held)
 
 
 def afford(
-    each: Mapping[str, Any], *, runs: int = 1, jobs: int = 1, rows: bool = False, limit: float | None = None
+    each: Mapping[str, Any],
+    allowed: Limit | None,
+    *,
+    runs: int = 1,
+    jobs: int | None = None,
+    cluster: str | None = None,
+    rows: bool = False,
 ) -> None:
-    """Raise `TooLarge` for runs that need more than `limit` bytes, by default the memory of this machine."""
-    allowed = machine_memory() if limit is None else limit
-    needed = memory(each, runs, jobs, rows)
-    if allowed is not None and needed > allowed:
-        whose = "--max-memory allows" if limit is not None else "this machine has"
+    """Raise `TooLarge` for runs of equal cost that need more memory than they may.
+
+    They are made `jobs` at a time (default: one for each core), or elsewhere, on a cluster.
+    """
+    at_once = 0 if cluster is not None else jobs or os.cpu_count() or 1
+    needed = memory(each, runs, at_once, rows)
+    if allowed is not None and needed > allowed.bytes:
         raise TooLarge(
             f"{counted(runs, 'run')} of about {short(each['messages'])} messages and "
-            f"{short(each['packet_hops'])} packet-hops each: about {quantities.memory(needed)} of memory, and {whose} "
-            f"{quantities.memory(allowed)}; --yes runs it anyway"
+            f"{short(each['packet_hops'])} packet-hops each: about {quantities.memory(needed)} of memory, "
+            f"and {allowed.words} {quantities.memory(allowed.bytes)}; --yes runs it anyway"
         )
+
+
+def afford_points(
+    points: Sequence[Point],
+    allowed: Limit | None,
+    *,
+    runs: int | None = None,
+    jobs: int | None = None,
+    cluster: str | None = None,
+) -> None:
+    """Raise `TooLarge` if all runs, each of the cost of the first or the last point, need too much memory.
+
+    The number of `runs` is that of the points unless it is given. A point with a mistake fails later.
+    """
+    if allowed is None or not points:
+        return
+    found: list[dict[str, Any]] = []
+    for point in dict.fromkeys((points[0], points[-1])):
+        with suppress(_core.ScenarioError, Unreadable):
+            given = point.scenario
+            read = scenario.read_file(given) if isinstance(given, Path) else given
+            found.append(cost(read, point.seed, point.overrides, point.transport))
+    for each in found:
+        afford(each, allowed, runs=runs or len(points), jobs=jobs, cluster=cluster)

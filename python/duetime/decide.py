@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from duetime import _core, errors, files, language, scenario
+from duetime import _core, costs, errors, files, language, scenario
 from duetime.engine.points import Kept, Point, run_points
 from duetime.language import catalog
 from duetime.quantities import Quantity
@@ -62,6 +62,8 @@ class Runs:
     jobs: int | None = None
     cluster: str | None = None
     progress: bool = True
+    #: The memory that the runs of a level may need; none: any.
+    allowed: costs.Limit | None = None
 
 
 @dataclass(frozen=True)
@@ -308,6 +310,7 @@ def _evaluate(
         for transport, level in order
         for seed in runs.seeds
     ]
+    costs.afford_points(points, runs.allowed, jobs=runs.jobs, cluster=runs.cluster)
     kept = run_points(points, store=runs.store, jobs=runs.jobs, cluster=runs.cluster, progress=runs.progress)
     count = len(runs.seeds)
     found = {each: kept[i * count : (i + 1) * count] for i, each in enumerate(order)}

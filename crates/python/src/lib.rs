@@ -71,7 +71,7 @@ fn explain(
     Ok(explained.map_err(|error| errors::scenario_error(py, &error))?.to_string())
 }
 
-/// Estimates what a run costs, as JSON: messages, packets, packet-hops, rows, memory and time.
+/// Estimates what a run costs, as JSON: messages, packets, packet-hops, rows and memory.
 #[pyfunction]
 #[pyo3(signature = (text, name, folder=None, set=Vec::new(), seed=None, transport=None))]
 fn cost(

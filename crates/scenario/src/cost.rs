@@ -1,4 +1,6 @@
-//! The cost of a run, from its scenario alone: messages, packets, packet-hops, rows, memory and time.
+//! The cost of a run, from its scenario alone: messages, packets, packet-hops, rows and memory.
+//!
+//! There is no estimate of the time: it depends on the machine and on its load more than on the scenario.
 //!
 //! Nothing is simulated and few messages are drawn. The expected traffic of each class is multiplied by the length of
 //! sampled routes, so that the answer takes no longer for more messages or a longer run.
@@ -29,16 +31,7 @@ const PACKET_BYTES: f64 = 100.0;
 const VALUE_BYTES: f64 = 24.0;
 const ROW_BYTES: f64 = 190.0;
 
-/// Seconds to start, for each direction of a link, and for each message.
-const START_S: f64 = 0.1;
-const LINK_S: f64 = 1.2e-6;
-const MESSAGE_S: f64 = 1e-6;
-/// Seconds of a packet-hop where the state of the network is in the caches, and the addition at a gigabyte, which
-/// grows with the square root.
-const HOP_S: f64 = 55e-9;
-const HOP_IN_GIGABYTE_S: f64 = 850e-9;
-
-/// The expected traffic of a run, before it is turned into memory and time.
+/// The expected traffic of a run, before it is turned into memory.
 #[derive(Default)]
 struct Cost {
     messages: f64,
@@ -47,8 +40,6 @@ struct Cost {
     packets: f64,
     /// Packet-hops in the duration, which the results count.
     packet_hops: f64,
-    /// Packet-hops until the end of the run, which waits for messages.
-    hops_with_the_wait: f64,
     in_flight: f64,
     connections: f64,
 }
@@ -92,11 +83,10 @@ impl Cost {
             let (links, delay_s) = routes.of(scenario, &demand, transport, mss);
             let packets = demand.messages * each;
             let hops = links * demand.messages * packets_and_answers(transport, class, each);
-            let (measured, all) = received.shares_that_arrive(&demand);
+            let measured = received.share_that_arrives(&demand);
             messages += demand.messages;
             self.packets += packets * measured;
             self.packet_hops += hops * measured;
-            self.hops_with_the_wait += hops * all;
             self.in_flight += packets * delay_s / duration;
             // A message takes its round trips and its bytes at the rate of its link.
             let takes = 4.0 * delay_s + 2.0 * demand.bytes / demand.messages * 8.0 / received.rate(demand.to);
@@ -127,9 +117,7 @@ impl Cost {
             let packets = flow.stands_for * rate / 8.0 / frame * lasts;
             let trip: f64 = flow.path.iter().map(|link| 2.0 * graph.links[link.index()].delay.as_secs_f64()).sum();
             self.packets += packets;
-            let hops = flow.path.len() as f64 * packets * (1.0 + answers_per_packet(transport));
-            self.packet_hops += hops;
-            self.hops_with_the_wait += hops;
+            self.packet_hops += flow.path.len() as f64 * packets * (1.0 + answers_per_packet(transport));
             self.in_flight += flow.stands_for * (rate / 8.0 / frame * trip + 2.0);
             self.without_end += flow.stands_for;
             self.connections += flow.stands_for;
@@ -144,7 +132,6 @@ impl Cost {
             + CONNECTION_BYTES * self.connections
             + PACKET_BYTES * self.in_flight;
         let flows = self.messages + self.without_end;
-        let hop = HOP_S + HOP_IN_GIGABYTE_S * (network / 1e9).sqrt();
         json!({
             "messages": self.messages.round(),
             "flows_without_end": self.without_end.round(),
@@ -155,7 +142,6 @@ impl Cost {
             "memory_bytes": (IDLE_BYTES + network + VALUE_BYTES * flows).round(),
             "rows_bytes": (ROW_BYTES * flows).round(),
             "memory_with_rows_bytes": (IDLE_BYTES + network + ROW_BYTES * flows).round(),
-            "seconds": START_S + LINK_S * links + MESSAGE_S * flows + hop * self.hops_with_the_wait,
         })
     }
 }
@@ -314,8 +300,6 @@ struct Received {
     /// Bits per second of the link to each host.
     rates: Table<HostId, f64>,
     duration_s: f64,
-    /// The longest time that the run may last.
-    latest_s: f64,
 }
 
 impl Received {
@@ -337,8 +321,7 @@ impl Received {
                 }
             });
         }
-        let latest_s = scenario.run.latest_arrival().saturating_sub(Instant::ZERO).as_secs_f64();
-        Received { bytes, rates, duration_s: scenario.run.duration.as_secs_f64(), latest_s }
+        Received { bytes, rates, duration_s: scenario.run.duration.as_secs_f64() }
     }
 
     /// Returns the load of the link to a host, as a share of its rate.
@@ -351,12 +334,10 @@ impl Received {
         hosts.first().map_or(f64::INFINITY, |&host| self.rates[host])
     }
 
-    /// Returns the shares of a demand's bytes that its first receiver's link can carry in the duration, and before the
-    /// run ends.
-    fn shares_that_arrive(&self, demand: &Demand) -> (f64, f64) {
-        let Some(&host) = demand.to.first() else { return (1.0, 1.0) };
-        let within = |seconds: f64| (self.rates[host] / 8.0 * seconds / self.bytes[host].max(1.0)).min(1.0);
-        (within(self.duration_s), within(self.latest_s))
+    /// Returns the share of a demand's bytes that its first receiver's link can carry in the duration.
+    fn share_that_arrives(&self, demand: &Demand) -> f64 {
+        let Some(&host) = demand.to.first() else { return 1.0 };
+        (self.rates[host] / 8.0 * self.duration_s / self.bytes[host].max(1.0)).min(1.0)
     }
 }
 

@@ -103,7 +103,7 @@ pub fn explain(source: &Source, options: &Options) -> Result<Json, Error> {
     }
 }
 
-/// Returns the expected cost of a run: messages, packets, packet-hops, rows, memory and time.
+/// Returns the expected cost of a run: messages, packets, packet-hops, rows and memory.
 ///
 /// # Errors
 /// As [`read`].

@@ -71,14 +71,11 @@ def compare(
     names = [name.strip() for name in transports.split(",") if name.strip()]
     read = options.read(file)
     changes = options.with_threads(changes, threads)
-    if names and not yes:
-        costs.afford(
-            costs.cost(read, seed, changes, names[0]),
-            runs=len(names) * (seeds or 1),
-            jobs=jobs or os.cpu_count() or 1,
-            rows=True,
-            limit=max_memory,
-        )
+    allowed = costs.limit(max_memory, yes)
+    if names and allowed is not None:
+        each = costs.cost(read, seed, changes, names[0])
+        many = len(names) * (seeds or 1)
+        costs.afford(each, allowed, runs=many, jobs=jobs, cluster=cluster, rows=True)
     plan = prepare(read, names, seeds=seeds, seed=seed, set=changes, against=against)
     if jobs is None and threads is not None and isinstance(number := plan.resolved["run"]["threads"], int):
         # No more threads than cores.

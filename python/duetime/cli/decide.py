@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import click
 
-from duetime import decide, files, scenario
+from duetime import costs, decide, files, scenario
 from duetime.cli import completion, options
 from duetime.run import resolve_each
 
@@ -56,7 +56,9 @@ SEEDS = click.option(
 
 
 def _shared(command: F) -> F:
-    for option in (options.JSON, options.CLUSTER, options.JOBS, options.SET, options.SEED, SEEDS, TRANSPORTS):
+    limits = (options.YES, options.MAX_MEMORY)
+    runs = (options.CLUSTER, options.JOBS, options.SET, options.SEED, SEEDS, TRANSPORTS)
+    for option in (options.JSON, *limits, *runs):
         command = option(command)
     return click.argument("file", type=click.Path(path_type=Path))(command)
 
@@ -193,6 +195,8 @@ def _runs(
     changes: tuple[str, ...],
     jobs: int | None,
     cluster: str | None,
+    max_memory: float | None,
+    yes: bool,
 ) -> Iterator[decide.Runs]:
     names: list[str | None] = [name.strip() for name in (transports or "").split(",") if name.strip()] or [
         None
@@ -208,7 +212,8 @@ def _runs(
     with tempfile.TemporaryDirectory(prefix="duetime-") as aside:
         store = Path(aside) if out is None else out / "runs"
         try:
-            yield decide.Runs(file, changes, tuple(names), each_seed, store, jobs, cluster)
+            allowed = costs.limit(max_memory, yes)
+            yield decide.Runs(file, changes, tuple(names), each_seed, store, jobs, cluster, allowed=allowed)
         except KeyboardInterrupt as error:
             said = str(error) if out is not None else "nothing was kept; with --out a search can go on later"
             raise KeyboardInterrupt(said) from None

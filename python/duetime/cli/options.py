@@ -100,7 +100,7 @@ THREADS = click.option(
 )
 
 
-class Memory(click.FloatRange):
+class Memory(click.ParamType[float]):
     """A size of memory, as 8 GB or 500 MiB."""
 
     name = "size"
@@ -123,9 +123,9 @@ MAX_MEMORY = click.option(
     "--max-memory",
     type=Memory(),
     metavar="SIZE",
-    help="Refuse what is expected to need more memory than this, as 8 GB (default: that of the machine).",
+    help="Refuse runs that should need more memory than this, as 8 GB (default: that of the machine).",
 )
-YES = click.option("--yes", is_flag=True, help="Run it whatever memory it is expected to need.")
+YES = click.option("--yes", is_flag=True, help="Make the runs, whatever memory they should need.")
 CLUSTER = click.option(
     "--cluster",
     metavar="ADDRESS",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from duetime import InternalError
+from duetime import InternalError, costs
 from duetime.cli import completion, options
 from duetime.experiments.experiment import SCALES, read
 from duetime.experiments.places import folder, names, path_of
@@ -73,6 +73,8 @@ FAILED = 1
     metavar="TIME",
     help="Cut every run to TIME, at the ends of the grid: shows that an experiment starts, and nothing else.",
 )
+@options.MAX_MEMORY
+@options.YES
 @options.JSON
 def reproduce(
     name: str | None,
@@ -87,6 +89,8 @@ def reproduce(
     transport: str | None,
     variants: int | None,
     cut: str,
+    max_memory: float | None,
+    yes: bool,
     as_json: bool,
 ) -> int:
     """Run the experiment ID (d2tcp/fig10, say), or all of them.
@@ -128,6 +132,7 @@ def reproduce(
                 set=changes,
                 variants=variants or 0,
                 cut=cut,
+                allowed=costs.limit(max_memory, yes),
             )
         except (InternalError, MemoryError, OSError, RuntimeError, ValueError) as error:
             if name != "all":

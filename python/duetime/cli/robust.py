@@ -9,8 +9,9 @@ from pathlib import Path
 
 import click
 
-from duetime import files
+from duetime import costs, files
 from duetime.cli import completion, options
+from duetime.engine.points import Point
 from duetime.errors import Missing
 from duetime.robustness import VARIANTS, Robustness
 from duetime.robustness import robust as vary
@@ -39,6 +40,8 @@ from duetime.scenario import read_file
 )
 @options.JOBS
 @options.CLUSTER
+@options.MAX_MEMORY
+@options.YES
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -56,6 +59,8 @@ def robust(
     cluster: str | None,
     out: Path | None,
     as_json: bool,
+    max_memory: float | None,
+    yes: bool,
 ) -> int:
     """Vary what a description of FILE would leave open, and say where the better transport stays better.
 
@@ -66,8 +71,12 @@ def robust(
     """
     names = [name.strip() for name in transports.split(",") if name.strip()]
     folder = out or Path(f"{file.stem}-robust")
-    checked = resolve_each(read_file(file), seed, changes, names)
+    read = read_file(file)
+    checked = resolve_each(read, seed, changes, names)
     options.tell_notes_of({name: notes for name, (_, notes) in checked.items()})
+    written = [Point(read, changes, name) for name in names]
+    allowed = costs.limit(max_memory, yes)
+    costs.afford_points(written, allowed, runs=variants * len(names), jobs=jobs, cluster=cluster)
     found = vary(
         file,
         names,

@@ -45,8 +45,8 @@ def run(
         resolve(read, seed, changes, None)
         options.need_tables()
         files.check(out)
-    if not yes:
-        costs.afford(costs.cost(read, seed, changes), limit=max_memory)
+    if (allowed := costs.limit(max_memory, yes)) is not None:
+        costs.afford(costs.cost(read, seed, changes), allowed)
     try:
         with bar(1) as shown:
             if out is None:

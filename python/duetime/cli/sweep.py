@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import click
 
-from duetime import ScenarioError, costs
+from duetime import costs
 from duetime.cli import completion, options
 from duetime.quantities import counted
-from duetime.scenario import read_file
-from duetime.sweeping import Sweep, Swept, carry_out, read
+from duetime.sweeping import Swept, carry_out, read
 
 
 @click.command(short_help="Simulate a scenario at many points.")
@@ -55,8 +52,7 @@ def sweep(
     """
     plan = read(file, against)
     options.need_tables()
-    if not yes:
-        _afford(plan, jobs, max_memory)
+    costs.afford_points(plan.points, costs.limit(max_memory, yes), jobs=jobs, cluster=cluster)
     folder = out or Path(file.stem)
     swept = carry_out(plan, folder, jobs=jobs, cluster=cluster, progress=True)
     _tell_notes(swept)
@@ -69,16 +65,6 @@ def sweep(
         terminal.present(sweeps.table(swept))
     print(f"Saved in {folder}", file=sys.stderr)
     return _tell_failures(swept)
-
-
-def _afford(plan: Sweep, jobs: int | None, limit: float | None) -> None:
-    """Refuse a sweep whose first or last point needs too much memory; a wrong point fails later."""
-    points = plan.points
-    for point in {points[0], points[-1]} if points else ():
-        with suppress(ScenarioError):
-            assert isinstance(point.scenario, Path)
-            each = costs.cost(read_file(point.scenario), point.seed, point.overrides, point.transport)
-            costs.afford(each, runs=len(points), jobs=jobs or os.cpu_count() or 1, limit=limit)
 
 
 def _tell_notes(swept: Swept) -> None:

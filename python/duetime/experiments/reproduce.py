@@ -14,7 +14,7 @@ from typing import Any
 
 import tomli_w
 
-from duetime import _core, files, scenario
+from duetime import _core, costs, files, scenario
 from duetime.display import claims as display
 from duetime.display import grid
 from duetime.errors import Missing, Mistaken
@@ -60,6 +60,7 @@ def reproduce(
     set: Sequence[str] = (),
     variants: int = 0,
     cut: str = "",
+    allowed: costs.Limit | None = None,
 ) -> Reproduction:
     """Run `experiment` and write ``out/NAME``; runs are kept in ``out/points`` and never made twice.
 
@@ -67,7 +68,8 @@ def reproduce(
     in this number of variants of the settings that its scenario leaves open (`duetime.robustness`). The
     variants have one seed and the axes that the experiment names under ``robust``. With `cut`, a time as
     ``"5 ms"``, every run is cut to that, at the first and the last place of the grid alone. There are no
-    pictures. This shows that it starts, and nothing of claims.
+    pictures. This shows that it starts, and nothing of claims. Raises `errors.TooLarge` for runs that need
+    more memory than is `allowed`.
     """
     folder = out / experiment.name
     files.check(folder)
@@ -78,6 +80,8 @@ def reproduce(
     ]
     study, resolved = prepared[0]
     studies = [each for each, _ in prepared]
+    for each in studies:
+        _afford(each, allowed)
     rows = _rows(experiment, studies)
     failed = list(dict.fromkeys(what for each in studies for what in each.failed))
     notes = [*experiment.notes, *(f"failed: {each}" for each in failed)]
@@ -298,6 +302,15 @@ def _check(study: Study) -> dict[str, Any]:
             resolved, _ = check(study.scenario, set=list(point.overrides), transport=point.transport)
             found.append(resolved)
     return found[0]
+
+
+def _afford(study: Study, allowed: costs.Limit | None) -> None:
+    """Refuse a grid whose first or last cell needs too much memory under some transport."""
+    cells = study.cells()
+    runs = len(cells) * len(study.transports) * len(study.seeds)
+    for transport in study.transports:
+        ends = [study.point(cell, transport, study.seeds[0]) for cell in (cells[0], cells[-1])]
+        costs.afford_points(ends, allowed, runs=runs, jobs=study.jobs)
 
 
 def _parameters(study: Study, resolved: Mapping[str, Any]) -> dict[str, Any]:

@@ -65,7 +65,7 @@ def simulate(task: Task, *, library: str = "numpy", progress: Progress | None = 
     duration = time_ps(resolved["run"]["duration"]) * 1e-12
     tau = _step(links, messages)
     if duration < tau:
-        raise scenario.Unreadable(
+        raise errors.Unreadable(
             f"run.duration: {resolved['run']['duration']} is less than one step of the fluid model, "
             f'{tau * 1e6:.4g} us here; engine = "packets" can'
         )
