@@ -277,7 +277,7 @@ impl Net {
         self.send(packet);
     }
 
-    /// Returns whether the run has faults: then [`arrive_through_faults`](Net::arrive_through_faults) handles arrivals.
+    /// Returns whether the run has faults, active or not.
     #[inline]
     pub fn has_faults(&self) -> bool {
         self.faults.is_some()
