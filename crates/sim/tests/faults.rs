@@ -196,6 +196,35 @@ fn every_transport_ends_every_message_under_each_fault() {
     }
 }
 
+/// Ports defer enqueueing until the first fault begins. With a log of packets they never do: then every hop is an event.
+/// The results are the same, whenever the fault begins, and whatever it does to packets that are on their way.
+#[test]
+fn a_fault_that_begins_late_finds_each_packet_where_it_is() {
+    let begins = [0, 7_000, 10_033, 12_345, 30_001];
+    let effects = ["kind = 'down'\nshare = '30%'\nuntil = '40 ms'", "kind = 'loss'\nprobability = '2%'"];
+    let mut dropped = 0;
+    for transport in ["tcp", "d2tcp"] {
+        for topology in TOPOLOGIES {
+            for (effect, at) in effects.iter().flat_map(|effect| begins.map(|at| (effect, at))) {
+                let fault = format!("{effect}\nat = '{at} us'");
+                let text = crowd(transport, topology, &fault);
+                let text = text.replace("buffer = '300 KB'", "buffer = '60 KB'\nsharing = 'per-port'");
+                let deferred = run(&text);
+                let mut world = common::world(&text);
+                world.log_packets(sim::PacketLog::new(Instant::ZERO, Instant::ZERO, 0));
+                while world.advance(1 << 20) {}
+                let plain = check(&world.finish(), &text);
+                assert_eq!(format!("{:?}", deferred.messages), format!("{:?}", plain.messages), "{text}");
+                assert_eq!(format!("{:?}", deferred.links), format!("{:?}", plain.links), "{text}");
+                assert_eq!(format!("{:?}", deferred.counters), format!("{:?}", plain.counters), "{text}");
+                assert_eq!(deferred.faults, plain.faults, "{text}");
+                dropped += plain.counters.drops;
+            }
+        }
+    }
+    assert!(dropped > 1_000, "{dropped} packets were dropped: queues were hardly full");
+}
+
 #[test]
 fn without_marks_there_are_none_while_it_lasts() {
     for network in ["", "discipline = 'priority'\n"] {

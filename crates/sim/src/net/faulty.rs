@@ -113,7 +113,7 @@ impl Net {
         }));
     }
 
-    /// Applies a change that is due. Returns true if routes have changed.
+    /// Applies a change that is due; no arrival may be prefetched. Returns true if routes have changed.
     pub fn change(&mut self, number: u32) -> bool {
         let faults = self.faults_mut();
         let Change { fault, what, .. } = faults.changes[number as usize];
@@ -127,8 +127,9 @@ impl Net {
         let (is_down, is_unmarked) =
             (matches!(fault.effect, Effect::Down { .. }), matches!(fault.effect, Effect::Unmarked));
         let links = self.directions_of(fault_number);
-        // No arrival that was prefetched before may be executed without a look at the faults.
-        self.events.look_no_further(Instant::ZERO);
+        if self.feeds() {
+            self.feed_no_longer();
+        }
         match what {
             What::Begins if is_down => links.iter().for_each(|&link| self.take_down(link)),
             What::Ends if is_down => links.iter().for_each(|&link| self.bring_up(link)),
