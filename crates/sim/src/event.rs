@@ -272,6 +272,15 @@ impl EventQueue {
         }
     }
 
+    /// Removes all arrivals; none may be prefetched.
+    pub fn clear_arrivals(&mut self, now: Instant) {
+        self.wheel.clear(now.0);
+        self.far.retain(|Reverse(moment)| !matches!(moment.2.event(), Event::Arrival(_)));
+        self.cancelled.clear();
+        self.hastened.clear();
+        self.look_far();
+    }
+
     /// Reschedules the arrival at `link` from `from` to the earlier time `to`.
     #[inline(never)]
     pub fn hasten(&mut self, now: Instant, from: Instant, to: Instant, link: LinkId) {
@@ -444,6 +453,15 @@ impl Wheel {
             heads: [NONE; BUCKETS as usize],
             entries: vec![(0, NONE); links].into(),
         }
+    }
+
+    /// Removes all arrivals.
+    fn clear(&mut self, now: u64) {
+        self.current.clear();
+        self.cursor = now >> self.shift;
+        self.pending = 0;
+        self.occupied.fill(0);
+        self.heads.fill(NONE);
     }
 
     /// Adds an arrival; returns false if `at` is outside the wheel.

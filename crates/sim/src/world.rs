@@ -183,10 +183,14 @@ impl World {
 
     /// Processes up to `events` events; returns false when the run is over.
     pub fn advance(&mut self, events: u64) -> bool {
-        match self.net.feeds() {
-            true => self.process::<false, true>(events),
-            false => self.process::<false, false>(events),
+        if !self.net.feeds() {
+            return self.process::<false, false>(events);
         }
+        let before = self.net.counters.events;
+        let more = self.process::<false, true>(events);
+        // A fault may have begun.
+        let rest = events - (self.net.counters.events - before);
+        if more && rest > 0 { self.advance(rest) } else { more }
     }
 
     /// As [`advance`](World::advance), logging the events of packets until the log of `log_packets` is complete.
@@ -223,7 +227,14 @@ impl World {
                 None => match self.net.another::<FED>(&mut ahead, self.until) {
                     Next::Arrival(arrival) => arrival,
                     Next::Other(at, event) => {
+                        if let Event::Fault(_) = event {
+                            self.net.leave(&mut ahead);
+                        }
                         self.other::<LOGS>(at, event);
+                        if FED && !self.net.feeds() {
+                            self.net.counters.events += done + 1;
+                            return true;
+                        }
                         continue;
                     }
                     Next::Nothing => {

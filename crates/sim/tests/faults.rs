@@ -28,10 +28,15 @@ fn check(outcome: &Outcome, text: &str) -> Outcome {
 /// zero: it is at the switch at 32 us, on the wire to host 1 until 44 us, there at 64 us. A lost one is sent again
 /// after 20 ms.
 fn one_segment(faults: &str) -> Outcome {
+    one_segment_with("dynamic", faults)
+}
+
+/// As [`one_segment`], with this sharing of the switch's buffer.
+fn one_segment_with(sharing: &str, faults: &str) -> Outcome {
     run(&format!(
         "run = {{ duration = '100 ms' }}\nfault = [{faults}]\ntransport = 'tcp'\n\
-         network = {{ topology = 'star', hosts = 2, rate = '1 Gbps', delay = '20 us', host_jitter = '0 s' }}\n\
-         [[traffic]]\nname = 'a'\npattern = 'flows'\nflows = [{{ from = 0, to = 1, size = '1460 B' }}]"
+         network = {{ topology = 'star', hosts = 2, rate = '1 Gbps', delay = '20 us', host_jitter = '0 s', \
+         sharing = '{sharing}' }}\n[[traffic]]\nname = 'a'\npattern = 'flows'\nflows = [{{ from = 0, to = 1, size = '1460 B' }}]"
     ))
 }
 
@@ -49,6 +54,7 @@ fn a_packet_is_lost_while_its_link_is_down_and_at_no_other_time() {
         ("switch -> host 1", "1 us", "32 us", in_time),
         // Down when it arrives, when it is on the wire, when it would arrive at the host.
         ("host 1 - switch", "1 us", "32.001 us", again),
+        ("switch -> host 1", "32 us", "33 us", again),
         ("host 1 - switch", "40 us", "41 us", again),
         ("host 1 - switch", "64 us", "65 us", again),
         ("host 1 - switch", "64.001 us", "65 us", in_time),
@@ -62,10 +68,25 @@ fn a_packet_is_lost_while_its_link_is_down_and_at_no_other_time() {
         ("host 0", "0 s", "59 ms", Instant::from_micros(60_064)),
     ] {
         let fault = format!("{{ kind = 'down', link = '{link}', at = '{at}', until = '{until}' }}");
-        let outcome = one_segment(&fault);
-        assert_eq!(end(&outcome), expected, "{fault}");
-        let lost = outcome.faults.expect("there is one").drops;
-        assert_eq!(lost, u64::from(outcome.messages[0].timeouts), "{fault}");
+        for sharing in ["dynamic", "per-port"] {
+            let outcome = one_segment_with(sharing, &fault);
+            assert_eq!(end(&outcome), expected, "{sharing}: {fault}");
+            let lost = outcome.faults.expect("there is one").drops;
+            assert_eq!(lost, u64::from(outcome.messages[0].timeouts), "{sharing}: {fault}");
+        }
+    }
+}
+
+/// A fault precedes all arrivals of its instant, at ports that defer enqueueing too.
+#[test]
+fn a_loss_that_begins_at_an_arrival_meets_it() {
+    for sharing in ["dynamic", "per-port"] {
+        for (at, expected) in [("32 us", 20_064), ("32.001 us", 64)] {
+            let link = "link = 'host 0 -> switch'";
+            let fault = format!("{{ kind = 'loss', probability = 1.0, {link}, at = '{at}', until = '40 us' }}");
+            let outcome = one_segment_with(sharing, &fault);
+            assert_eq!(end(&outcome), Instant::from_micros(expected), "{sharing}: {fault}");
+        }
     }
 }
 
@@ -194,6 +215,35 @@ fn every_transport_ends_every_message_under_each_fault() {
             assert!(happened > 0, "{transport}, {topology}: nothing happened\n{text}");
         }
     }
+}
+
+/// Ports defer enqueueing until the first fault begins. With a log of packets they never do: then every hop is an event.
+/// The results are the same, whenever the fault begins, and whatever it does to packets that are on their way.
+#[test]
+fn a_fault_that_begins_late_finds_each_packet_where_it_is() {
+    let begins = [0, 7_000, 10_033, 12_345, 30_001];
+    let effects = ["kind = 'down'\nshare = '30%'\nuntil = '40 ms'", "kind = 'loss'\nprobability = '2%'"];
+    let mut dropped = 0;
+    for transport in ["tcp", "d2tcp"] {
+        for topology in TOPOLOGIES {
+            for (effect, at) in effects.iter().flat_map(|effect| begins.map(|at| (effect, at))) {
+                let fault = format!("{effect}\nat = '{at} us'");
+                let text = crowd(transport, topology, &fault);
+                let text = text.replace("buffer = '300 KB'", "buffer = '60 KB'\nsharing = 'per-port'");
+                let deferred = run(&text);
+                let mut world = common::world(&text);
+                world.log_packets(sim::PacketLog::new(Instant::ZERO, Instant::ZERO, 0));
+                while world.advance(1 << 20) {}
+                let plain = check(&world.finish(), &text);
+                assert_eq!(format!("{:?}", deferred.messages), format!("{:?}", plain.messages), "{text}");
+                assert_eq!(format!("{:?}", deferred.links), format!("{:?}", plain.links), "{text}");
+                assert_eq!(format!("{:?}", deferred.counters), format!("{:?}", plain.counters), "{text}");
+                assert_eq!(deferred.faults, plain.faults, "{text}");
+                dropped += plain.counters.drops;
+            }
+        }
+    }
+    assert!(dropped > 1_000, "{dropped} packets were dropped: queues were hardly full");
 }
 
 #[test]

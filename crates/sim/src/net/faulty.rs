@@ -21,6 +21,8 @@ pub(super) struct Faults {
     /// In order of time; the event of a change has its index here.
     changes: Vec<Change>,
     links: Table<LinkId, OfLink>,
+    /// The number of faults that have begun and have not ended.
+    active: usize,
     /// A delayed packet that is forwarded now.
     released: Option<Packet>,
     counts: FaultCounts,
@@ -100,18 +102,34 @@ impl Net {
             self.events.push(change.at, Event::Fault(number as u32));
         }
         let counts = FaultCounts::default();
-        self.faults = Some(Box::new(Faults { faults, changes, links, released: None, counts, before_warm_up: counts }));
+        self.faults = Some(Box::new(Faults {
+            faults,
+            changes,
+            links,
+            active: 0,
+            released: None,
+            counts,
+            before_warm_up: counts,
+        }));
     }
 
-    /// Applies a change that is due. Returns true if routes have changed.
+    /// Applies a change that is due; no arrival may be prefetched. Returns true if routes have changed.
     pub fn change(&mut self, number: u32) -> bool {
         let faults = self.faults_mut();
         let Change { fault, what, .. } = faults.changes[number as usize];
+        match what {
+            What::Begins => faults.active += 1,
+            What::Ends => faults.active -= 1,
+            What::Noticed | What::Forgotten => {}
+        }
         let fault_number = fault;
         let fault = &faults.faults[fault];
         let (is_down, is_unmarked) =
             (matches!(fault.effect, Effect::Down { .. }), matches!(fault.effect, Effect::Unmarked));
         let links = self.directions_of(fault_number);
+        if self.feeds() {
+            self.feed_no_longer();
+        }
         match what {
             What::Begins if is_down => links.iter().for_each(|&link| self.take_down(link)),
             What::Ends if is_down => links.iter().for_each(|&link| self.bring_up(link)),
@@ -151,6 +169,12 @@ impl Net {
         let other = self.path(HostId(from), HostId(to), flow);
         self.faults_mut().counts.rerouted += u64::from(other != path);
         other
+    }
+
+    /// Returns whether a fault is active: then [`arrive_through_faults`](Net::arrive_through_faults) handles arrivals.
+    #[inline]
+    pub fn has_active_faults(&self) -> bool {
+        self.faults.as_ref().is_some_and(|faults| faults.active > 0)
     }
 
     /// Returns the effects of faults since the warm-up, if the run has any faults.

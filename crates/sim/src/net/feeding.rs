@@ -9,7 +9,7 @@
 //! So arrivals at the far ends of such ports' wires are events, and arrivals at the ports are not. Of two adjacent
 //! switches at most one defers enqueueing: the leaves of a leaf-spine; in a fat-tree, the switches with hosts and the
 //! core. No port does so if more than its own packets affect its decisions (a shared buffer, a discipline, agents,
-//! faults). In one partition of several only ports to hosts do, and the others work in [epochs](super::windows). No
+//! active faults). In one partition of several only ports to hosts do, and the others work in [epochs](super::windows). No
 //! result depends on it: before any port is examined from outside, all its pending arrivals are enqueued.
 
 use transport::{Flags, Packet};
@@ -24,7 +24,7 @@ impl Net {
     /// Enables deferred enqueue where it changes no result, before anything is sent. No packet may have more than
     /// `most` bytes beside its frame's.
     pub fn feed_ports(&mut self, most: Bytes) {
-        if self.agents.are_there() || self.has_faults() {
+        if self.agents.are_there() {
             return;
         }
         let fed = self.fed_switches(most + Bytes::from(self.frame_overhead));
@@ -89,6 +89,42 @@ impl Net {
         assert_eq!(self.counters.packets_sent, 0, "packets are on their way to ports");
         self.is_fed = false;
         self.ports.iter_mut().for_each(Port::is_plain);
+    }
+
+    /// Makes every further hop of a packet an event, from before the arrivals of this instant. All arrivals are
+    /// scheduled anew; none may be prefetched.
+    #[cold]
+    pub(super) fn feed_no_longer(&mut self) {
+        let before = self.now.earlier_by(Span(1));
+        let mut on_wires: Vec<(LinkId, Instant, u32)> = Vec::new();
+        for link in (0..self.ports.len()).map(LinkId::from_index) {
+            while self.ports[link].expects_at() <= before {
+                let (at, number) = self.ports[link].take_expected(&self.store);
+                self.let_in(link, number, at);
+            }
+            while self.ports[link].expects_at() < Instant::MAX {
+                let (at, number) = self.ports[link].take_expected(&self.store);
+                let packet = self.store.packet_mut(number);
+                // Its route started at the end of the port's link.
+                packet.route -= 1;
+                on_wires.push((self.router.link(packet.route - 1), at, number));
+            }
+        }
+        on_wires.sort_by_key(|&(by, at, _)| (by, at));
+        let mut on_wires = on_wires.chunk_by(|one, other| one.0 == other.0).peekable();
+        self.is_fed = false;
+        self.events.clear_arrivals(self.now);
+        for (link, port) in (0..).map(LinkId).zip(self.ports.iter_mut()) {
+            let on_wire = on_wires.next_if(|packets| packets[0].0 == link).unwrap_or_default();
+            if port.mode == PortMode::Feeding {
+                port.settle(&self.store, self.now);
+                port.take_back(&mut self.store, on_wire.iter().map(|&(_, at, number)| (at, number)));
+            }
+            port.is_plain();
+            if let Some(at) = port.first_arrival(&self.store) {
+                self.events.push_arrival(self.now, at, link);
+            }
+        }
     }
 
     /// Adds a packet of `size` bytes to the pending arrivals of a port, by a link.

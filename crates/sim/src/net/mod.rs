@@ -277,7 +277,7 @@ impl Net {
         self.send(packet);
     }
 
-    /// Returns whether the run has faults: then [`arrive_through_faults`](Net::arrive_through_faults) handles arrivals.
+    /// Returns whether the run has faults, active or not.
     #[inline]
     pub fn has_faults(&self) -> bool {
         self.faults.is_some()
@@ -374,9 +374,10 @@ impl Net {
                 None => Fate::Dropped,
             },
             PortMode::Choosing => self.offer_beside(link, number, false),
-            PortMode::Shared(pool) => {
-                self.pools[pool.index()].offer(&mut self.store, self.now, number, link, &mut self.ports)
-            }
+            PortMode::Shared(pool) => match port.offer_idle(&mut self.store, self.now, number) {
+                Some(fate) => fate,
+                None => self.pools[pool.index()].offer(&mut self.store, self.now, number, link, &mut self.ports),
+            },
             PortMode::Cut | PortMode::Down => self.offer_apart(link, number, false),
             mode @ (PortMode::Epochs | PortMode::Deferred) => {
                 unreachable!("packets are not offered to a port that is {mode:?}")

@@ -416,7 +416,11 @@ impl Net {
     /// As [`offer`](Net::offer), for a packet that is accepted also when there is no room.
     pub(super) fn offer_protected(&mut self, link: LinkId, number: u32) -> Fate {
         match self.ports[link].mode {
-            PortMode::Own => self.ports[link].offer_within(&mut self.store, self.now, number, Level::INFINITE),
+            PortMode::Own => {
+                let port = &mut self.ports[link];
+                port.settle(&self.store, self.now);
+                port.offer_within(&mut self.store, self.now, number, Level::INFINITE)
+            }
             PortMode::Choosing => self.offer_beside(link, number, true),
             PortMode::Shared(pool) => {
                 self.pools[pool.index()].admit(&mut self.store, self.now, number, link, &mut self.ports)

@@ -59,15 +59,16 @@ impl Pool {
         index: LinkId,
         ports: &mut Table<LinkId, Port>,
     ) -> Fate {
-        self.look_at(store, now, &mut ports[index]);
+        let port = &mut ports[index];
+        self.look_at(store, now, port);
         // Departures from other ports since they were examined only add to the room: if it suffices without them, these
         // ports need not be examined.
-        let port = &ports[index];
         let (packets, bytes) = (port.waiting_in_line(), port.waiting_bytes());
-        if !port.fits(now, &store.at(number).packet, self.room(packets, bytes)) {
+        let mut room = self.room(packets, bytes);
+        if !port.fits(now, &store.at(number).packet, room) {
             self.settle(store, now, ports);
+            room = self.room(packets, bytes);
         }
-        let room = self.room(packets, bytes);
         self.offer_within(store, now, number, &mut ports[index], room)
     }
 

@@ -51,6 +51,19 @@ impl Port {
         }
     }
 
+    /// Replaces the copies of queued packets by all packets that are queued or on the wire, with the times of their
+    /// arrival, in order.
+    pub fn take_back(&mut self, store: &mut Store, packets: impl ExactSizeIterator<Item = (Instant, u32)>) {
+        self.drop_until(store, NONE);
+        let first_queued = packets.len() - self.waiting_packets as usize;
+        for (index, (at, number)) in packets.enumerate() {
+            self.line.push(store, number, |_| at);
+            if index == first_queued {
+                self.waiting = number;
+            }
+        }
+    }
+
     /// Sets the port's clock, before any packet arrives.
     pub fn goes_by(&mut self, clock: Clock) {
         self.beside.get_or_insert_default().early.clock = clock;

@@ -281,11 +281,20 @@ impl Port {
         self.accept(store, now, number, self.limit(), 1)
     }
 
-    /// As [`offer`](Port::offer), within the port's limit in a shared buffer.
+    /// As [`offer`](Port::offer), within the port's limit in a shared buffer, after [`settle`](Port::settle).
     #[inline(always)]
     pub fn offer_within(&mut self, store: &mut Store, now: Instant, number: u32, limit: Level) -> Fate {
-        self.settle(store, now);
+        debug_assert!(self.next_start > now);
         self.accept(store, now, number, limit, 1)
+    }
+
+    /// As [`offer`](Port::offer), for a packet that [passes](Port::pass) an idle port; `None` if nothing has changed.
+    #[inline(always)]
+    pub fn offer_idle(&mut self, store: &mut Store, now: Instant, number: u32) -> Option<Fate> {
+        let at = self.pass(now, store.packet_mut(number))?;
+        let first = self.line.is_empty();
+        self.line.push(store, number, |_| at);
+        Some(if first { Fate::First(at) } else { Fate::Queued })
     }
 
     /// Accepts a packet that has arrived by another link while the port is idle and the queue empty, if it passes
