@@ -277,12 +277,6 @@ impl Net {
         self.send(packet);
     }
 
-    /// Returns whether the run has faults, active or not.
-    #[inline]
-    pub fn has_faults(&self) -> bool {
-        self.faults.is_some()
-    }
-
     /// Returns the next link of a packet in the packet pool.
     #[inline]
     pub fn next_link(&self, number: u32) -> LinkId {
