@@ -2,6 +2,9 @@
 
 use std::ops::Range;
 
+/// The maximum length of a line that is shown, in characters. Formatting fails for a caret beyond 65,535.
+const MAX_LINE: usize = 400;
+
 /// A mistake in a file.
 #[derive(Debug)]
 pub struct Mistake {
@@ -34,16 +37,11 @@ impl Mistake {
         let gutter = number.to_string().len();
         // A tab would misplace the caret, and other control characters could do worse.
         let line: String = line.chars().map(|c| if c == '\t' { ' ' } else { c }).filter(|c| !c.is_control()).collect();
-        let mut shown = format!(
-            "{}\n{:gutter$}--> {file}:{number}:{}\n{:gutter$} |\n{number} | {line}\n{:gutter$} | {:column$}{}",
-            self.message,
-            "",
-            column + 1,
-            "",
-            "",
-            "",
-            "^".repeat(width)
-        );
+        let mut shown = format!("{}\n{:gutter$}--> {file}:{number}:{}", self.message, "", column + 1);
+        if line.chars().count() <= MAX_LINE {
+            let (below, carets) = (" ".repeat(column), "^".repeat(width));
+            shown += &format!("\n{:gutter$} |\n{number} | {line}\n{:gutter$} | {below}{carets}", "", "");
+        }
         if let Some(hint) = &self.hint {
             shown += &format!("\n{:gutter$} = {hint}", "");
         }
@@ -73,6 +71,8 @@ mod tests {
         assert_eq!(lines[4], "  |  ^^^^^^^");
         assert_eq!(lines[5], "  = did you mean deadline?");
         assert!(Mistake::new(500..900, "x").show("p", text).contains("p:3:1"), "beyond the end");
+        let long = format!("{}x", "#".repeat(100_000));
+        assert_eq!(Mistake::new(100_000..100_001, "wrong").show("p", &long), "wrong\n --> p:1:100001");
         assert_eq!(nearest("dedline", ["deadline", "cap"]), Some("deadline"));
         assert_eq!(nearest("zzz", ["deadline", "cap"]), None);
     }

@@ -1,7 +1,10 @@
 //! Policies: files of rules in TOML. Errors show their location.
 
+use std::fs::OpenOptions;
+use std::io::Read as _;
 use std::net::IpAddr;
 use std::ops::Range;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value as Json, json};
@@ -90,6 +93,9 @@ const RULE: &[Key] = &[
     key("burst", Kind::Size, "and how much of it at once; one second's worth if not given"),
 ];
 
+/// The maximum size of a policy in bytes: far above that of 64 rules with comments.
+const MAX_SIZE: u64 = 1 << 20;
+
 /// A policy as parsed from its file.
 #[derive(Debug)]
 pub struct Policy {
@@ -101,9 +107,26 @@ pub struct Policy {
 
 /// Reads a policy. Its errors show their location in the file.
 pub fn read(file: &Path) -> Result<Policy> {
-    let text = std::fs::read_to_string(file)
-        .map_err(|error| Failure::new(Fault::Usage, format!("{}: {error}", file.shown())))?;
+    let text = content(file).map_err(|why| Failure::new(Fault::Usage, format!("{}: {why}", file.shown())))?;
     parse(&text).map_err(|mistake| Failure::new(Fault::Usage, mistake.show(&file.shown().to_string(), &text)))
+}
+
+/// Returns the text of a regular file. A pipe would block the tool, a device may have effects or no end, and neither can
+/// be read again to see which policy is in force.
+fn content(file: &Path) -> std::result::Result<String, String> {
+    // Without O_NONBLOCK, opening a FIFO waits for a writer.
+    let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(file);
+    let opened = opened.map_err(|error| error.to_string())?;
+    let about = opened.metadata().map_err(|error| error.to_string())?;
+    if !about.is_file() {
+        return Err("a policy is a regular file, not a folder, pipe or device".to_owned());
+    }
+    let mut text = String::new();
+    opened.take(MAX_SIZE + 1).read_to_string(&mut text).map_err(|error| error.to_string())?;
+    if text.len() as u64 > MAX_SIZE {
+        return Err(format!("a policy has at most {MAX_SIZE} bytes"));
+    }
+    Ok(text)
 }
 
 type Found<T> = std::result::Result<T, Mistake>;
@@ -454,6 +477,31 @@ name = "others"
 control = "leave"
 announce = false
 "#;
+
+    #[test]
+    fn only_a_regular_file_of_limited_size_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = |name: &str| folder.path().join(name);
+        std::fs::write(place("policy.toml"), WHOLE).unwrap();
+        std::os::unix::fs::symlink(place("policy.toml"), place("link")).unwrap();
+        assert_eq!(read(&place("link")).unwrap().rules.len(), 3);
+
+        let fifo = std::ffi::CString::new(place("fifo").as_os_str().as_encoded_bytes()).unwrap();
+        // SAFETY: the path ends with a zero.
+        assert_eq!(unsafe { libc::mkfifo(fifo.as_ptr(), 0o600) }, 0);
+        let _socket = std::os::unix::net::UnixListener::bind(place("socket")).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", place("device")).unwrap();
+        for (name, told) in [("fifo", "regular"), ("device", "regular"), (".", "regular"), ("socket", "socket: ")] {
+            let failure = read(&place(name)).unwrap_err();
+            assert!(failure.kind == Fault::Usage && failure.message.contains(told), "{name}: {}", failure.message);
+        }
+
+        let filled = |size: u64| format!("{WHOLE}#{}", " ".repeat(size as usize - WHOLE.len() - 1));
+        std::fs::write(place("large"), filled(MAX_SIZE)).unwrap();
+        assert_eq!(read(&place("large")).unwrap().rules.len(), 3);
+        std::fs::write(place("large"), filled(MAX_SIZE + 1)).unwrap();
+        assert!(read(&place("large")).unwrap_err().message.contains("1048576 bytes"));
+    }
 
     #[test]
     fn a_whole_policy_is_read() {

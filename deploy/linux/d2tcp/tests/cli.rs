@@ -20,6 +20,8 @@ fn wrong_options_are_a_usage_error_that_names_them() {
         (&["attach", "--replace", "--opt-in"], "--opt-in"),
         (&["trace", "--for", "3 days"], "500us"),
         (&["attahc"], "attach"),
+        (&["apply", "/dev/zero"], "regular file"),
+        (&["apply", "--dry-run", "/"], "regular file"),
         (&[], "Usage"),
     ] {
         let output = tool(arguments);
