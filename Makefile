@@ -47,8 +47,8 @@ test: lint test-rust test-fuzz test-linux test-clients test-testbed test-python 
 lint: $(BUILT) locks words ## Check format, lints, types, lock files and words; warnings are errors
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
-	for crate in d2tcp testbed clients/rust; do cargo fmt --manifest-path linux/$$crate/Cargo.toml --check; done
-	@if why=$$(linux/prepare); then set -x; cargo clippy --all-targets --locked $(LINUX) -- -D warnings; \
+	for crate in d2tcp testbed clients/rust; do cargo fmt --manifest-path deploy/linux/$$crate/Cargo.toml --check; done
+	@if why=$$(deploy/linux/prepare); then set -x; cargo clippy --all-targets --locked $(LINUX) -- -D warnings; \
 	else echo "SKIPPED: lints of the Linux tool: $$why"; fi
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
@@ -57,8 +57,8 @@ lint: $(BUILT) locks words ## Check format, lints, types, lock files and words; 
 	$(BIN)/mypy docs/conf.py
 	MYPYPATH=bench:python $(BIN)/mypy -p validate
 	MYPYPATH=bench:python $(BIN)/mypy bench/beside.py
-	$(BIN)/mypy linux/bench.py
-	MYPYPATH=linux/clients/python:linux/clients/trial $(BIN)/mypy linux/clients/python/d2tcp linux/clients/trial/*.py
+	$(BIN)/mypy deploy/linux/bench.py
+	MYPYPATH=deploy/linux/clients/python:deploy/linux/clients/trial $(BIN)/mypy deploy/linux/clients/python/d2tcp deploy/linux/clients/trial/*.py
 
 .PHONY: locks
 locks: $(TOOLS) ## Check that every lock file fits what it locks: crates, Python packages, Go modules, npm packages
@@ -71,7 +71,7 @@ words: ## Check comments, pages and commit subjects for the field's words; packa
 .PHONY: fmt
 fmt: $(TOOLS) ## Format Rust and Python
 	cargo fmt --all
-	for crate in d2tcp testbed clients/rust; do cargo fmt --manifest-path linux/$$crate/Cargo.toml; done
+	for crate in d2tcp testbed clients/rust; do cargo fmt --manifest-path deploy/linux/$$crate/Cargo.toml; done
 	$(BIN)/ruff check --fix --exit-zero --quiet
 	$(BIN)/ruff format
 
@@ -126,7 +126,7 @@ KERNEL :=
 validate: $(BUILT) ## Hold the simulator against closed forms and, where its wheel is, ns-3; RECORD=DIR keeps the tables
 	PYTHONPATH=bench $(BIN)/python -m validate $(if $(RECORD),--record $(RECORD)) $(if $(HTSIM),--htsim $(HTSIM))
 ifneq ($(KERNEL),)
-	@if why=$$(linux/prepare); then $(MAKE) --no-print-directory linux; \
+	@if why=$$(deploy/linux/prepare); then $(MAKE) --no-print-directory linux; \
 	  PYTHONPATH=bench $(BIN)/python -m validate.kernel $(if $(RECORD),--record $(RECORD)); \
 	else echo "SKIPPED: real TCP: $$why"; fi
 endif
@@ -181,34 +181,34 @@ $(PAGE): $(WASM) python/duetime/template.toml $(wildcard scenarios/*.toml) \
 
 # --- D2TCP on Linux: workspaces of their own, since they need clang and Linux, and none is part of the simulator
 
-LINUX := --manifest-path linux/d2tcp/Cargo.toml --target-dir target
+LINUX := --manifest-path deploy/linux/d2tcp/Cargo.toml --target-dir target
 TESTBED := target/release/duetime-testbed
-CLIENT := --manifest-path linux/clients/rust/Cargo.toml --target-dir target
+CLIENT := --manifest-path deploy/linux/clients/rust/Cargo.toml --target-dir target
 
 .PHONY: linux
 linux: $(TESTBED) ## Build target/release/d2tcp, the tool for D2TCP on this machine's kernel
-	linux/prepare
+	deploy/linux/prepare
 	cargo build --release --locked $(LINUX)
 
 # What the tests as root need: built where it can be, and said where not.
 .PHONY: programs
 programs:
-	@if why=$$(linux/prepare); then $(MAKE) --no-print-directory linux; \
+	@if why=$$(deploy/linux/prepare); then $(MAKE) --no-print-directory linux; \
 	else echo "SKIPPED: the programs for the tests on real TCP: $$why"; fi
 
-$(TESTBED): $(shell find linux/testbed -type f)
-	linux/prepare
-	cargo build --release --locked --manifest-path linux/testbed/Cargo.toml --target-dir target
+$(TESTBED): $(shell find deploy/linux/testbed -type f)
+	deploy/linux/prepare
+	cargo build --release --locked --manifest-path deploy/linux/testbed/Cargo.toml --target-dir target
 	touch $@
 
 .PHONY: test-linux
 test-linux: ## Test the Linux tool: all of it as root where BPF works, the rest elsewhere
-	@if why=$$(linux/prepare); then set -x; cargo test --locked $(LINUX) -- --nocapture --test-threads 1; \
+	@if why=$$(deploy/linux/prepare); then set -x; cargo test --locked $(LINUX) -- --nocapture --test-threads 1; \
 	else echo "SKIPPED: tests of the Linux tool: $$why"; fi
 
 .PHONY: linux-hostile
 linux-hostile: ## Try to break the Linux tool: malformed calls, kills, foreign pins, greedy users; needs root (minutes)
-	linux/prepare
+	deploy/linux/prepare
 	cargo test --locked $(LINUX) --test hostile -- --ignored --nocapture
 
 .PHONY: test-clients
@@ -216,39 +216,39 @@ test-clients: ## Test the libraries that tell deadlines: Rust, and Go where it i
 	@if [[ $$(uname -s) == Linux ]]; then set -x; \
 	cargo clippy --all-targets --locked $(CLIENT) -- -D warnings; cargo test --quiet --locked $(CLIENT); \
 	else echo "SKIPPED: the Rust client: it is for Linux"; fi
-	@if command -v go > /dev/null; then cd linux/clients/go && go vet ./... && go test ./...; \
+	@if command -v go > /dev/null; then cd deploy/linux/clients/go && go vet ./... && go test ./...; \
 	else echo "SKIPPED: the Go client: there is no go"; fi
 	@if ! command -v go > /dev/null; then echo "SKIPPED: deadlines of gRPC in Go: there is no go"; \
-	elif ! (cd linux/clients/go/d2tcpgrpc && go mod download); then echo "SKIPPED: deadlines of gRPC in Go: no modules"; \
-	else cd linux/clients/go/d2tcpgrpc && go vet ./... && go test ./...; fi
+	elif ! (cd deploy/linux/clients/go/d2tcpgrpc && go mod download); then echo "SKIPPED: deadlines of gRPC in Go: no modules"; \
+	else cd deploy/linux/clients/go/d2tcpgrpc && go vet ./... && go test ./...; fi
 
 .PHONY: test-testbed
 test-testbed: ## Test the testbed's processes; the rest of it is among the Python tests
-	@if why=$$(linux/prepare); then set -x; \
-	cargo clippy --all-targets --locked --manifest-path linux/testbed/Cargo.toml --target-dir target -- -D warnings; \
-	cargo test --quiet --locked --manifest-path linux/testbed/Cargo.toml --target-dir target; \
+	@if why=$$(deploy/linux/prepare); then set -x; \
+	cargo clippy --all-targets --locked --manifest-path deploy/linux/testbed/Cargo.toml --target-dir target -- -D warnings; \
+	cargo test --quiet --locked --manifest-path deploy/linux/testbed/Cargo.toml --target-dir target; \
 	else echo "SKIPPED: tests of the testbed's processes: $$why"; fi
 
 .PHONY: kernel-matrix
 kernel-matrix: $(BUILT) linux ## Boot Debian's cloud kernels under emulation and try D2TCP on each (minutes)
-	$(BIN)/python linux/matrix/run.py
+	$(BIN)/python deploy/linux/matrix/run.py
 
 .PHONY: packages
 packages: ## Build the static tool, the deb and the rpm into target/package/out
-	linux/prepare
-	linux/packages/build
+	deploy/linux/prepare
+	deploy/linux/packages/build
 
 .PHONY: test-packages
 test-packages: packages $(TOOLS) ## Install the packages into folders of their own, look at them, take them out (minutes)
-	PATH=$(CURDIR)/$(BIN):$$PATH linux/packages/test target/package/out
+	PATH=$(CURDIR)/$(BIN):$$PATH deploy/linux/packages/test target/package/out
 
 .PHONY: linux-deadlines
 linux-deadlines: $(BUILT) linux ## Measure what deadlines do for unchanged programs beside plain flows; needs root (minutes)
-	$(BIN)/python linux/clients/trial/measure.py
+	$(BIN)/python deploy/linux/clients/trial/measure.py
 
 .PHONY: linux-bench
 linux-bench: linux ## Measure what D2TCP costs on loopback against cubic, in pairs; needs root
-	$(PYTHON) linux/bench.py
+	$(PYTHON) deploy/linux/bench.py
 
 # --- Mutation: each line of the protocols is broken once, and a test must see it
 
@@ -356,9 +356,9 @@ lock: $(TOOLS) ## Write requirements/*.txt anew from pyproject.toml
 	    $$([ $$set = dev ] || echo --constraint requirements/dev.txt) \
 	    --output-file requirements/$$set.txt; \
 	done
-	$(BIN)/uv pip compile linux/clients/python/pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
+	$(BIN)/uv pip compile deploy/linux/clients/python/pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --no-emit-find-links --no-annotate --custom-compile-command "make lock" --extra grpc \
-	  --output-file linux/clients/python/requirements-test.txt
+	  --output-file deploy/linux/clients/python/requirements-test.txt
 
 .PHONY: clean
 clean: ## Remove everything that was built

@@ -49,7 +49,7 @@ GOLDENS = DOCS.parent / "tests/goldens.hashes"
 DEMO, PICTURE, NUMBERS = "large-messages", DOCS / "images/demo.png", "demo.json"
 #: What `make scale` has measured.
 MEASURED = DOCS.parent / "bench/record"
-LINUX = DOCS.parent / "linux"
+LINUX = DOCS.parent / "deploy" / "linux"
 #: What bound.md compares with the bound: how it is called -> a scenario and changes to it.
 EXAMPLES: dict[str, tuple[str, tuple[str, ...]]] = {
     "`oldi.toml` (fan-in 40)": ("oldi", ()),
@@ -219,7 +219,7 @@ def written() -> dict[str, str]:
         "scale.md": threaded(scaled((DOCS / "scale.md").read_text(encoding="utf-8"), MEASURED), MEASURED),
         "simulators.md": raced((DOCS / "simulators.md").read_text(encoding="utf-8"), MEASURED),
         "estimate.md": estimated((DOCS / "estimate.md").read_text(encoding="utf-8"), MEASURED),
-        "../linux/testbed/README.md": on_testbed(
+        "../deploy/linux/testbed/README.md": on_testbed(
             (LINUX / "testbed/README.md").read_text(encoding="utf-8"), LINUX / "record"
         ),
     }

@@ -29,7 +29,10 @@ REQUIREMENTS = {
     "requirements/runtime.txt": ("pyproject.toml", []),
     "requirements/all.txt": ("pyproject.toml", ["all"]),
     "requirements/dev.txt": ("pyproject.toml", ["dev"]),
-    "linux/clients/python/requirements-test.txt": ("linux/clients/python/pyproject.toml", ["grpc"]),
+    "deploy/linux/clients/python/requirements-test.txt": (
+        "deploy/linux/clients/python/pyproject.toml",
+        ["grpc"],
+    ),
 }
 
 

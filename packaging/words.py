@@ -81,8 +81,8 @@ READERS = {
 }
 #: Generated files, and files of other projects.
 SKIPPED = re.compile(
-    r"(^|/)(CHANGELOG\.md|fuzz/corpus|linux/fuzz/corpus|docs/record|python/duetime/report/assets|requirements"
-    r"|linux/bpf/vmlinux\.h|playground/editor)(/|$)|package-lock"
+    r"(^|/)(CHANGELOG\.md|fuzz/corpus|docs/record|python/duetime/report/assets|requirements"
+    r"|deploy/linux/bpf/vmlinux\.h|playground/editor)(/|$)|package-lock"
 )
 
 
@@ -211,7 +211,7 @@ def without_texts(text: str, kind: str) -> str:
 def folder_of(path: str) -> str:
     """Return the folder under which a file is counted."""
     parts = path.split("/")
-    depth = 3 if path.startswith(("python/", "crates/sim/src", "crates/transport/src")) else 2
+    depth = 3 if path.startswith(("python/", "deploy/", "crates/sim/src", "crates/transport/src")) else 2
     return "/".join(parts[: min(depth, len(parts) - 1)]) or "."
 
 

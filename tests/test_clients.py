@@ -18,7 +18,7 @@ import pytest
 from duetime.testbed import control, need
 
 ROOT = Path(__file__).parents[1]
-CLIENTS = ROOT / "linux" / "clients"
+CLIENTS = ROOT / "deploy" / "linux" / "clients"
 PYTHON = CLIENTS / "python"
 sys.path.insert(0, str(PYTHON))
 

@@ -1,7 +1,7 @@
 """Deadlines of RPCs without changing programs: what the libraries make of peers and times, and, as root,
 real replies.
 
-Each way is tried beside three plain flows on a marked link; `linux/clients/trial` has the services and
+Each way is tried beside three plain flows on a marked link; `deploy/linux/clients/trial` has the services and
 clients.
 """
 
@@ -21,7 +21,7 @@ import pytest
 
 from duetime.testbed import need
 
-CLIENTS = Path(__file__).parents[1] / "linux" / "clients"
+CLIENTS = Path(__file__).parents[1] / "deploy" / "linux" / "clients"
 sys.path[:0] = [str(CLIENTS / "python"), str(CLIENTS / "trial")]
 
 import bottleneck  # noqa: E402

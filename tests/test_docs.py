@@ -148,7 +148,7 @@ def follow(block: Block, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_transport_of_the_guide_compiles_and_does_what_it_says(tmp_path: Path) -> None:
-    for part in ("crates/units", "crates/transport", "linux/law"):
+    for part in ("crates/units", "crates/transport", "deploy/linux/law"):
         shutil.copytree(ROOT / part, tmp_path / part)
     for name in ("Cargo.toml", "Cargo.lock", "clippy.toml"):
         shutil.copy(ROOT / name, tmp_path)
@@ -344,7 +344,8 @@ def test_the_address_of_the_source_is_the_same_everywhere() -> None:
         "systemd/d2tcp.service",
         "systemd/d2tcp-metrics.service",
     ):
-        assert re.findall(r"https://\S+/duetime\b", (ROOT / "linux" / name).read_text()) == [address], name
+        text = (ROOT / "deploy" / "linux" / name).read_text()
+        assert re.findall(r"https://\S+/duetime\b", text) == [address], name
 
 
 def test_make_says_what_it_can() -> None:

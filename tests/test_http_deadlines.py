@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-HTTP = Path(__file__).parents[1] / "linux" / "clients" / "http"
+HTTP = Path(__file__).parents[1] / "deploy" / "linux" / "clients" / "http"
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or shutil.which("cc") is None, reason="the library is for Linux, in C"
 )

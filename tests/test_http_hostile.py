@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-HTTP = ROOT / "linux" / "clients" / "http"
-sys.path.insert(0, str(ROOT / "linux" / "clients" / "trial"))
+HTTP = ROOT / "deploy" / "linux" / "clients" / "http"
+sys.path.insert(0, str(ROOT / "deploy" / "linux" / "clients" / "trial"))
 
 import ways  # noqa: E402
 

@@ -32,7 +32,7 @@ pytest==8.0 --hash=sha256:00
 
 def test_every_workspace_of_this_repository_is_looked_at() -> None:
     found = {str(path.parent.relative_to(locks.ROOT)) for path in locks.files(locks.ROOT, "Cargo.lock")}
-    assert found >= {".", "fuzz", "linux/d2tcp", "linux/testbed", "linux/clients/rust"}
+    assert found >= {".", "fuzz", "deploy/linux/d2tcp", "deploy/linux/testbed", "deploy/linux/clients/rust"}
 
 
 def test_requirements_that_fit() -> None:

@@ -1,5 +1,5 @@
 //! Messages in turn on one D2TCP connection: the nearest deadline of all queued messages decides d. It does so in its
-//! sender as on Linux (`linux/bpf/queue.h`; the law itself is held to shared vectors in `kernel_vectors.rs`).
+//! sender as on Linux (`deploy/linux/bpf/queue.h`; the law itself is held to shared vectors in `kernel_vectors.rs`).
 
 mod common;
 

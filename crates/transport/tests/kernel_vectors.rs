@@ -1,6 +1,6 @@
 //! Vectors for laws in other programs: the answers of this crate's d2tcp and d2tcp_plus to sequences of ACKs and
-//! losses. The tests of the kernel side read these files (`linux/law/vectors.csv`, `plus.csv`). Here the files are
-//! compared with the present laws.
+//! losses. The tests of the kernel side read these files (`deploy/linux/law/vectors.csv`, `plus.csv`). Here the files
+//! are compared with the present laws.
 //!
 //! `BLESS=1 cargo test -p duetime-transport --test kernel_vectors` writes them anew.
 
@@ -184,7 +184,7 @@ const PLUS: &[Case] = &[
     },
 ];
 
-/// The constants of `linux/bpf/plus.h`: the kernel's values stay when a default here changes.
+/// The constants of `deploy/linux/bpf/plus.h`: the kernel's values stay when a default here changes.
 const OF_PLUS_H: &str = "waits = 'blindly'
 start = 2
 growth = 1
@@ -365,7 +365,7 @@ fn written(vectors: &Vectors) -> String {
 fn the_vectors_are_those_of_the_laws_that_are() {
     for vectors in VECTORS {
         let text = written(vectors);
-        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../linux/law").join(vectors.file);
+        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../deploy/linux/law").join(vectors.file);
         if std::env::var_os("BLESS").is_some() {
             std::fs::write(&path, text).unwrap();
             continue;

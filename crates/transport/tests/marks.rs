@@ -1,5 +1,5 @@
 //! The times at which the echo of a mark cuts the window: every window transport by the table of the kernel's law
-//! (`linux/law/marks.csv`).
+//! (`deploy/linux/law/marks.csv`).
 
 mod common;
 
@@ -8,7 +8,7 @@ use transport::Flags;
 use transport::laws::{Ecn, Window};
 use transport::registry::{Control, TRANSPORTS};
 
-const TABLE: &str = include_str!("../../../linux/law/marks.csv");
+const TABLE: &str = include_str!("../../../deploy/linux/law/marks.csv");
 
 #[test]
 fn a_mark_cuts_when_the_table_says_so() {

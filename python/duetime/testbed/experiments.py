@@ -52,7 +52,7 @@ class Experiment:
 
 
 #: With the least timeout of a kernel of 250 ticks a second, an ingredient of that mode. Times are 25-fold, as
-#: in figure 7. The constants are the same as in the control (linux/bpf/plus.h), which resumes blindly.
+#: in figure 7. The constants are the same as in the control (deploy/linux/bpf/plus.h), which resumes blindly.
 PLUS = Arm(
     "d2tcp_plus",
     set=(

@@ -1,6 +1,6 @@
 """Keep what named experiments of the testbed gave, run by run, for their page (``make docs`` fills it in).
 
-    python -m duetime.testbed.record urgent-plus fig07-plus --repeats 10 --out linux/record
+    python -m duetime.testbed.record urgent-plus fig07-plus --repeats 10 --out deploy/linux/record
 
 Needs root and the programs of `make linux`. In each repeat the arms follow one another, and a run during
 which the machine paused is made again, so that it says nothing of the machine.

@@ -197,7 +197,7 @@ pub const KEYS: &[Key] = &[
         range: Range::at_least(1.0),
         help: "asking: bytes of the message that a question carries, a segment at most",
         source: "what asks should take as little of the link as it can; with a segment, the least that Linux sends, asking \
-                 is worth little (linux/README.md)",
+                 is worth little (deploy/linux/README.md)",
     },
     Key {
         name: "hold_share",

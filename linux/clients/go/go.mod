@@ -1,3 +1,0 @@
-module example.org/duetime/linux/clients/go
-
-go 1.22
