@@ -43,7 +43,7 @@ nitpick_ignore_regex = [
     ("py:.*", r"(Path|Mapping|Sequence|Any|PathLike|R|pl.DataFrame|TypeVar|Generic)"),
     (
         "py:.*",
-        r"(scenario\.)?(Source|Changes)|duetime\.scenario\.Scenario|Tables|duetime\.(results|comparison)\.(Tables|R)|duetime\.robustness\.\w+|Reproduction",
+        r"(scenario\.)?(Source|Changes)|duetime\.scenario\.Scenario|Tables|duetime\.(results|comparison)\.(Tables|R)|duetime\.robustness\.\w+|duetime\.costs\.Limit|Reproduction",
     ),
 ]
 autodoc_member_order = "bysource"

@@ -455,7 +455,7 @@ impl Wheel {
         }
     }
 
-    /// Removes all arrivals.
+    /// Empties all buckets, and the turn that began with the current one.
     fn clear(&mut self, now: u64) {
         self.current.clear();
         self.cursor = now >> self.shift;
