@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -143,6 +144,18 @@ def test_a_sweep_is_the_same_to_the_byte(cluster: Cluster, small: Path, tmp_path
     assert (len(here.kept), len(here.failures)) == (16, 8)
     for name in ("sweep.parquet", "classes.parquet", "sweep.json"):
         assert (tmp_path / "there" / name).read_bytes() == (tmp_path / "here" / name).read_bytes(), name
+
+
+def test_runs_larger_than_a_worker_are_refused_before_the_first(
+    cluster: Cluster, small: Path, tmp_path: Path
+) -> None:
+    cluster.worker("--memory-limit", "20 MB")
+    words = ("compare", small, "--transports", "tcp,d2tcp", "--cluster", cluster.address, "--out", "there")
+    done = subprocess.run(arguments(*words), cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    said = r"error: 1 run of about .* of memory, and each thread of a worker has 20 MB; --yes runs it anyway"
+    assert re.fullmatch(said, done.stderr.splitlines()[-1])
+    assert not (tmp_path / "there").exists()
 
 
 def test_a_worker_with_another_version_is_named(cluster: Cluster, small: Path) -> None:

@@ -136,6 +136,19 @@ def test_commands_of_many_runs_refuse_them_before_the_first(
     assert small.exists()
 
 
+def test_variants_of_an_experiment_count_before_the_first_run(duetime: Command, tmp_path: Path) -> None:
+    words = ("reproduce", "d2tcp/fig10", "--cut", "5 ms", "--out", "out")
+    small = duetime(*words, "--max-memory", "1 MB")
+    most = int(re.match(r"[\s\S]*error: ([\d,]+) runs", small.stderr)[1].replace(",", ""))  # type: ignore[index]
+    # Enough for the experiment itself, and not for the figures of all its variants.
+    done = duetime(*words, "--robust", "200", "--jobs", "1", "--max-memory", f"{31 + most * 0.2:.0f} MB")
+    assert (done.returncode, done.stdout) == (2, "")
+    said = re.search(r"error: ([\d,]+) runs of about .*; --yes runs it anyway", done.stderr)
+    assert said is not None, done.stderr
+    assert int(said[1].replace(",", "")) > most
+    assert not list((tmp_path / "out").rglob("result.json"))
+
+
 def test_a_check_of_the_largest_network_takes_seconds(duetime: Command) -> None:
     """A fat-tree with k = 80 has 128 000 hosts and ten million pairs of switches."""
     file, words = SCENARIOS.parent / "bench/scale/fat-tree.toml", ("--set", "k=80")

@@ -23,6 +23,8 @@ from duetime.loading import READERS
 
 FLIPS = 600
 KINDS = ("run", "compare", "sweep", "robust")
+#: Kinds that are only loaded here: `result.json` of an experiment is in a folder of its own below.
+LOADED = (*KINDS, "tighten", "estimate", "reproduce")
 
 
 @pytest.fixture(scope="module")
@@ -39,12 +41,15 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "compare": ["compare", "small.toml", "--transports", "tcp,d2tcp", "--seeds", "2"],
         "sweep": ["sweep", "grid.toml"],
         "robust": ["robust", "small.toml", "--transports", "tcp,d2tcp", "--variants", "3"],
+        "tighten": ["tighten", "small.toml", "--target", "5%", "--step", "40%"],
+        "estimate": ["estimate", "small.toml", "--always", "--check", "0"],
+        "reproduce": ["reproduce", "d2tcp/fig10", "--cut", "5 ms", "--seeds", "1"],
     }
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(at)
         for kind, given in words.items():
             assert command(*given, "--out", str(at / kind)) == 0
-    return {kind: at / kind for kind in words}
+    return {kind: at / kind / ("d2tcp/fig10" if kind == "reproduce" else "") for kind in words}
 
 
 def command(*words: str) -> int:
@@ -53,17 +58,17 @@ def command(*words: str) -> int:
 
 
 def everything(folder: Path) -> None:
-    """Load a result and read all its tables, and all tables of the runs that are kept in it."""
+    """Load and print a result, and read all its tables and all tables of the runs that are kept in it."""
     loaded = dt.load(folder)
+    assert repr(loaded)
     runs: list[Any] = [loaded] if isinstance(loaded, dt.Result) else []
     if isinstance(loaded, dt.Comparison):
         runs += [result for results in loaded.by_seed.values() for result in results]
     for run in runs:
         assert all(table.height for table in (run.flows, run.links, run.queries))
         assert run.trace.height == 0
-    if isinstance(loaded, dt.Swept):
-        for path in sorted(folder.glob("*.parquet")):
-            manifest.table(path)
+    for path in sorted(folder.glob("*.parquet")):
+        manifest.table(path)
     store = folder / "runs"
     for path in sorted(store.glob("*/*.parquet")):
         key, table, _ = path.name.split(".")
@@ -88,7 +93,7 @@ def flipped(path: Path, random: random.Random) -> Iterator[None]:
 def test_each_of_600_flipped_bits_is_noticed_and_a_file_named(results: dict[str, Path]) -> None:
     draws = random.Random(39)
     for number in range(FLIPS):
-        folder = results[KINDS[number % len(KINDS)]]
+        folder = results[LOADED[number % len(LOADED)]]
         path = draws.choice(saved(folder))
         for _ in flipped(path, draws):
             with pytest.raises(Damaged) as raised:
@@ -231,6 +236,58 @@ def test_a_damaged_record_without_checksums_is_never_called_a_bug(
             dt.load(folder)
 
 
+def damaged(content: bytes, other: bytes, draws: random.Random) -> bytes | None:
+    """Return a file with bits flipped, a part missing, zeroed or repeated, or another file; None: deleted."""
+    start, end = sorted(draws.randrange(len(content) + 1) for _ in range(2))
+    match draws.randrange(7):
+        case 0:
+            return None
+        case 1:
+            return other
+        case 2:
+            return content[:end]
+        case 3:
+            return content[:start] + content[end:]
+        case 4:
+            return content[:end] + content[start:]
+        case 5:
+            return content[:start] + bytes(end - start) + content[end:]
+    flips = bytearray(content)
+    for _ in range(draws.randrange(1, 9)):
+        flips[draws.randrange(len(flips))] ^= 1 << draws.randrange(8)
+    return bytes(flips)
+
+
+@pytest.mark.parametrize("kind", LOADED)
+def test_any_damage_without_checksums_is_one_message_or_none(
+    results: dict[str, Path], tmp_path: Path, kind: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / kind
+    for path in saved(results[kind]):
+        copy = folder / path.relative_to(results[kind])
+        if path.name != manifest.NAME:
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(path.read_bytes())
+    files = saved(folder)
+    draws = random.Random(kind)
+    for number in range(24):
+        path, other = draws.choice(files), draws.choice(files).read_bytes()
+        content = path.read_bytes()
+        found = damaged(content, other, draws)
+        path.unlink()
+        if found is not None:
+            path.write_bytes(found)
+        with suppress(Unreadable, OSError):
+            everything(folder)
+        if number % 6 == 0:
+            code = command("report", str(folder))
+            said = capfd.readouterr().err
+            assert code in (0, 2), said
+            assert not re.search("bug|Traceback|panicked", said)
+        path.write_bytes(content)
+    everything(folder)
+
+
 def test_a_damaged_table_without_checksums_is_one_message(
     results: dict[str, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -249,6 +306,12 @@ def test_a_damaged_table_without_checksums_is_one_message(
     assert len(errors) > 5
     assert all(re.fullmatch(rf"{path}: cannot be read as a table: .+", error) for error in errors)
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_result_of_an_experiment_without_its_claims_is_named(tmp_path: Path) -> None:
+    (tmp_path / "result.json").write_text('{"id": "d2tcp/fig10", "title": "", "charts": [], "rows": []}')
+    with pytest.raises(Unreadable, match=r"result\.json: is not what duetime writes: it has no 'claims'"):
+        dt.load(tmp_path)
 
 
 def test_every_record_that_can_be_loaded_is_known_to_the_checks() -> None:

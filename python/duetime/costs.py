@@ -67,9 +67,13 @@ def machine_memory() -> int | None:
     return min((each for each in known if each > 0), default=None)
 
 
-def memory(each: Mapping[str, Any], runs: int, at_once: int, rows: bool) -> float:
-    """Return the bytes that runs of equal cost need here; with `rows` all rows are kept."""
-    active = min(runs, at_once) * each["memory_with_rows_bytes" if rows else "memory_bytes"]
+def memory(each: Mapping[str, Any], runs: int, at_once: int, rows: bool, out: bool = False) -> float:
+    """Return the bytes that runs of equal cost need here.
+
+    With `rows` all rows are kept; with `out` they are written meanwhile.
+    """
+    kind = "memory_with_rows_bytes" if rows else "memory_with_out_bytes" if out else "memory_bytes"
+    active = min(runs, at_once) * each[kind]
     held = 0 if runs == 1 else runs * (RECORD_BYTES + (each["rows_bytes"] if rows else 0))
     return float(active + held)
 
@@ -82,14 +86,28 @@ def afford(
     jobs: int | None = None,
     cluster: str | None = None,
     rows: bool = False,
+    out: bool = False,
 ) -> None:
     """Raise `TooLarge` for runs of equal cost that need more memory than they may.
 
-    They are made `jobs` at a time (default: one for each core), or elsewhere, on a cluster.
+    They are made `jobs` at a time (default: one for each core), or on the workers of a cluster.
     """
+    if allowed is None:
+        return
     at_once = 0 if cluster is not None else jobs or os.cpu_count() or 1
-    needed = memory(each, runs, at_once, rows)
-    if allowed is not None and needed > allowed.bytes:
+    _refuse(each, runs, memory(each, runs, at_once, rows, out), allowed)
+    if cluster is not None:
+        # Loaded late: few calls ask for a cluster.
+        from duetime.engine.cluster import memory_of_a_run
+
+        share = memory_of_a_run(cluster)
+        if share is not None:
+            _refuse(each, 1, memory(each, 1, 1, rows, out), Limit(share, "each thread of a worker has"))
+
+
+def _refuse(each: Mapping[str, Any], runs: int, needed: float, allowed: Limit) -> None:
+    """Raise `TooLarge` if runs need more memory than they may."""
+    if needed > allowed.bytes:
         raise TooLarge(
             f"{counted(runs, 'run')} of about {short(each['messages'])} messages and "
             f"{short(each['packet_hops'])} packet-hops each: about {quantities.memory(needed)} of memory, "

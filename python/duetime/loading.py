@@ -12,6 +12,7 @@ from duetime.comparison import Comparison
 from duetime.decide import Decision
 from duetime.engine.points import Kept, Point
 from duetime.engine.store import Store
+from duetime.errors import Unreadable
 from duetime.results import load_run
 from duetime.robustness import MEASURES, SEED, Choice, Outcome, Robustness, Variant
 from duetime.statistics import BOUNDS
@@ -129,7 +130,12 @@ def _reproduction(folder: Path) -> Any:
     # Loaded late: the measures of experiments need polars, which many folders do not.
     from duetime.experiments.reproduce import Reproduction
 
-    return Reproduction(manifest.record(folder / "result.json"), [])
+    path = folder / "result.json"
+    record = manifest.record(path)
+    missing = [key for key in ("id", "title", "charts", "rows", "claims") if key not in record]
+    if missing:
+        raise Unreadable(f"{path}: is not what duetime writes: it has no {missing[0]!r}")
+    return Reproduction(record, [])
 
 
 #: The file that identifies a folder, and the function that reads it.

@@ -46,7 +46,7 @@ def run(
         options.need_tables()
         files.check(out)
     if (allowed := costs.limit(max_memory, yes)) is not None:
-        costs.afford(costs.cost(read, seed, changes), allowed)
+        costs.afford(costs.cost(read, seed, changes), allowed, out=out is not None)
     try:
         with bar(1) as shown:
             if out is None:

@@ -9,6 +9,7 @@ import logging
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from duetime.engine.work import Answer, Build, Bundle, Task, build, do
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 #: How long a scheduler may take to answer.
 PATIENCE_S = 10
+#: The same, where the answer is of use but not needed.
+ASKING_S = 2
 
 
 def on_cluster(
@@ -50,7 +53,23 @@ def on_cluster(
     return False
 
 
-def _connect(address: str) -> Client:
+@cache
+def memory_of_a_run(address: str) -> float | None:
+    """Return the bytes that a worker has for each of its runs, the least of all workers of a scheduler.
+
+    None where none has a limit, without workers, and when no scheduler answers at once: the runs may all be
+    kept already. It is asked for once.
+    """
+    try:
+        with _connect(address, ASKING_S) as client:
+            workers = list(client.scheduler_info(n_workers=-1)["workers"].values())
+    except Unusable:
+        return None
+    shares = [each["memory_limit"] / each["nthreads"] for each in workers if each["memory_limit"]]
+    return min(shares, default=None)
+
+
+def _connect(address: str, timeout_s: float = PATIENCE_S) -> Client:
     try:
         from distributed import Client
     except ImportError:
@@ -62,7 +81,7 @@ def _connect(address: str) -> Client:
             logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         _check_address(address)
-        return Client(address, timeout=PATIENCE_S, set_as_default=False, name="duetime")
+        return Client(address, timeout=timeout_s, set_as_default=False, name="duetime")
     except (OSError, ValueError, ImportError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise Unusable(f"no Dask scheduler answers at {address}: {reason}") from None

@@ -25,6 +25,7 @@ from duetime.experiments.measures import MEASURES, WITHOUT_SEEDS, measure
 from duetime.experiments.study import BOUND, Row, Study
 from duetime.experiments.texts import filled, places
 from duetime.quantities import counted
+from duetime.robustness import Variant
 from duetime.robustness import variants as variants_of
 from duetime.run import check
 
@@ -82,6 +83,10 @@ def reproduce(
     studies = [each for each, _ in prepared]
     for each in studies:
         _afford(each, allowed)
+    varied = _varied(experiment, study, resolved, variants)
+    # Each with the total number of runs.
+    for _, each in (*varied[:1], *varied[-1:]):
+        _afford(each, allowed, len(varied))
     rows = _rows(experiment, studies)
     failed = list(dict.fromkeys(what for each in studies for what in each.failed))
     notes = [*experiment.notes, *(f"failed: {each}" for each in failed)]
@@ -121,7 +126,7 @@ def reproduce(
         "notes": notes,
     }
     if variants:
-        data["robust"] = _robust(experiment, study, resolved, data["claims"], variants)
+        data["robust"] = _robust(experiment, varied, resolved, data["claims"])
     _save(folder, data, [] if cut else charts, rows)
     return Reproduction(data, failed)
 
@@ -196,14 +201,10 @@ def scenario_of(study: Study, transport: str | None = None) -> str:
     return header + scenario.to_toml(resolved)
 
 
-def _robust(
-    experiment: Experiment,
-    study: Study,
-    resolved: Mapping[str, Any],
-    claims: Sequence[Mapping[str, Any]],
-    many: int,
-) -> dict[str, Any]:
-    """Judge the claims in variants of what the scenario leaves open, each with one seed."""
+def _varied(
+    experiment: Experiment, study: Study, resolved: Mapping[str, Any], many: int
+) -> list[tuple[Variant, Study]]:
+    """Return variants of what the scenario leaves open, each with its study of one seed; none for 0."""
     first = study.point(study.cells()[0], study.transports[0], study.seeds[0])
 
     def accepted(changes: Sequence[str]) -> bool:
@@ -213,22 +214,38 @@ def _robust(
             return False
         return found != resolved
 
+    chosen = variants_of(resolved, accepted, many + 1)[1:] if many else []
+    return [
+        (
+            variant,
+            replace(
+                study,
+                size=replace(study.size, axes=study.size.axes | experiment.robust),
+                seeds=[variant.seed(study.seeds[0])],
+                given=(*study.given, *variant.changes),
+                made=set(),
+                failed=[],
+            ),
+        )
+        for variant in chosen
+    ]
+
+
+def _robust(
+    experiment: Experiment,
+    varied: Sequence[tuple[Variant, Study]],
+    resolved: Mapping[str, Any],
+    claims: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:
+    """Judge the claims in variants of what the scenario leaves open."""
     # A second regime would make variants of variants.
     alone = replace(experiment, beside="")
     numbers = reading.published(experiment.root)
-    chosen = variants_of(resolved, accepted, many + 1)[1:]
+    chosen = [variant for variant, _ in varied]
     held: list[list[bool | None]] = []
-    for variant in chosen:
-        varied = replace(
-            study,
-            size=replace(study.size, axes=study.size.axes | experiment.robust),
-            seeds=[variant.seed(study.seeds[0])],
-            given=(*study.given, *variant.changes),
-            made=set(),
-            failed=[],
-        )
-        rows = [_with_columns(row, experiment) for row in _rows(alone, [varied])]
-        held.append([each["holds"] for each in judge(alone, rows, resolved, numbers)])
+    for _, each in varied:
+        rows = [_with_columns(row, experiment) for row in _rows(alone, [each])]
+        held.append([claim["holds"] for claim in judge(alone, rows, resolved, numbers)])
     return {
         "variants": [variant.words for variant in chosen],
         "claims": [
@@ -304,10 +321,10 @@ def _check(study: Study) -> dict[str, Any]:
     return found[0]
 
 
-def _afford(study: Study, allowed: costs.Limit | None) -> None:
-    """Refuse a grid whose first or last cell needs too much memory under some transport."""
+def _afford(study: Study, allowed: costs.Limit | None, studies: int = 1) -> None:
+    """Refuse grids, each of the cost of this one, whose first or last cell needs too much memory."""
     cells = study.cells()
-    runs = len(cells) * len(study.transports) * len(study.seeds)
+    runs = studies * len(cells) * len(study.transports) * len(study.seeds)
     for transport in study.transports:
         ends = [study.point(cell, transport, study.seeds[0]) for cell in (cells[0], cells[-1])]
         costs.afford_points(ends, allowed, runs=runs, jobs=study.jobs)

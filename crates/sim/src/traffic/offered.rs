@@ -52,6 +52,8 @@ pub struct PerLink {
 /// Maximum number of a flow's steps between switches: a network of 8192 hosts in a fat-tree takes ten million. Beyond
 /// it, the loads of links between switches are unknown.
 const MAX_STEPS: usize = 50_000_000;
+/// The number of targets after which their mean steps may tell that all of them take more than twice the maximum.
+const SAMPLED: usize = 16;
 
 impl<'a> Offered<'a> {
     /// Returns an empty account for a network.
@@ -134,8 +136,8 @@ impl<'a> Offered<'a> {
         }
         let nodes = graph.hosts as usize + graph.switches.len();
         let (mut here, mut next) = (Layer::new(nodes), Layer::new(nodes));
-        let mut steps = 0;
-        for (target, sources) in by_target {
+        let (mut steps, targets) = (0, by_target.len());
+        for (number, (target, sources)) in by_target.into_iter().enumerate() {
             let to = receivers[&target];
             ways.prepare(to);
             sources.into_iter().for_each(|(source, bytes)| here.add(source, bytes));
@@ -157,7 +159,9 @@ impl<'a> Offered<'a> {
                 here.clear();
                 std::mem::swap(&mut here, &mut next);
             }
-            if steps > MAX_STEPS {
+            // The first targets tell what all of them take, so that no time is spent on a hopeless number of routes.
+            let is_hopeless = number + 1 >= SAMPLED && steps / (number + 1) > 2 * MAX_STEPS / targets;
+            if steps > MAX_STEPS || is_hopeless {
                 let between = |index: &usize| graph.links[*index].from.min(graph.links[*index].to) >= graph.hosts;
                 (0..graph.links.len()).filter(between).for_each(|link| loads[LinkId::from_index(link)] = 0.0);
                 return PerLink { bytes: loads, is_complete: false };
