@@ -298,6 +298,21 @@ fn what_frames_take_on_the_link_counts() {
     assert_eq!(host.desk.ring_host(), Instant::from_micros(12));
 }
 
+/// The sender was granted later data again, and took that for a grant of all data before it. The receiver granted
+/// segments that it had, its sender took no notice, and nothing else was granted for ever.
+#[test]
+fn data_that_arrived_without_its_grant_is_not_waited_for() {
+    let mut host = Receiving::new("edf-grants", TWO, 1);
+    host.ask(0, (0, 6), Instant::MAX);
+    assert_eq!(host.granted(), [(0, 0), (0, 1)]);
+    host.data(0, 2, Flags::NONE);
+    host.data(0, 3, Flags::NONE);
+    host.data(0, 0, Flags::NONE);
+    assert_eq!(host.granted(), [(0, 2)], "it is not known here that this has arrived");
+    host.data(0, 1, Flags::NONE);
+    assert_eq!(host.granted(), [(0, 4), (0, 5)]);
+}
+
 #[test]
 fn a_message_that_was_granted_too_late_does_not_hold_up_the_next_of_its_connection() {
     let mut host = Receiving::new("edf-grants", TWO, 2);

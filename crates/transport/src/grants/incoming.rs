@@ -275,7 +275,13 @@ impl Incoming {
             message.missing -= arrival.bytes;
         }
         // Data that counted as lost, and was not.
-        flow.again.retain(|(start, ..)| *start != arrival.start);
+        flow.again.retain(|(start, ..)| *start != arrival.start && *start >= arrival.next);
+        // Data that was sent without its own grant: the grant of later data covered it.
+        if let Some(message) = flow.messages.front_mut() {
+            message.granted = message.granted.max(arrival.next.min(message.end));
+        }
+        let has_arrived = |granted: &&Granted| granted.end <= arrival.next && granted.start != arrival.start;
+        let without_grant: Vec<u64> = flow.on_the_way.iter().filter(has_arrived).map(|each| each.number).collect();
         if let Some(place) = flow.on_the_way.iter().position(|granted| granted.start == arrival.start) {
             let granted = flow.on_the_way[place];
             let mut lost = Vec::new();
@@ -289,6 +295,9 @@ impl Incoming {
             for number in lost {
                 self.give_up(id, number, false);
             }
+        }
+        for number in without_grant {
+            self.release(id, number);
         }
         self.complete(id)
     }
