@@ -7,19 +7,31 @@
 
 mod bytes;
 mod ends;
+mod grants;
+mod threads;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
-use scenario::{Options, Source, explain, read};
+use scenario::{Options, Source, explain, read, read_sweep};
 use sim::{World, profile};
 
 pub use ends::transports;
+pub use grants::grants;
+pub use threads::threads;
 
 /// One thing to fuzz: the name of its folder in `fuzz/corpus`, and the function that takes the bytes.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Everything that is fuzzed.
-pub const TARGETS: &[Target] = &[("scenario", scenario_text), ("files", data_file), ("transports", transports)];
+pub const TARGETS: &[Target] = &[
+    ("scenario", scenario_text),
+    ("files", data_file),
+    ("sweep", sweep_text),
+    ("transports", transports),
+    ("grants", grants),
+    ("threads", threads),
+];
 
 /// The longest text that is tried: longer ones only take longer.
 const LONGEST: usize = 8192;
@@ -54,6 +66,28 @@ pub fn data_file(bytes: &[u8]) {
          {queue}\n[transport]\nname = \"tcp\"\n[[traffic]]\nname = \"a\"\n{traffic}\n"
     );
     try_scenario(&text, &Options { files, ..Options::default() });
+}
+
+/// Any text as a sweep of one of the kept scenarios: an error with a place, or points that can be written.
+pub fn sweep_text(bytes: &[u8]) {
+    // Longer ones have more points, which only take longer.
+    const MAX_BYTES: usize = 1024;
+    if bytes.len() > MAX_BYTES {
+        return;
+    }
+    let text = String::from_utf8_lossy(bytes);
+    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/scenario"));
+    match read_sweep(&Source { name: "fuzzed", text: &text, folder: Some(folder) }) {
+        Ok(sweep) => {
+            assert!(!sweep.points.is_empty() && !sweep.seeds.is_empty(), "{sweep:?}");
+            assert!(sweep.points.iter().all(|point| point.len() == sweep.axes.len()), "{sweep:?}");
+            sweep.to_json();
+        }
+        Err(error) => {
+            assert!(error.line() >= 1 && error.column() >= 1 && !error.message().is_empty(), "{error:?}");
+            assert!(error.to_string().starts_with("error: "), "{error}");
+        }
+    }
 }
 
 fn try_scenario(text: &str, options: &Options) {

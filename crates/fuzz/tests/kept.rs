@@ -8,6 +8,9 @@ use units::Stream;
 /// So many variations of each kept input, and networks: some ten seconds in all.
 const VARIATIONS: u64 = 400;
 const NETWORKS: u64 = 20_000;
+/// Targets whose inputs take milliseconds each have fewer variations.
+const SLOW: [&str; 2] = ["sweep", "threads"];
+const FEW: u64 = 20;
 
 fn kept(target: &str) -> Vec<(PathBuf, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
@@ -49,7 +52,7 @@ fn nothing_is_found_near_the_kept_inputs() {
             println!("{}", path.display());
             target(input);
             let mut stream = Stream::new(1, name, number as u64);
-            for _ in 0..VARIATIONS {
+            for _ in 0..if SLOW.contains(name) { FEW } else { VARIATIONS } {
                 let other = &inputs[stream.below(inputs.len() as u64) as usize].1;
                 let bytes = varied(input, other, &mut stream);
                 println!("{}", bytes.escape_ascii());
@@ -68,5 +71,17 @@ fn no_network_stops_a_transport_for_good() {
         let bytes: Vec<u8> = (0..length).map(|_| stream.below(256) as u8).collect();
         println!("{bytes:?}");
         fuzz::transports(&bytes);
+    }
+}
+
+/// Any bytes are several senders of some transport whose receivers grant.
+#[test]
+fn no_network_stops_several_senders_for_good() {
+    let mut stream = Stream::new(1, "senders", 0);
+    for _ in 0..NETWORKS / 10 {
+        let length = 40 + stream.below(400);
+        let bytes: Vec<u8> = (0..length).map(|_| stream.below(256) as u8).collect();
+        println!("{bytes:?}");
+        fuzz::grants(&bytes);
     }
 }

@@ -276,7 +276,7 @@ impl Incoming {
         }
         // Data that counted as lost, and was not.
         flow.again.retain(|(start, ..)| *start != arrival.start && *start >= arrival.next);
-        // Data that was sent without its own grant: the grant of later data counted as one.
+        // Data that was sent without its own grant: the grant of later data covered it.
         if let Some(message) = flow.messages.front_mut() {
             message.granted = message.granted.max(arrival.next.min(message.end));
         }

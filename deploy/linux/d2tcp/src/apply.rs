@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::attach::{self, Found, Select, Wanted};
+use crate::enact;
 use crate::escape::Shown;
 use crate::failure::{Failure, Kind, Result};
 use crate::kernel::{self, Plain};
@@ -26,7 +27,7 @@ pub fn run(pins: &Pins, file: &Path, dry_run: bool, version: &str) -> Result<()>
     }
     let found = attach::look(pins);
     let before = match found {
-        Found::Attached(_) => rules::in_force(pins)?.into_iter().map(|(_, rule)| rule).collect(),
+        Found::Attached(_) => enact::in_force(pins)?.into_iter().map(|(_, rule)| rule).collect(),
         // `require` fails here, with the reason in its message.
         Found::Skewed(_) | Found::Foreign => attach::require(pins).map(|_| Vec::new())?,
         Found::Remains | Found::Nothing => Vec::new(),

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use caps::Capability;
 use libbpf_rs::{Link, MapCore, MapFlags, Object, ObjectBuilder, OpenObject, PrintLevel};
 
+use crate::enact;
 use crate::escape::{self, Name, Shown};
 use crate::failure::{Context, Failure, Kind, Result};
 use crate::hooks::{self, CONTROL_LINKS, Place, program};
@@ -21,7 +22,7 @@ use crate::maps::{FLOWS, MAPS, map, value};
 use crate::parameters::{DEFAULTS, Parameters};
 use crate::place::{self, Namespace, Pins};
 use crate::privileges;
-use crate::rules::{self, Peers, Rule};
+use crate::rules::{Peers, Rule};
 
 const PROGRAMS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/d2tcp.bpf.o"));
 
@@ -164,7 +165,7 @@ pub fn law(pins: &Pins) -> Result<Law> {
 /// Puts parameters into force, for existing connections as well.
 pub fn set_law(pins: &Pins, law: &Law) -> Result<()> {
     map(pins, "law")?.update(&0u32.to_ne_bytes(), law.bytes(), MapFlags::ANY).context("change the parameters")?;
-    rules::set_law(pins, law)
+    enact::set_law(pins, law)
 }
 
 static COMPLAINTS: Mutex<String> = Mutex::new(String::new());
@@ -334,7 +335,7 @@ fn fresh(
     }
     write_about(pins, &about)?;
     let rules: Vec<kernel::Rule> = rules.iter().map(|rule| rule.compiled(*law)).collect::<Result<_>>()?;
-    rules::enact(pins, about.key, &rules)?;
+    enact::enact(pins, about.key, &rules)?;
     let mut links = Vec::new();
     let mut keep = |mut link: Link, name: String| -> Result<()> {
         if !wanted.foreground {
@@ -442,7 +443,7 @@ pub fn reload(pins: &Pins, rules: &[Rule], parameters: &Parameters) -> Result<Ab
         settle(pins, &anew(pins)?, &places)?;
     }
     set_law(pins, &law)?;
-    rules::enact(pins, about.key, &rules)?;
+    enact::enact(pins, about.key, &rules)?;
     Ok(about)
 }
 
@@ -457,7 +458,7 @@ fn replace(pins: &Pins, wanted: &Wanted, before: About, version: &str) -> Result
     }
     let mut object = anew(pins)?;
     set_law(pins, &wanted.parameters.harmless_over(law(pins)?)?)?;
-    let rules: Vec<kernel::Rule> = rules::in_force(pins)?.into_iter().map(|(_, rule)| rule).collect();
+    let rules: Vec<kernel::Rule> = enact::in_force(pins)?.into_iter().map(|(_, rule)| rule).collect();
     settle(pins, &object, &hooks::places(&place::cgroup_root()?, &rules)?)?;
     for (name, pin) in CONTROL_LINKS {
         let mut map = object.maps_mut().find(|map| map.name() == name).expect("in the programs");

@@ -11,12 +11,12 @@ use units::counted;
 
 use crate::attach;
 use crate::audit;
+use crate::enact;
 use crate::escape::{self, Name};
 use crate::failure::{Context, Failure, Kind, Result};
 use crate::kernel::{self, Arm, ArmKey, Control, ONE, Plain};
 use crate::maps;
 use crate::place::Pins;
-use crate::rules;
 use crate::verdict::{self, Estimate, Measure, User, Verdict};
 
 /// The measurements of an arm.
@@ -78,7 +78,7 @@ pub fn run(pins: &Pins, once: bool, json: bool, guard: bool, log: &Path) -> Resu
         }
         std::io::stdout().flush().context("write")?;
         for canary in canaries.iter().filter(|canary| guard && canary.share > 0.0 && !canary.passed.is_empty()) {
-            let done = rules::roll_back(pins, &canary.rule);
+            let done = enact::roll_back(pins, &canary.rule);
             println!("rolled back: {} ({})", canary.rule, canary.passed.join(", "));
             audit::note(log, "roll back", &done);
             done?;
@@ -96,7 +96,7 @@ pub fn run(pins: &Pins, once: bool, json: bool, guard: bool, log: &Path) -> Resu
 }
 
 fn canaries(pins: &Pins) -> Result<Vec<Canary>> {
-    let rules = rules::in_force(pins)?;
+    let rules = enact::in_force(pins)?;
     let canaries: Vec<_> =
         rules.iter().filter(|(_, rule)| rule.control == Control::Use as u32 && rule.share < ONE).collect();
     let mut users = users(pins)?;
@@ -219,7 +219,7 @@ mod tests {
     }
 
     fn canary(name: &str) -> Canary {
-        let mut rule = rules::Rule::of(name, Path::new(""), Control::Use);
+        let mut rule = crate::rules::Rule::of(name, Path::new(""), Control::Use);
         (rule.share, rule.guard.missed, rule.guard.loss) = (0.5, 0.01, 0.01);
         let users =
             [(1000, hopeless()), (OTHERS, Arm::default())].map(|(uid, arm)| (uid, User { control: arm, d2tcp: arm }));

@@ -5,6 +5,7 @@ mod attach;
 mod audit;
 mod check;
 mod compare;
+mod enact;
 mod escape;
 mod excerpt;
 mod failure;

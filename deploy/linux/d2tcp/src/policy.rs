@@ -129,6 +129,38 @@ fn content(file: &Path) -> std::result::Result<String, String> {
     Ok(text)
 }
 
+/// Reads any bytes as a policy, for `fuzz/` and the test of its corpus.
+///
+/// # Panics
+/// If a policy that is read becomes an impossible rule, or a mistake has no location in the text.
+#[cfg(any(fuzzing, test))]
+pub fn read_any(bytes: &[u8]) {
+    use crate::kernel::{ONE, RULES};
+    const MAX_TIME_NS: u64 = 86_400_000_000_000;
+    let text = String::from_utf8_lossy(bytes);
+    let policy = match parse(&text) {
+        Ok(policy) => policy,
+        Err(mistake) => {
+            assert!(mistake.at.start <= text.len() && !mistake.message.is_empty(), "{mistake:?}");
+            let shown = mistake.show("policy.toml", &text);
+            assert!(shown.contains(" --> policy.toml:"), "{shown}");
+            let failure = Failure::new(Fault::Usage, shown).to_string();
+            assert!(!failure.chars().any(|c| c.is_control() && c != '\n'), "{failure:?}");
+            return;
+        }
+    };
+    let Ok(law) = policy.parameters.harmless_over(parameters::DEFAULTS) else { return };
+    assert!((1..=RULES).contains(&policy.rules.len()));
+    for rule in &policy.rules {
+        let compiled = rule.compiled(law).expect("names and paths have been measured");
+        assert!((0.0..=1.0).contains(&rule.share) && compiled.share <= ONE, "{rule:?}");
+        assert!(0 < compiled.port_low && compiled.port_low <= compiled.port_high || rule.ports.is_none(), "{rule:?}");
+        assert!(compiled.prefix <= 128 && compiled.deadline_ns <= MAX_TIME_NS, "{rule:?}");
+        assert!(compiled.law.g <= ONE && compiled.law.initial_alpha <= ONE, "{rule:?}");
+        assert!(crate::rules::in_words(&compiled).chars().all(|c| !c.is_control()), "{rule:?}");
+    }
+}
+
 type Found<T> = std::result::Result<T, Mistake>;
 
 fn parse(text: &str) -> Found<Policy> {
@@ -558,6 +590,16 @@ announce = false
         }
         let many: String = (0..65).map(|n| format!("[[rule]]\nname = 'r{n}'\n")).collect();
         assert!(parse(&many).unwrap_err().message.contains("may be 64"));
+    }
+
+    #[test]
+    fn kept_policies_of_the_fuzzer_are_read_or_refused() {
+        let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/policy");
+        let paths: Vec<_> = std::fs::read_dir(kept).expect("the corpus").map(|entry| entry.unwrap().path()).collect();
+        assert!(!paths.is_empty());
+        for path in paths {
+            read_any(&std::fs::read(path).unwrap());
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use serde::Serialize;
 use units::counted;
 
 use crate::attach;
+use crate::enact;
 use crate::escape::{self, Name, Shown};
 use crate::failure::{Context, Failure, Kind, Result};
 use crate::hooks::{self, Place};
@@ -150,7 +151,7 @@ fn status(pins: &Pins, about: &About) -> Result<Status> {
 
 /// Returns the places of the hooks, and the names of dead parts.
 pub fn parts(pins: &Pins, about: &About) -> Result<(Vec<Place>, Vec<String>)> {
-    let rules: Vec<kernel::Rule> = rules::in_force(pins)?.into_iter().map(|(_, rule)| rule).collect();
+    let rules: Vec<kernel::Rule> = enact::in_force(pins)?.into_iter().map(|(_, rule)| rule).collect();
     let places = hooks::places(&place::cgroup_root()?, &rules)?;
     let dead = hooks::dead(pins, about, &places);
     Ok((places, dead))
@@ -247,7 +248,7 @@ fn announcing(&Messages { lengthened, denied, refused, queue_full, .. }: &Messag
 
 /// Returns the message of a successful `attach`.
 pub fn in_brief(pins: &Pins, about: &About) -> Result<String> {
-    let rules = rules::in_force(pins)?;
+    let rules = enact::in_force(pins)?;
     let governed: Vec<String> = rules.iter().map(|(_, rule)| rules::in_words(rule)).collect();
     let mut text = if about.namespace[0] == 0 {
         format!("attached: {}", governed.join("; "))
@@ -324,7 +325,7 @@ pub fn counters(pins: &Pins) -> Result<Counters> {
 /// Returns the rules in force and their counters.
 pub fn counters_by_rule(pins: &Pins) -> Result<Vec<(kernel::Rule, Counters)>> {
     let map = maps::map(pins, "counts")?;
-    rules::in_force(pins)?.into_iter().map(|(slot, rule)| Ok((rule, one(&map, slot as u32 + 1)?))).collect()
+    enact::in_force(pins)?.into_iter().map(|(slot, rule)| Ok((rule, one(&map, slot as u32 + 1)?))).collect()
 }
 
 fn one(map: &MapHandle, number: u32) -> Result<Counters> {

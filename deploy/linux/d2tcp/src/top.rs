@@ -14,6 +14,7 @@ use serde::Serialize;
 use units::counted;
 
 use crate::attach;
+use crate::enact;
 use crate::escape::{self, Name};
 use crate::failure::{Context, Failure, Kind, Result};
 use crate::kernel::{self, Flow, MAX_WINDOW, ONE, Plain, UNIT};
@@ -21,7 +22,6 @@ use crate::maps::FLOWS;
 use crate::owners::{Owners, Process};
 use crate::place::{self, Pins};
 use crate::privileges;
-use crate::rules;
 use crate::screen::{self, Screen};
 use crate::status;
 
@@ -245,7 +245,7 @@ fn rows(pins: &Pins, names: &mut Names, view: &View) -> Result<Vec<Row>> {
     let flows: Vec<Flow> = bytes.chunks_exact(size_of::<Flow>()).filter_map(Flow::read).collect();
     names.owners.find(flows.iter().map(|flow| flow.inode), flows.iter().map(|flow| flow.cgroup));
     names.rules =
-        rules::in_force(pins)?.iter().map(|(slot, rule)| (*slot as u32 + 1, kernel::name(&rule.name))).collect();
+        enact::in_force(pins)?.iter().map(|(slot, rule)| (*slot as u32 + 1, kernel::name(&rule.name))).collect();
     let mut rows: Vec<Row> = flows.iter().map(|flow| Row::new(flow, names)).filter(|row| view.shows(row)).collect();
     rows.sort_by(|a, b| view.order(a, b));
     Ok(rows)
