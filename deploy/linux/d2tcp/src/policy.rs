@@ -594,7 +594,7 @@ announce = false
 
     #[test]
     fn kept_policies_of_the_fuzzer_are_read_or_refused() {
-        let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/policy");
+        let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../fuzz/corpus/policy");
         let paths: Vec<_> = std::fs::read_dir(kept).expect("the corpus").map(|entry| entry.unwrap().path()).collect();
         assert!(!paths.is_empty());
         for path in paths {
