@@ -34,7 +34,9 @@ def pages() -> dict[str, str]:
 def page(command: click.Command, path: str) -> str:
     """One page: what the command is for, its options, its exit codes."""
     # Subcommands inherit the names of the help option from the group.
-    context = click.Context(command, info_name=path, help_option_names=commands.context_settings["help_option_names"])
+    context = click.Context(
+        command, info_name=path, help_option_names=commands.context_settings["help_option_names"]
+    )
     name = path.replace(" ", "-")
     lines = [
         f'.TH "{name.upper()}" "1" "" "duetime" "User Commands"',
