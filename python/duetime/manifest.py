@@ -93,13 +93,23 @@ def unseal(folder: Path) -> None:
 
 
 def check(folder: Path) -> None:
-    """Check all files of a sealed folder but its tables, which need only be there; `Damaged` names a file."""
+    """Check all files of a sealed folder but its tables; `Damaged` names a file.
+
+    A table need only be there, with the same checksum in the manifest of a folder below.
+    """
+    below: dict[Path, dict[str, str] | None] = {}
     for name, expected in (read(folder) or {}).items():
         path = folder / name
         if not path.is_file():
             raise Damaged(f"{path}: is missing, but {folder / NAME} lists it")
         if path.suffix != TABLE:
             compare(path, digest_of(path), expected)
+        elif path.parent != folder:
+            if path.parent not in below:
+                below[path.parent] = read(path.parent)
+            sums = below[path.parent]
+            if sums is not None and sums.get(path.name) != expected:
+                raise Damaged(f"{folder / NAME}: has another checksum of {name} than {path.parent / NAME}")
 
 
 def check_result(folder: Path) -> None:
