@@ -218,7 +218,7 @@ fn every_transport_ends_every_message_under_each_fault() {
 }
 
 /// Ports defer enqueueing until the first fault begins. With a log of packets they never do: then every hop is an event.
-/// The results are the same, whenever the fault begins, and whatever it does to packets that are on their way.
+/// The results are the same for all times and kinds of faults, with packets in flight.
 #[test]
 fn a_fault_that_begins_late_finds_each_packet_where_it_is() {
     let begins = [0, 7_000, 10_033, 12_345, 30_001];

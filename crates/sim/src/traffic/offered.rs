@@ -159,7 +159,7 @@ impl<'a> Offered<'a> {
                 here.clear();
                 std::mem::swap(&mut here, &mut next);
             }
-            // The first targets tell what all of them take, so that no time is spent on a hopeless number of routes.
+            // The first targets tell the number of all routes, so that no time is spent where there are too many.
             let is_hopeless = number + 1 >= SAMPLED && steps / (number + 1) > 2 * MAX_STEPS / targets;
             if steps > MAX_STEPS || is_hopeless {
                 let between = |index: &usize| graph.links[*index].from.min(graph.links[*index].to) >= graph.hosts;
