@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
@@ -77,6 +78,11 @@ def everything(folder: Path) -> None:
 
 def saved(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def unsealed(result: Path, copy: Path) -> Path:
+    """Copy a result without its checksums."""
+    return shutil.copytree(result, copy, ignore=shutil.ignore_patterns(manifest.NAME))
 
 
 def flipped(path: Path, random: random.Random) -> Iterator[None]:
@@ -213,12 +219,7 @@ def replaced(value: Any, draws: random.Random) -> Any:
 def test_a_damaged_record_without_checksums_is_never_called_a_bug(
     results: dict[str, Path], tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = tmp_path / kind
-    for path in saved(results[kind]):
-        copy = folder / path.relative_to(results[kind])
-        if path.name != manifest.NAME:
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            copy.write_bytes(path.read_bytes())
+    folder = unsealed(results[kind], tmp_path / kind)
     record = folder / f"{kind}.json"
     content = record.read_bytes()
     draws = random.Random(kind)
@@ -262,12 +263,7 @@ def damaged(content: bytes, other: bytes, draws: random.Random) -> bytes | None:
 def test_any_damage_without_checksums_is_one_message_or_none(
     results: dict[str, Path], tmp_path: Path, kind: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    folder = tmp_path / kind
-    for path in saved(results[kind]):
-        copy = folder / path.relative_to(results[kind])
-        if path.name != manifest.NAME:
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            copy.write_bytes(path.read_bytes())
+    folder = unsealed(results[kind], tmp_path / kind)
     files = saved(folder)
     draws = random.Random(kind)
     for number in range(24):
