@@ -60,12 +60,12 @@ pub(crate) fn of(scenario: &Scenario) -> Json {
     let graph = &scenario.network.graph;
     let mut routes = Sampled { ways: Ways::new(graph), left: ALL_ROUTES, mean: None };
     let mut cost = Cost::default();
-    let mut endless = Endless::new(scenario);
+    let mut endless = Endless::default();
     let finite = Received::of(scenario);
-    for class in &scenario.classes {
+    for (index, class) in scenario.classes.iter().enumerate() {
         let drawn = Drawn::of(scenario, class);
         cost.add_finite(scenario, class, &drawn, &mut routes, &finite);
-        endless.add(class, &drawn, &mut routes);
+        endless.add(index, &drawn, &mut routes);
     }
     cost.add_endless(scenario, &endless, &finite);
     cost.to_json(scenario)
@@ -301,24 +301,20 @@ struct Flow {
 }
 
 /// The flows without end of all classes.
-struct Endless<'a> {
-    scenario: &'a Scenario,
+#[derive(Default)]
+struct Endless {
     flows: Vec<Flow>,
     /// The number of flows on each link that has any.
     on_link: BTreeMap<LinkId, f64>,
 }
 
-impl<'a> Endless<'a> {
-    fn new(scenario: &'a Scenario) -> Endless<'a> {
-        Endless { scenario, flows: Vec::new(), on_link: BTreeMap::new() }
-    }
-
-    fn add(&mut self, class: &Class, drawn: &Drawn, routes: &mut Sampled) {
-        let index = self.scenario.classes.iter().position(|other| other.name == class.name).unwrap_or_default();
+impl Endless {
+    /// Adds the flows of the class at an index.
+    fn add(&mut self, class: usize, drawn: &Drawn, routes: &mut Sampled) {
         for &(from, to, start) in &drawn.endless {
             let path = routes.path(from, to, self.flows.len() as u64 + 1);
             path.iter().for_each(|&link| *self.on_link.entry(link).or_default() += drawn.stands_for);
-            self.flows.push(Flow { class: index, start, path, stands_for: drawn.stands_for });
+            self.flows.push(Flow { class, start, path, stands_for: drawn.stands_for });
         }
     }
 }

@@ -76,11 +76,15 @@ pub struct Read {
 /// The first mistake, with its place and the nearest valid word. It may be in the text, in an option (the file
 /// is then called `--set`, `--seed` or `--transports`) or in a file that the scenario names.
 pub fn read(source: &Source, options: &Options) -> Result<Read, Error> {
+    read_as(source, options, Parts::with_notes)
+}
+
+/// Reads a scenario, and returns what `turn` makes of it.
+fn read_as<T>(source: &Source, options: &Options, turn: impl FnOnce(Parts, &Sources) -> T) -> Result<T, Error> {
     let text = source.text.strip_prefix('\u{feff}').unwrap_or(source.text);
-    let source = &Source { text, ..*source };
     let mut sources = Sources::new(source.name, text);
-    match scenario(source, options, &mut sources) {
-        Ok(parts) => Ok(parts.with_notes(&sources)),
+    match scenario(&Source { text, ..*source }, options, &mut sources) {
+        Ok(parts) => Ok(turn(parts, &sources)),
         Err(fault) => Err(sources.error(fault)),
     }
 }
@@ -90,17 +94,12 @@ pub fn read(source: &Source, options: &Options) -> Result<Read, Error> {
 /// # Errors
 /// As [`read`].
 pub fn explain(source: &Source, options: &Options) -> Result<Json, Error> {
-    let text = source.text.strip_prefix('\u{feff}').unwrap_or(source.text);
-    let mut sources = Sources::new(source.name, text);
-    match scenario(&Source { text, ..*source }, options, &mut sources) {
-        Ok(Parts { read, drawn_from, profile, .. }) => {
-            let most = messages_to_draw(&read.scenario.network.graph);
-            let mut found = describe(&Survey::new(&read.scenario, &drawn_from, most), profile);
-            found["cost"] = crate::cost::of(&read.scenario);
-            Ok(found)
-        }
-        Err(fault) => Err(sources.error(fault)),
-    }
+    read_as(source, options, |Parts { read, drawn_from, profile, .. }, _| {
+        let most = messages_to_draw(&read.scenario.network.graph);
+        let mut found = describe(&Survey::new(&read.scenario, &drawn_from, most), profile);
+        found["cost"] = crate::cost::of(&read.scenario);
+        found
+    })
 }
 
 /// Returns the expected cost of a run: messages, packets, packet-hops, rows and memory.
@@ -108,12 +107,7 @@ pub fn explain(source: &Source, options: &Options) -> Result<Json, Error> {
 /// # Errors
 /// As [`read`].
 pub fn cost(source: &Source, options: &Options) -> Result<Json, Error> {
-    let text = source.text.strip_prefix('\u{feff}').unwrap_or(source.text);
-    let mut sources = Sources::new(source.name, text);
-    match scenario(&Source { text, ..*source }, options, &mut sources) {
-        Ok(Parts { read, .. }) => Ok(crate::cost::of(&read.scenario)),
-        Err(fault) => Err(sources.error(fault)),
-    }
+    read_as(source, options, |parts, _| crate::cost::of(&parts.read.scenario))
 }
 
 fn scenario(source: &Source, options: &Options, sources: &mut Sources) -> Checked<Parts> {
