@@ -188,9 +188,9 @@ impl World {
         }
         let before = self.net.counters.events;
         let more = self.process::<false, true>(events);
-        // A fault may have begun.
-        let rest = events - (self.net.counters.events - before);
-        if more && rest > 0 { self.advance(rest) } else { more }
+        // Where a fault has begun, ports no longer defer enqueueing.
+        let rest = events.saturating_sub(self.net.counters.events - before);
+        if more && !self.net.feeds() { self.process::<false, false>(rest) } else { more }
     }
 
     /// As [`advance`](World::advance), logging the events of packets until the log of `log_packets` is complete.

@@ -924,3 +924,22 @@ fn a_terabyte_has_its_ideal_time_and_no_more_is_sent_than_the_window_allows() {
         assert!((48 * 1460..=52 * 1460).contains(&delivered.0), "{delivered}");
     }
 }
+
+/// A caller writes rows, and sees an interrupt, between slices of events. Messages that start together count as an event
+/// each, so that a slice may have more events than it was asked for.
+#[test]
+fn a_run_is_cut_into_slices_of_events() {
+    for sharing in ["per-port", "dynamic"] {
+        let mut world = common::world(&format!(
+            "run = {{ duration = '20 ms' }}\ntransport = 'dctcp'\nnetwork = {{ topology = 'star', hosts = 41, \
+             rate = '1 Gbps', delay = '20 us', buffer = '100 KB', sharing = '{sharing}' }}\n[[traffic]]\nname = 'a'\n\
+             pattern = 'fan-in'\nparents = 1\nleaves = 40\nevery = '2 ms'\nsize = '3 KB'"
+        ));
+        let mut slices = 1;
+        while world.advance(50) {
+            slices += 1;
+        }
+        let events = world.finish().counters.events;
+        assert!(events > 2_000 && slices > events / 200, "{sharing}: {slices} slices of {events} events");
+    }
+}
