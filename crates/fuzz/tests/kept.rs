@@ -65,23 +65,22 @@ fn nothing_is_found_near_the_kept_inputs() {
 /// Any bytes are a network for some transport.
 #[test]
 fn no_network_stops_a_transport_for_good() {
-    let mut stream = Stream::new(1, "networks", 0);
-    for _ in 0..NETWORKS {
-        let length = 20 + stream.below(300);
-        let bytes: Vec<u8> = (0..length).map(|_| stream.below(256) as u8).collect();
-        println!("{bytes:?}");
-        fuzz::transports(&bytes);
-    }
+    try_any("networks", (20, 320), NETWORKS, fuzz::transports);
 }
 
 /// Any bytes are several senders of some transport whose receivers grant.
 #[test]
 fn no_network_stops_several_senders_for_good() {
-    let mut stream = Stream::new(1, "senders", 0);
-    for _ in 0..NETWORKS / 10 {
-        let length = 40 + stream.below(400);
+    try_any("senders", (40, 440), NETWORKS / 10, fuzz::grants);
+}
+
+/// Gives a target random bytes, `from` or more and fewer than `to`, a number of times.
+fn try_any(name: &str, (from, to): (u64, u64), times: u64, target: fn(&[u8])) {
+    let mut stream = Stream::new(1, name, 0);
+    for _ in 0..times {
+        let length = from + stream.below(to - from);
         let bytes: Vec<u8> = (0..length).map(|_| stream.below(256) as u8).collect();
         println!("{bytes:?}");
-        fuzz::grants(&bytes);
+        target(&bytes);
     }
 }

@@ -98,10 +98,7 @@ impl Net {
         let before = self.now.earlier_by(Span(1));
         let mut on_wires: Vec<(LinkId, Instant, u32)> = Vec::new();
         for link in (0..self.ports.len()).map(LinkId::from_index) {
-            while self.ports[link].expects_at() <= before {
-                let (at, number) = self.ports[link].take_expected(&self.store);
-                self.let_in(link, number, at);
-            }
+            self.let_in_until(link, before);
             while self.ports[link].expects_at() < Instant::MAX {
                 let (at, number) = self.ports[link].take_expected(&self.store);
                 let packet = self.store.packet_mut(number);
@@ -234,11 +231,15 @@ impl Net {
     /// Enqueues the arrivals of all ports up to and including this instant.
     pub fn let_all_in(&mut self) {
         for link in (0..self.ports.len()).map(LinkId::from_index) {
-            let now = self.now_at(link);
-            while self.ports[link].expects_at() <= now {
-                let (at, number) = self.ports[link].take_expected(&self.store);
-                self.let_in(link, number, at);
-            }
+            self.let_in_until(link, self.now_at(link));
+        }
+    }
+
+    /// Enqueues the arrivals of a port up to and including `until`.
+    fn let_in_until(&mut self, link: LinkId, until: Instant) {
+        while self.ports[link].expects_at() <= until {
+            let (at, number) = self.ports[link].take_expected(&self.store);
+            self.let_in(link, number, at);
         }
     }
 

@@ -292,9 +292,7 @@ impl Port {
     #[inline(always)]
     pub fn offer_idle(&mut self, store: &mut Store, now: Instant, number: u32) -> Option<Fate> {
         let at = self.pass(now, store.packet_mut(number))?;
-        let first = self.line.is_empty();
-        self.line.push(store, number, |_| at);
-        Some(if first { Fate::First(at) } else { Fate::Queued })
+        Some(self.receive(store, number, at).map_or(Fate::Queued, Fate::First))
     }
 
     /// Accepts a packet that has arrived by another link while the port is idle and the queue empty, if it passes
