@@ -199,7 +199,7 @@ def test_wrong_words_are_told_with_exit_code_2(
 
 def test_check_says_valid_and_shows_the_defaults(duetime: Command, small: Path) -> None:
     done = duetime("check", small)
-    valid, queries, web, most = done.stdout.splitlines()
+    valid, queries, web, most, cost = done.stdout.splitlines()
     assert (done.returncode, valid, done.stderr) == (0, f"{small}: valid", "")
     # 10 ms at 40 answers of 11 KB, and at a tenth of six links.
     assert re.fullmatch(
@@ -212,6 +212,8 @@ def test_check_says_valid_and_shows_the_defaults(duetime: Command, small: Path) 
     assert "; asked 600 Mbps in 48.4 messages, drawn " in web
     # The aggregator's link has the queries, and a sixth of the web.
     assert re.fullmatch(r"  most loaded link: switch to host 5, asked 46.4 %, drawn [\d.]+ %", most)
+    # 40 answers and 48.4 messages.
+    assert cost.startswith("  expected cost: 88 messages, ")
     resolved = json.loads(duetime("check", small, "--json", "--seed", 3).stdout)
     assert resolved["run"]["seed"] == 3
     assert resolved["network"]["sharing"] == "dynamic"

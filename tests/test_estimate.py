@@ -14,7 +14,8 @@ import pytest
 
 import duetime as dt
 from conftest import SMALL, Command
-from duetime import scenario
+from duetime import manifest, scenario
+from duetime.errors import Damaged
 from duetime.estimates import (
     Runs,
     Task,
@@ -451,6 +452,9 @@ def test_a_report_shows_an_estimate_beside_the_full_run(tmp_path: Path) -> None:
     group = found["check"]["full"]["sizes"][0]
     assert (full.points[0].x, full.points[0].y) == (f"{group['up_to']:,}", group["slowdown"]["p99"])
     (tmp_path / "out" / "estimate.json").write_text("{}")
+    with pytest.raises(Damaged, match="differs from its checksum"):
+        experiments(tmp_path / "out")
+    (tmp_path / "out" / manifest.NAME).unlink()
     with pytest.raises(NoReport, match="is not what `duetime estimate` writes"):
         experiments(tmp_path / "out")
 

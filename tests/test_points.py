@@ -12,7 +12,9 @@ import pytest
 
 import duetime as dt
 from conftest import ENDLESS, SMALL
+from duetime import manifest
 from duetime.engine.points import Point, key, run_points
+from duetime.errors import Damaged
 from duetime.files import Refused
 
 CDF = "1000 0\n20000 1\n"
@@ -34,6 +36,7 @@ def test_a_point_is_the_run_of_the_command_line(small: Path, tmp_path: Path) -> 
     assert sorted(files(tmp_path / "store")) == [
         f"{kept.key[:2]}/{kept.key}.flows.parquet",
         f"{kept.key[:2]}/{kept.key}.json",
+        manifest.NAME,
     ]
     with pytest.raises(FileNotFoundError, match="`links`"):
         kept.table("links")
@@ -46,18 +49,36 @@ def test_what_is_kept_is_not_run_again(small: Path, tmp_path: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "store").rglob("*.json")}
     assert len(before) == 2
     # If it were run, the figure that is put in here would be overwritten.
+    (tmp_path / "store" / manifest.NAME).unlink()
     path = tmp_path / "store" / first[0].key[:2] / f"{first[0].key}.json"
     record = json.loads(path.read_text())
     record["result"]["drops"] = -1
     path.write_text(json.dumps(record))
     again = run_points([*points, Point(small, (), "tcp", 4)], store=tmp_path / "store")
     assert [kept.result["drops"] for kept in again[:3]] == [-1, first[1].result["drops"], -1]
-    assert len(files(tmp_path / "store")) == 3
-    # A table that was not asked for before is one more run; so is a record that was cut short.
+    assert len(files(tmp_path / "store")) == 3 + 1
+    # A table that was not asked for before is one more run.
     asked = run_points(points[:1], store=tmp_path / "store", tables=["links"])
     assert asked[0].result == first[0].result
-    path.write_bytes(path.read_bytes()[:100])
-    assert run_points(points[:1], store=tmp_path / "store")[0].result == first[0].result
+
+
+def test_a_record_that_was_cut_short_is_run_again(small: Path, tmp_path: Path) -> None:
+    def run() -> dict[str, object]:
+        return run_points([Point(small)], store=tmp_path / "store")[0].result
+
+    first = run()
+    (path,) = (tmp_path / "store").glob("*/*.json")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:100])
+    # The store is finished and has the record's checksum: whoever reads it should know.
+    with pytest.raises(Damaged, match=r"differs from its checksum .* remove it to have its run repeated$"):
+        run()
+    path.unlink()
+    assert (run(), path.read_bytes()) == (first, whole)
+    # A store that was interrupted has none yet.
+    (tmp_path / "store" / manifest.NAME).unlink()
+    path.write_bytes(whole[:100])
+    assert (run(), path.read_bytes()) == (first, whole)
 
 
 def test_the_number_of_jobs_changes_no_byte(small: Path, tmp_path: Path) -> None:
@@ -65,7 +86,7 @@ def test_the_number_of_jobs_changes_no_byte(small: Path, tmp_path: Path) -> None
     for jobs in (1, 3):
         run_points(points, store=tmp_path / str(jobs), jobs=jobs, tables=["flows", "links", "trace"])
     assert files(tmp_path / "1") == files(tmp_path / "3")
-    assert len(files(tmp_path / "1")) == 24
+    assert len(files(tmp_path / "1")) == 24 + 1
 
 
 def test_the_key_follows_from_what_decides(tmp_path: Path) -> None:
@@ -111,7 +132,7 @@ def test_a_failing_point_does_not_stop_the_rest(small: Path, tmp_path: Path) -> 
     assert "did you mean `buffer`?" in str(kept[0].error)
     assert "none.toml: No such file" in str(kept[2].error)
     assert (kept[0].key, kept[0].result) == ("", {})
-    assert len(files(tmp_path / "store")) == 1
+    assert len(files(tmp_path / "store")) == 1 + 1
 
 
 def test_a_store_that_cannot_be_is_refused(small: Path) -> None:

@@ -12,6 +12,7 @@ __all__ = [
     "bound",
     "catalog",
     "check",
+    "cost",
     "explain",
     "foreseen",
     "measured",

@@ -86,7 +86,10 @@ class Store:
 
     def _check(self, path: Path, digest: str) -> None:
         """Raise `errors.Damaged` for a file that differs from its checksum; a new one has none."""
-        manifest.compare(path, digest, self._sums.get(self._name(path), digest))
+        try:
+            manifest.compare(path, digest, self._sums.get(self._name(path), digest))
+        except errors.Damaged as error:
+            raise errors.Damaged(f"{error}; remove it to have its run repeated") from None
 
     def _name(self, path: Path) -> str:
         return path.relative_to(self.folder).as_posix()
