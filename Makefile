@@ -80,8 +80,9 @@ test-rust: ## Run the Rust tests
 	cargo test --workspace --locked
 
 .PHONY: test-python
-test-python: $(BUILT) programs playground ## Run the Python tests
-	$(BIN)/pytest
+test-python: $(BUILT) programs playground ## Run the Python tests, two at a time; those by the clock alone
+	$(BIN)/pytest --numprocesses 2 --dist loadgroup -m "not real"
+	$(BIN)/pytest -m real
 
 .PHONY: goldens
 goldens: $(BUILT) ## Write tests/goldens.hashes and goldens.txt anew: the results of runs; say in CHANGELOG.md what moved, and why

@@ -68,14 +68,26 @@ to = 2
 """
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Have tests marked `real` pass if one of three tries does, or of DUETIME_TRIES.
+#: Files whose tests change the machine's kernel: they take turns where tests run side by side.
+KERNEL = {
+    "test_clients.py",
+    "test_deadlines.py",
+    "test_http_deadlines.py",
+    "test_http_hostile.py",
+    "test_testbed.py",
+}
 
-    They check what a kernel does by when. A machine that pauses for a moment breaks that once; a fault breaks
-    it every time. Each failed try is among the messages of pytest at the end.
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep the tests of a file in one process, and those of the kernel; repeat tests marked `real`.
+
+    These pass if one of three tries does, or of DUETIME_TRIES. They check what a kernel does by when. A
+    machine that pauses for a moment breaks that once; a fault breaks it every time. Each failed try is among
+    the messages of pytest at the end.
     """
     repeats = int(os.environ.get("DUETIME_TRIES", "3")) - 1
     for item in items:
+        item.add_marker(pytest.mark.xdist_group("kernel" if item.path.name in KERNEL else item.path.name))
         if item.get_closest_marker("real"):
             item.add_marker(pytest.mark.flaky(reruns=repeats, reruns_delay=1))
 
