@@ -255,8 +255,8 @@ linux-bench: linux ## Measure what D2TCP costs on loopback against cubic, in pai
 
 MUTANTS := target/tools/bin/cargo-mutants
 # Which files are changed; make mutants FILES=crates/transport/src/recovery/rto.rs takes minutes.
-FILES := $(addsuffix /**/*.rs,$(addprefix crates/,transport/src sim/src/port sim/src/faults)) \
-  $(addprefix crates/sim/src/net/,choosing.rs faulty.rs pool.rs)
+FILES := $(addsuffix /**/*.rs,$(addprefix crates/,transport/src sim/src/fabric/port sim/src/faults)) \
+  $(addprefix crates/sim/src/fabric/,qdisc_ports.rs faulty.rs shared_buffer.rs)
 MUTATE = $(MUTANTS) mutants --iterate --output out --cargo-arg=--locked
 # The files of one crate, and that a mutant survived or ran for ever stops no pass: mutants.out says which.
 OF = $(foreach file,$(filter crates/$(1)/%,$(FILES)),--file '$(file)')

@@ -1,7 +1,9 @@
-"""The layers of the Python package: imports without circles, and the command line on top."""
+"""The layers of the Python package and the simulator's crate: no circles, and the commands on top."""
 
 import ast
+import re
 import textwrap
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -179,6 +181,61 @@ def test_no_library_module_imports_the_command_line(duetime: Modules) -> None:
 
 def test_imports_inside_functions_have_a_reason(duetime: Modules) -> None:
     assert late(duetime) == []
+
+
+def rust(folder: Path) -> dict[str, dict[str, set[str]]]:
+    """Return which of the modules beside each other use which, by the module that they are in; no tests.
+
+    A module with all modules in it is one here, and the file of the module around them is none.
+    """
+    modules = {}
+    for path in sorted(folder.rglob("*.rs")):
+        parts = path.relative_to(folder).with_suffix("").parts
+        modules[tuple(parts[:-1] if parts[-1] in ("mod", "lib") else parts)] = path
+    uses: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for name, path in modules.items():
+        text = re.sub(r"//.*", "", path.read_text(encoding="utf-8")).split("#[cfg(test)]\nmod tests")[0]
+        for target in _used(name, text):
+            level = next((i for i, (a, b) in enumerate(zip(name, target, strict=False)) if a != b), None)
+            # Of a longest path, the last parts are items, and no modules.
+            if level is not None and target[: level + 1] in modules:
+                uses["::".join(name[:level])][name[level]].add(target[level])
+    return uses
+
+
+def _used(name: tuple[str, ...], text: str) -> Iterator[tuple[str, ...]]:
+    """Yield the full paths that begin with `crate` or `super` in a module's text."""
+    for start, supers, path, group in re.findall(
+        r"\b(crate|super)((?:::super)*)((?:::\w+)*)(?:::\{([^;]*?)\})?", text
+    ):
+        above = name[: len(name) - 1 - supers.count("super")] if start == "super" else ()
+        within = (*above, *path.split("::")[1:])
+        yield within
+        yield from ((*within, each) for each in re.findall(r"(?:^|,)\s*(\w+)", group))
+
+
+def test_no_module_of_the_simulator_uses_itself_in_a_circle() -> None:
+    found = rust(SCENARIOS.parent / "crates" / "sim" / "src")
+    assert len(found[""]) > 10
+    for name, uses in found.items():
+        here = circle({each: uses[each] for each in {*uses}.union(*uses.values())})
+        assert here is None, f"{name or 'crate'}: {' -> '.join(here or [])}"
+
+
+def test_the_check_sees_uses_in_rust(tmp_path: Path) -> None:
+    files = {
+        "lib.rs": "mod a; mod b; mod c;",
+        "a/mod.rs": "use crate::c::{Part, Whole}; mod x; mod y;",
+        "a/x.rs": "use super::{Own, y}; // crate::b\n#[cfg(test)]\nmod tests { use crate::b; }",
+        "a/y.rs": "fn f() { super::x::g(); super::super::b::g() }",
+        "b.rs": "use crate::{a, c::Part};",
+        "c.rs": "use std::fmt;",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    found = {name: dict(uses) for name, uses in rust(tmp_path).items()}
+    assert found == {"": {"a": {"b", "c"}, "b": {"a", "c"}}, "a": {"x": {"y"}, "y": {"x"}}}
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value as Json, json};
-use sim::topology::ways::Ways;
+use sim::topology::routing::Ways;
 use sim::traffic::offered::Demand;
 use sim::{Class, Scenario, Transport};
 use units::{HostId, Instant, LinkId, Table};

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use sim::network::{Network, Sharing};
 use sim::priorities::Priorities;
 use sim::topology::Graph;
-use sim::topology::ways::Ways;
+use sim::topology::routing::Ways;
 use sim::traffic::offered::{Demand, Offered, PerLink};
 use sim::traffic::{self, Above, Arrival, Generator, Request};
 use sim::{Class, Scenario, Transport};

@@ -2,7 +2,6 @@
 
 use units::Bytes;
 
-use crate::outcome::Framing;
 use crate::traffic::Generator;
 
 /// One traffic class of a scenario.
@@ -38,6 +37,17 @@ impl Class {
         let connection = &transport.config.connection;
         Framing { mss: connection.mss, overhead: connection.header + frame_overhead.0 as u32, shared: self.persistent }
     }
+}
+
+/// The division of a class's messages into packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Framing {
+    /// Maximum payload bytes of a packet.
+    pub mss: u32,
+    /// Wire bytes of a packet beside its payload: headers and the frame's.
+    pub overhead: u32,
+    /// A packet may hold the end of one message and the start of the next: they share a connection.
+    pub shared: bool,
 }
 
 /// A transport with its parameters.

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use units::{Bytes, ClassId, Instant, Span, Table};
 
-use crate::outcome::Message;
+use crate::record::outcome::Message;
 use crate::run::{Run, WaitFor};
 use crate::traffic::Request;
 

@@ -6,35 +6,31 @@
 #![forbid(unsafe_code)]
 
 mod class;
+mod control_message;
 mod cool_down;
 pub mod cutoffs;
-mod event;
+mod fabric;
 pub mod faults;
 mod flow;
 mod hosts;
-mod ledger;
 mod listed;
-mod net;
-pub mod network;
-mod notice;
 mod observe;
-pub mod outcome;
-mod pairs;
 mod parallel;
-mod port;
 pub mod priorities;
 pub mod profile;
-mod rows;
+mod record;
 pub mod run;
 mod scenario;
+mod schedule;
 pub mod topology;
 pub mod traffic;
 mod world;
 
 pub use class::{Class, Transport};
-pub use observe::{Logged, PacketLog};
-pub use outcome::Outcome;
+pub use fabric::network;
 pub use parallel::{Simulation, Team, Terms};
-pub use rows::BLOCK;
+pub use record::outcome::{self, Outcome};
+pub use record::packet_log::{Logged, PacketLog};
+pub use record::rows::BLOCK;
 pub use scenario::Scenario;
 pub use world::World;

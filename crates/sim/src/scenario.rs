@@ -1,8 +1,8 @@
 //! A scenario in the simulator's form: read, checked, and always valid.
 
 use crate::class::{Class, Transport};
+use crate::fabric::network::Network;
 use crate::faults::Fault;
-use crate::network::Network;
 use crate::run::Run;
 
 /// Everything that one run needs.

@@ -11,20 +11,23 @@ use transport::Packet;
 use transport::registry::Config;
 use units::{Bytes, ClassId, ConnectionId, Instant, LinkId, MessageId, Span, Table};
 
+use crate::class::Framing;
 use crate::class::{Class, Transport};
+use crate::control_message::{Notice, Opening};
 use crate::cool_down::CoolDown;
-use crate::event::Event;
+use crate::fabric::network::HostQueue;
+use crate::fabric::{Ahead, Net, Next, Upcoming};
 use crate::flow::Flow;
 use crate::hosts::{Figure, Hosts, Progress, Way};
-use crate::ledger::Ledger;
-use crate::net::{Ahead, Net, Next, Upcoming};
-use crate::network::HostQueue;
-use crate::notice::{Notice, Of, Opening};
-use crate::observe::{PacketLog, RateWatch, Sampler};
-use crate::outcome::{Counters, Framing, Message, Outcome, Query, Rest, Taken};
+use crate::observe::{RateWatch, Sampler};
 use crate::priorities::Priorities;
+use crate::record::message_log::{Ledger, Of};
+use crate::record::outcome::{Counters, Message, Outcome, Query, Taken};
+use crate::record::packet_log::PacketLog;
+use crate::record::rest::Rest;
 use crate::run::Run;
 use crate::scenario::Scenario;
+use crate::schedule::events::Event;
 use crate::traffic::{Arrival, Asked, Batch, Request};
 use agenda::Agenda;
 use stock::Measured;
@@ -663,7 +666,11 @@ impl World {
 
     /// Records the counts of a sending end since the last call, for the messages that caused them.
     fn book_sent(&mut self, id: ConnectionId) {
-        self.hosts.senders.at(id).journal().book(|sent| self.ledger.book_sent(sent));
+        self.hosts
+            .senders
+            .at(id)
+            .journal()
+            .book(|sent| self.ledger.book_sent(sent.message, sent.timeouts, sent.retransmits));
     }
 
     /// Records the counts of a receiving end since the last call, for the message that is arriving.

@@ -13,8 +13,7 @@ mod stage;
 mod state;
 mod timer;
 
-pub use outbox::Sent;
-pub use receiving::{Arrivals, Figure, Receivers};
+pub use receiving::{Figure, Receivers};
 pub use sending::{Senders, Way};
 pub use stage::Stage;
 pub use state::HostState;
@@ -25,8 +24,8 @@ use transport::registry::Config;
 use transport::{Extension, Flags, Message, Packet};
 use units::{ConnectionId, HostId, MessageId, Table};
 
-use crate::net::Net;
-use crate::notice::{Notice, Notices};
+use crate::control_message::{Notice, Notices};
+use crate::fabric::Net;
 
 /// The ends of all connections, and the control messages in flight between them.
 pub struct Hosts {

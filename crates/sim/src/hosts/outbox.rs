@@ -9,7 +9,7 @@ use units::{Bytes, ConnectionId, HostId, Instant, MessageId, Rate, Table};
 use super::round::{Turn, Waiter};
 use super::state::{self, HostState};
 use super::timer::Timer;
-use crate::net::Net;
+use crate::fabric::Net;
 
 /// Sends an end's packets and schedules its timer.
 pub struct Outbox<'a> {

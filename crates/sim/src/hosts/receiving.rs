@@ -11,10 +11,11 @@ use super::round::Turn;
 use super::state::HostState;
 use super::timer::Timer;
 use super::{Progress, Stage};
-use crate::event::Event;
+use crate::control_message::Opening;
+use crate::fabric::Net;
 use crate::flow::Flow;
-use crate::net::Net;
-use crate::notice::Opening;
+use crate::record::arrivals::Arrivals;
+use crate::schedule::events::Event;
 
 /// The receiving ends of all connections that their hosts know of.
 pub struct Receivers {
@@ -62,21 +63,6 @@ pub enum Figure {
     Goodput,
     /// The samples of the throughput.
     Throughput,
-}
-
-/// Arrivals at a receiving end. (Packets and bytes are not adjacent: the compiler would update both at once, in more
-/// instructions.)
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(C)]
-pub struct Arrivals {
-    /// Number of data packets.
-    pub packets: u64,
-    /// Their waits at the last switch, in units of 1024 ps.
-    pub wait: u64,
-    /// Wire bytes of these packets.
-    pub bytes: Bytes,
-    /// Number of marked packets among them.
-    pub marks: u32,
 }
 
 /// A message that is complete or aborted at its receiving host.

@@ -9,11 +9,11 @@
 use std::collections::VecDeque;
 
 use transport::host::End;
-use units::{ConnectionId, HostId};
+use units::{ConnectionId, HostId, Instant};
 
 use super::timer::Timer;
-use crate::event::Event;
-use crate::net::Net;
+use crate::fabric::Net;
+use crate::schedule::events::Event;
 
 /// The round of one host.
 pub struct Round {
@@ -82,16 +82,24 @@ impl Round {
             net.open_host_port(self.path);
             return None;
         };
-        if net.room_for(self.path, next) > net.now {
+        if self.room_for(net, next) > net.now {
             self.announce(net);
             return None;
         }
         self.waiting.pop_front()
     }
 
+    /// Returns when the port has room for this sender, if nothing else is sent.
+    fn room_for(&self, net: &Net, waiter: Waiter) -> Instant {
+        match waiter {
+            Waiter::End(_) => net.room_at(self.path),
+            Waiter::Shared => net.nic_idle_at(self.path),
+        }
+    }
+
     fn announce(&mut self, net: &mut Net) {
         if let Some(&next) = self.waiting.front() {
-            let at = net.room_for(self.path, next);
+            let at = self.room_for(net, next);
             self.timer.arm(net, at.max(net.now));
         }
     }

@@ -10,9 +10,9 @@ use super::round::Turn;
 use super::state::HostState;
 use super::timer::Timer;
 use super::{Progress, Stage};
-use crate::event::Event;
+use crate::fabric::Net;
 use crate::flow::Flow;
-use crate::net::Net;
+use crate::schedule::events::Event;
 
 /// The sending ends of all connections. An id is reused when the receiving host has learnt that its connection was
 /// closed; a generation distinguishes the packets of connections with the same id.

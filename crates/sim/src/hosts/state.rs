@@ -8,8 +8,8 @@ use units::{ConnectionId, HostId, Instant};
 
 use super::round::Round;
 use super::timer::Timer;
-use crate::event::Event;
-use crate::net::Net;
+use crate::fabric::Net;
+use crate::schedule::events::Event;
 
 /// The requests of a host as a whole: its timer, and turns at its port.
 pub struct Desk {

@@ -2,8 +2,8 @@
 
 use units::Instant;
 
-use crate::event::Event;
-use crate::net::Net;
+use crate::fabric::Net;
+use crate::schedule::events::Event;
 
 /// The timer of one end, or of a host.
 pub struct Timer {

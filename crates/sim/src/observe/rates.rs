@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use transport::agent::{Decision, Flow, Verdict};
 use units::{ConnectionId, Instant, LinkId, Table};
 
-use crate::outcome::Requests;
+use crate::record::outcome::Requests;
 
 /// Observes the decisions of all ports' agents on requests for rates, together with the deadlines of the messages.
 pub struct RateWatch {

@@ -6,10 +6,10 @@ use transport::registry::Config;
 use transport::{Observation, Signal};
 use units::{Bytes, Instant, MessageId, Span};
 
+use crate::fabric::Net;
 use crate::hosts::{Figure, Hosts};
-use crate::ledger::Ledger;
-use crate::net::Net;
-use crate::outcome::{Message, Sample, Subject};
+use crate::record::message_log::Ledger;
+use crate::record::outcome::{Message, Sample, Subject};
 use crate::run::{QUEUE, THROUGHPUT, Trace};
 
 /// Samples the requested signals.

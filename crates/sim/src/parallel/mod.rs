@@ -24,12 +24,13 @@ use units::{Instant, Span};
 
 use crate::class::Class;
 use crate::cool_down::CoolDown;
-use crate::net::part::Mail;
-use crate::net::ring::Words;
-use crate::network::Sharing;
-use crate::outcome::{Outcome, Rest, Taken};
+use crate::fabric::channel::Mail;
+use crate::fabric::network::Sharing;
 use crate::priorities::Priorities;
+use crate::record::outcome::{Outcome, Taken};
+use crate::record::rest::Rest;
 use crate::scenario::Scenario;
+use crate::schedule::ring::Words;
 use crate::topology::Partition;
 use crate::world::World;
 use crate::world::stock::{self, Measured};

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant as Clock};
 use units::{Instant, Span};
 
 use super::cores;
-use crate::net::part::{Mail, Outgoing};
-use crate::net::ring::{Ring, Words};
+use crate::fabric::channel::{Mail, Outgoing};
+use crate::schedule::ring::{Ring, Words};
 
 /// The progress of each partition, and its items for each other.
 ///
@@ -200,8 +200,8 @@ impl Drop for Presence<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::part::Opened;
-    use crate::notice::Notice;
+    use crate::control_message::Notice;
+    use crate::fabric::channel::Opened;
     use units::{ConnectionId, LinkId};
 
     /// Three partitions, none of which may be ahead of another by more than the lookahead.

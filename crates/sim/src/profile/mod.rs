@@ -142,7 +142,7 @@ impl std::fmt::Display for Preset {
 /// Returns a key that a profile may set, by its section and name.
 fn shared_key(section: &str, name: &str) -> Option<&'static Key> {
     if section == "network" {
-        return crate::network::keys().find(|key| key.name == name);
+        return crate::fabric::network::keys().find(|key| key.name == name);
     }
     let own = || registry::TRANSPORTS.iter().flat_map(Entry::keys);
     connection::KEYS.iter().find(|key| key.name == name).or_else(|| own().find(|key| key.name == name))

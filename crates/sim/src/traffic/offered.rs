@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use units::{HostId, LinkId, Table};
 
 use crate::topology::Graph;
-use crate::topology::ways::Ways;
+use crate::topology::routing::Ways;
 
 /// Traffic from some hosts to others. Each sender has an equal part, divided evenly among all receivers but itself.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -6,7 +6,7 @@ use units::{
 
 use super::offered::{Offered, PerLink};
 use super::{Batch, Built, COUNT, Context, DEADLINE, Demand, Descriptor, Generator, Nature, Request, SIZE};
-use crate::topology::ways::Ways;
+use crate::topology::routing::Ways;
 use crate::topology::{Graph, LinkSpec};
 
 /// The pattern of open-loop arrivals between random pairs.

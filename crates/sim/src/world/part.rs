@@ -6,16 +6,16 @@ use transport::Flags;
 use units::{Instant, MessageId};
 
 use super::World;
-use crate::event::Event;
-use crate::net::part::{Comes, Mail, Opened, Outgoing};
-use crate::net::ring::Words;
-use crate::outcome::Message;
+use crate::fabric::channel::{Item, Mail, Opened, Outgoing};
+use crate::record::outcome::Message;
+use crate::schedule::events::Event;
+use crate::schedule::ring::Words;
 use crate::topology::Partition;
 use crate::traffic::Request;
 
 impl World {
     /// Returns the variant of a partition that this network supports: with all clocks at the hosts' time, unless ports
-    /// to hosts [defer enqueueing](crate::net::Net::feeds).
+    /// to hosts [defer enqueueing](crate::fabric::Net::feeds).
     pub fn can_be(&self, partition: Partition) -> Partition {
         if self.net.feeds_hosts() { partition } else { partition.level(&self.net.graph) }
     }
@@ -115,14 +115,14 @@ impl World {
 
     /// Receives an item from another partition by a ring.
     pub fn receive_words(&mut self, words: Words) {
-        self.comes(Comes::from_words(words));
+        self.comes(Item::from_words(words));
     }
 
     #[inline(always)]
-    fn comes(&mut self, what: Comes) {
+    fn comes(&mut self, what: Item) {
         match what {
-            Comes::Packet(coming) => self.net.receive(coming),
-            Comes::Notice(at, id, notice) => self.hosts.notices.send(&mut self.net.events, at, id, notice),
+            Item::Packet(coming) => self.net.receive(coming),
+            Item::Notice(at, id, notice) => self.hosts.notices.send(&mut self.net.events, at, id, notice),
         }
     }
 
@@ -131,8 +131,8 @@ impl World {
         let Opened { paths, words, mut extensions } = mail.open();
         self.net.learn(paths);
         for words in words {
-            match Comes::from_words(words) {
-                Comes::Packet(coming) if coming.packet.flags.has(Flags::EXTENDED) => {
+            match Item::from_words(words) {
+                Item::Packet(coming) if coming.packet.flags.has(Flags::EXTENDED) => {
                     let extension = extensions.next().expect("each extended packet comes with its extension");
                     self.net.receive_extended(coming, extension);
                 }

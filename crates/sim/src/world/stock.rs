@@ -5,14 +5,14 @@ use units::{Bytes, Instant, LinkId, MessageId, Span};
 
 use super::{TrafficSource, World};
 use crate::cool_down::CoolDown;
-use crate::ledger::{Ledger, Left};
-use crate::net::Net;
-use crate::net::part::add;
-use crate::notice::Of;
+use crate::fabric::Net;
+use crate::fabric::partition::add;
 use crate::observe::RateWatch;
-use crate::outcome::{
-    ClassOutcome, Counters, FaultCounts, Link, LinkRates, Message, Outcome, Paths, Queue, Requests, Rest, Sample,
+use crate::record::message_log::{Ledger, Left, Of};
+use crate::record::outcome::{
+    ClassOutcome, Counters, FaultCounts, Link, LinkRates, Message, Outcome, Paths, Queue, Requests, Sample,
 };
+use crate::record::rest::Rest;
 
 /// The measurements from the warm-up to the end of the duration.
 pub struct Measured {

@@ -1,0 +1,141 @@
+//! Deferred drop accounting.
+//!
+//! A packet dropped at a receiver's port counts for the message that is arriving then. But the clock of a port may be
+//! behind that of its host ([`Partition`](crate::topology::Partition)). The port then drops a packet when the host's
+//! time is already later: the message may have arrived since, and its connection may be closed. So recorded messages
+//! are remembered until all drops before them are known.
+
+use std::collections::VecDeque;
+
+use transport::Packet;
+use units::{Bytes, ConnectionId, HostId, Instant, LinkId, MessageId};
+
+use super::Net;
+use crate::schedule::events;
+use crate::topology::Clock;
+
+/// Deferred drop accounting at receivers' ports whose clocks are behind.
+#[derive(Default)]
+pub struct LateDrops {
+    /// The recorded messages, the earliest first.
+    booked: VecDeque<Booking>,
+    /// Wire bytes that were dropped before a message was recorded and became known later.
+    dropped: Vec<(MessageId, Bytes)>,
+}
+
+/// A recorded message. Drops of its connection until then count for it, unless they count for one recorded before.
+struct Booking {
+    /// The time, and the rank at it.
+    until: (Instant, u64),
+    host: HostId,
+    connection: (ConnectionId, u16),
+    message: MessageId,
+}
+
+/// Returns the time and the rank of an arrival by a link.
+fn arrival(at: Instant, by: LinkId) -> (Instant, u64) {
+    let (at, rank, _) = events::arrival(at, by);
+    (Instant(at), rank)
+}
+
+impl Net {
+    /// Prepares to record a message that arrives at a host by a connection, given by id and generation. Drops at the
+    /// host's port before the current packet or control message are known now, or will be counted for it later.
+    pub fn know_drops(&mut self, host: HostId, connection: (ConnectionId, u16), message: MessageId) {
+        let (now, noticing) = (self.now, self.noticing);
+        // The only link to a host has its number.
+        let port = LinkId(host.0);
+        if self.now_at(port) == now {
+            return self.let_in_at(host);
+        }
+        while let Some(&Booking { until, host, .. }) = self.late().and_then(|late| late.booked.front())
+            && self.clock(LinkId(host.0)).shows(until.0) < now
+        {
+            self.let_in_at(host);
+            self.late().and_then(|late| late.booked.pop_front());
+        }
+        // Control messages precede all else.
+        let until = if noticing { (now, 0) } else { arrival(now, port) };
+        if let Some(late) = self.late() {
+            late.booked.push_back(Booking { until, host, connection, message });
+        }
+    }
+
+    /// Returns whether a packet that was dropped at a port, at a time that the port showed, counts for a message
+    /// recorded since.
+    pub(super) fn is_known_late(&mut self, port: LinkId, at: Instant, packet: &Packet) -> bool {
+        let clock = self.clock(port);
+        if clock == Clock::HOSTS || packet.payload == 0 || !self.ports[port].place.to_host() {
+            return false;
+        }
+        // Its route already starts at the end of the port's link.
+        let at = arrival(clock.time(at), self.router.link(packet.route - 2));
+        let Some(LateDrops { booked, dropped }) = self.late() else { return false };
+        let connection = (packet.connection, packet.generation);
+        let found = booked.iter().find(|booking| booking.connection == connection && at < booking.until);
+        found.inspect(|found| dropped.push((found.message, packet.size.into()))).is_some()
+    }
+
+    /// Takes the wire bytes that were dropped before a message was recorded, and clears the recorded messages. All
+    /// arrivals up to now must be enqueued.
+    pub fn take_known_late(&mut self) -> Vec<(MessageId, Bytes)> {
+        self.late().map(std::mem::take).unwrap_or_default().dropped
+    }
+
+    fn late(&mut self) -> Option<&mut LateDrops> {
+        self.part.as_deref_mut().map(|part| &mut part.late)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{full, leaves};
+    use super::*;
+    use crate::topology::Partition;
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+    use units::Span;
+
+    /// Five hosts send full packets to a sixth at their leaf. The packets arrive at its port together, first after 32
+    /// us, then every 12 us. One departs each time and ten may be queued: of the third five two are dropped, of all
+    /// others four. The port's clock is 20 us behind.
+    #[test]
+    fn what_is_dropped_counts_for_the_message_that_was_arriving_then() {
+        let mut net = leaves(2, 12, 1, Some(Span::ZERO), ["fifo", "fifo"]);
+        net.feed_ports(Bytes(1500));
+        let partition = Partition::new(&net.graph, 2, |_| false).expect("there are two leaves");
+        net.becomes(Arc::new(partition), 0);
+        for seq in 0..12 {
+            for from in 0..5 {
+                let packet = full(&mut net, (from, 5), seq);
+                net.send(packet);
+            }
+        }
+        let connection = (ConnectionId(0), 0);
+        let mut booked = BTreeMap::new();
+        for (micros, noticing, message) in [
+            (56, true, 0),
+            (57, false, 1),
+            // Control messages precede packets of the same instant.
+            (80, true, 2),
+            (81, false, 3),
+            (99, false, 4),
+        ] {
+            (net.now, net.noticing) = (Instant::from_micros(micros), noticing);
+            net.know_drops(HostId(5), connection, MessageId(message));
+            *booked.entry(message).or_default() += net.take_dropped_at_receiver(connection).0 / 1500;
+        }
+        assert!(booked.values().all(|dropped| *dropped == 0), "{booked:?}: nothing is known at once");
+        // All drops of messages recorded by 57 us are known 20 us later.
+        assert_eq!(net.late().map(|late| late.booked.len()), Some(3));
+        net.now = Instant::from_micros(150);
+        net.let_all_in();
+        for (message, dropped) in net.take_known_late() {
+            *booked.entry(message.0).or_default() += dropped.0 / 1500;
+        }
+        assert_eq!(booked, BTreeMap::from([(0, 0), (1, 2), (2, 4), (3, 4), (4, 4)]));
+        // Drops at 104, 116, 128 and 140 us are for the message recorded next.
+        assert_eq!(net.take_dropped_at_receiver(connection), Bytes(16 * 1500));
+        assert!(net.take_known_late().is_empty());
+    }
+}

@@ -1,0 +1,952 @@
+//! The network: ports joined by links, shared buffers, routes, and the packets in flight.
+
+mod agents;
+mod calendar;
+pub mod channel;
+mod deferred;
+mod deferred_drops;
+mod epochs;
+mod faulty;
+mod host_ports;
+pub mod level;
+pub mod marker;
+pub mod network;
+pub mod packet_pool;
+pub mod partition;
+pub mod port;
+mod prefetch;
+pub mod qdisc;
+mod qdisc_ports;
+mod routing;
+mod shared_buffer;
+
+use std::collections::BTreeMap;
+
+use transport::agent::PortState;
+use transport::{Agents, Extension, Flags, Packet};
+use units::{Bytes, ConnectionId, HostId, Instant, LinkId, Rate, Span, Stream, Table};
+
+use crate::fabric::marker::{MARKERS, Site};
+use crate::fabric::network::{Network, Service, Sharing};
+use crate::fabric::packet_pool::Store;
+use crate::fabric::level::Level;
+use crate::fabric::port::{Fate, Place, PoolIndex, Port, PortMode, units_of_wait};
+use crate::flow::Flow;
+use crate::record::outcome::Counters;
+use crate::record::packet_log::PacketLog;
+use crate::schedule::events::EventQueue;
+use crate::topology::{Graph, LinkSpec};
+use agents::AtPorts;
+use faulty::Faults;
+use host_ports::HostPorts;
+use partition::Part;
+pub use prefetch::{Ahead, Next, Upcoming};
+use routing::Router;
+use shared_buffer::Pool;
+
+/// The network and everything in it.
+pub struct Net {
+    /// Current time of the simulation.
+    pub now: Instant,
+    /// All events that are pending.
+    pub events: EventQueue,
+    /// Totals of the run.
+    pub counters: Counters,
+    /// Nodes and links; links are sorted by the node at their end, and ports have the same index.
+    pub graph: Graph,
+    ports: Table<LinkId, Port>,
+    /// Some ports [defer enqueueing](Net::feeds).
+    is_fed: bool,
+    /// Packets enqueued from pending arrivals: hops without an event.
+    hops_let_in: u64,
+    /// Events without effect, because other events had overtaken them.
+    events_in_vain: u64,
+    /// The current event is a control message, not the arrival of a packet.
+    pub noticing: bool,
+    /// The packets that all ports hold.
+    store: Store,
+    /// Time that each port had spent sending by the end of the warm-up.
+    sent_before: Table<LinkId, Span>,
+    pools: Vec<Pool>,
+    router: Router,
+    extensions: Extensions,
+    /// The agents of transport families at the ports.
+    pub agents: AtPorts,
+    /// Wire bytes dropped at their receivers' ports, by connection id and generation.
+    dropped_at_receiver: BTreeMap<(ConnectionId, u16), Bytes>,
+    frame_overhead: u16,
+    host_ports: HostPorts,
+    jitter: Jitter,
+    /// The faults; none in nearly all runs.
+    faults: Option<Box<Faults>>,
+    /// The packet log; none in nearly all runs.
+    pub log: Option<Box<PacketLog>>,
+    /// State shared with the other partitions, when several threads simulate a run.
+    pub part: Option<Box<Part>>,
+}
+
+impl Net {
+    /// Returns an empty network.
+    pub fn new(network: Network, seed: u64, service: Service) -> Net {
+        let Network { mut graph, switch, frame_overhead, host_jitter, settings, .. } = network;
+        // Events at the same time are ordered by link index: by the node at which they happen.
+        graph.links.sort_by_key(|link| (link.to, link.from));
+        let hosts = graph.hosts;
+        let longest_hop = graph.links.iter().map(|link| link.rate.transmission().of(Bytes(1600)) + link.delay).max();
+        let mut pools = Vec::new();
+        let mut mode_of = vec![PortMode::Own; graph.switches.len()];
+        if let Sharing::Dynamic(alpha) = switch.sharing {
+            for (mode, _) in mode_of.iter_mut().zip(&graph.switches).filter(|(_, node)| !node.unlimited) {
+                *mode = PortMode::Shared(PoolIndex::from_index(pools.len()));
+                pools.push(Pool::new(switch.buffer, alpha));
+            }
+        }
+        // The ports of each switch that share its buffer.
+        let mut sharers = vec![0; graph.switches.len()];
+        for link in graph.links.iter().filter(|link| link.from >= hosts && link.buffer.is_none()) {
+            sharers[(link.from - hosts) as usize] += 1;
+        }
+        let port = |spec: &LinkSpec| {
+            let place = match (spec.from < hosts, spec.to < hosts) {
+                (true, false) => Place::HostToSwitch,
+                (true, true) => Place::HostToHost,
+                (false, false) => Place::SwitchToSwitch,
+                (false, true) => Place::SwitchToHost,
+            };
+            let mut port = Port::new(spec.rate, spec.delay, place);
+            let mut site = Site { rate: spec.rate, mark: Level::INFINITE };
+            // Nothing is ever marked at a host, nor at an unlimited port.
+            let mut marking = &MARKERS[0];
+            if !place.at_host() {
+                let node = (spec.from - hosts) as usize;
+                let mut buffer = Level::INFINITE;
+                let mut drop_unmarkable = false;
+                if !graph.switches[node].unlimited {
+                    buffer = match (spec.buffer, switch.sharing) {
+                        (Some(own), _) => Level::share(own, 1),
+                        (None, Sharing::Dynamic(_)) => Level::INFINITE,
+                        (None, Sharing::PerPort) => Level::share(switch.buffer, 1),
+                        (None, Sharing::Static) => Level::share(switch.buffer, sharers[node]),
+                    };
+                    let of_switch = if place.to_host() { switch.marks.host } else { switch.marks.uplink };
+                    site.mark = Level::from(spec.mark.or(of_switch));
+                    marking = service.marking;
+                    drop_unmarkable = switch.drop_non_ect;
+                }
+                port = port.limited(buffer, site.mark, drop_unmarkable);
+                if spec.buffer.is_none() {
+                    port.mode = mode_of[node];
+                }
+            }
+            let queue = if place.at_host() { service.hosts } else { service.switches };
+            (port, queue, marking, site)
+        };
+        let mut ports = Vec::with_capacity(graph.links.len());
+        for (index, (port, queue, marking, site)) in graph.links.iter().map(port).enumerate() {
+            if let Some(pool) = port.mode.pool() {
+                pools[pool.index()].add(LinkId::from_index(index));
+            }
+            let by_itself = queue.built_in && marking.built_in;
+            let choosing = |port: Port| {
+                port.choosing((queue.queue)(&settings, service.priorities), (marking.marker)(&settings, &site))
+            };
+            ports.push(if by_itself { port } else { choosing(port) });
+        }
+        Net {
+            now: Instant::ZERO,
+            events: EventQueue::new(ports.len(), longest_hop.unwrap_or_default()),
+            counters: Counters::default(),
+            router: Router::new(&graph, Stream::new(seed, "paths of flows", 0).bits()),
+            graph,
+            sent_before: vec![Span::ZERO; ports.len()].into(),
+            ports: ports.into(),
+            is_fed: false,
+            hops_let_in: 0,
+            events_in_vain: 0,
+            noticing: false,
+            store: Store::default(),
+            pools,
+            extensions: Extensions::default(),
+            agents: AtPorts::default(),
+            dropped_at_receiver: BTreeMap::new(),
+            frame_overhead: frame_overhead.0 as u16,
+            host_ports: HostPorts::UNLIMITED,
+            jitter: Jitter::new(host_jitter, seed),
+            faults: None,
+            log: None,
+            part: None,
+        }
+    }
+
+    /// Installs the agents of these families at every port.
+    pub fn station(&mut self, families: &[Agents]) {
+        let rates = self.graph.links.iter().map(|link| link.rate);
+        self.agents = AtPorts::new(families, self.frame_overhead.into(), rates);
+    }
+
+    /// Returns for each link whether it starts at a switch, not a host.
+    pub fn leave_switches(&self) -> impl Iterator<Item = bool> {
+        self.graph.links.iter().map(|link| link.from >= self.graph.hosts)
+    }
+
+    /// Returns whether a route begins at a host.
+    pub fn begins_at(&self, path: u32, host: HostId) -> bool {
+        self.graph.links[self.router.link(path).index()].from == host.0
+    }
+
+    /// Returns when all packets sent by a route will have left their host: a NIC is first in, first out.
+    pub fn nic_idle_at(&self, path: u32) -> Instant {
+        self.ports[self.router.link(path)].idle_at()
+    }
+
+    /// Returns the counts, the same with and without deferred enqueue: each hop counts as an event.
+    pub fn counted(&self) -> Counters {
+        let counters = self.counters;
+        Counters {
+            packet_hops: counters.packet_hops + self.hops_let_in,
+            events: (counters.events + self.hops_let_in).saturating_sub(self.events_in_vain),
+            ..counters
+        }
+    }
+
+    /// Returns the route of a flow, for [`send`](Net::send) and [`ideal`](Net::ideal).
+    pub fn path(&mut self, from: HostId, to: HostId, flow: Flow) -> u32 {
+        let (position, is_new) = self.router.path(from, to, flow);
+        if is_new && let Some(part) = &mut self.part {
+            part.tell(position, self.router.latest());
+        }
+        position
+    }
+
+    /// Takes the links of all routes, one after the other: positions are as returned by [`path`](Net::path).
+    pub fn take_paths(&mut self) -> Vec<LinkId> {
+        self.router.take_links()
+    }
+
+    /// Puts a packet into its host's NIC queue; `packet.route` is its route. Inlined where packets are created, so that
+    /// they are written in place.
+    #[inline(always)]
+    pub fn send(&mut self, mut packet: Packet) {
+        self.counters.packets_sent += 1;
+        let link = self.router.link(packet.route);
+        let mode = self.ports[link].mode;
+        let next = packet.route + 1;
+        // The route of a pending arrival starts at its port.
+        packet.route = next + u32::from(mode == PortMode::Feeding);
+        packet.size += self.frame_overhead;
+        let (size, is_data) = (packet.size, packet.payload > 0);
+        // Use the slot from here on: with a reference, the compiler would write every packet elsewhere first.
+        let number = self.store.put(packet);
+        if matches!(mode, PortMode::Choosing | PortMode::Down) {
+            return self.send_apart(link, number);
+        }
+        let at = self.launch(link, size, is_data);
+        if mode == PortMode::Feeding {
+            let at = self.ports[link].keeps_order(at);
+            self.feed(self.router.link(next), link, number, (at, size));
+        } else if mode == PortMode::Epochs {
+            self.send_by_windows(link, next, number, (at, size));
+        } else if let Some(at) = self.ports[link].transmit(&mut self.store, number, at) {
+            self.events.push_arrival(self.now, at, link);
+        }
+    }
+
+    /// Returns when a packet sent now by a host's port that is first in, first out could be at the far end.
+    #[inline(always)]
+    fn launch(&mut self, link: LinkId, size: u16, is_data: bool) -> Instant {
+        let (now, jitter) = (self.now, self.jitter);
+        let late = |transmission| if is_data { jitter.draw(now, link, transmission) } else { Span::ZERO };
+        self.ports[link].launch(now, late, size)
+    }
+
+    #[cold]
+    fn send_apart(&mut self, link: LinkId, number: u32) {
+        let packet = self.store.at(number).packet;
+        let is_down = self.ports[link].mode == PortMode::Down;
+        self.store.leave(number);
+        if is_down || self.offer_choosing(link, packet, true) == Fate::Dropped {
+            self.dropped(link, &packet);
+        }
+    }
+
+    /// As [`send`](Net::send), for a packet that carries more than its header.
+    pub fn send_extended(&mut self, mut packet: Packet, mut extension: Extension) {
+        let link = self.router.link(packet.route);
+        if let Some(header) = &mut extension.header
+            && self.ports[link].mode != PortMode::Down
+        {
+            let state = state(self.now, &mut self.ports[link]);
+            self.agents.show(link, &state, &packet, header);
+        }
+        packet.wait_or_extension = self.extensions.keep(extension);
+        packet.flags = packet.flags.with(Flags::EXTENDED);
+        self.send(packet);
+    }
+
+    /// Returns the next link of a packet in the packet pool.
+    #[inline]
+    pub fn next_link(&self, number: u32) -> LinkId {
+        self.router.link(self.store.at(number).packet.route)
+    }
+
+    /// Removes the packet in slot `number`, the first in flight, which has reached the end of `link`.
+    #[inline(always)]
+    pub fn take(&mut self, link: LinkId, number: u32) {
+        let port = &mut self.ports[link];
+        if port.first_waits() {
+            leaves_unseen(port, &mut self.pools, &self.store);
+        }
+        if let Some(at) = port.take(&self.store, number) {
+            self.events.push_arrival(self.now, at, link);
+        }
+        self.counters.packet_hops += 1;
+    }
+
+    /// Moves a packet from the network into `packet`.
+    #[inline(always)]
+    pub fn collect(&mut self, number: u32, packet: &mut Packet) {
+        self.store.take(number, packet);
+    }
+
+    /// Logs the packet that is about to be taken from the end of `link`.
+    #[cold]
+    pub fn log_arrival(&mut self, link: LinkId) {
+        let (Some(log), Some(packet)) = (&mut self.log, self.ports[link].packets(&self.store).next()) else { return };
+        let next = (!self.ports[link].place.to_host()).then(|| self.router.link(packet.route));
+        log.arrives(self.now, link, next, packet);
+    }
+
+    /// Takes the extension of an extended packet, once.
+    pub fn take_extension(&mut self, packet: &Packet) -> Option<Extension> {
+        packet.flags.has(Flags::EXTENDED).then(|| self.extensions.take(packet.wait_or_extension))
+    }
+
+    /// Returns the wire bytes of a connection, by id and generation, dropped at its receiver's port since the last
+    /// call. Bytes of earlier connections of that id are discarded: those connections are closed.
+    pub fn take_dropped_at_receiver(&mut self, connection: (ConnectionId, u16)) -> Bytes {
+        if self.dropped_at_receiver.is_empty() {
+            return Bytes::ZERO;
+        }
+        let of_number = (connection.0, 0)..=(connection.0, u16::MAX);
+        let mut dropped = Bytes::ZERO;
+        while let Some((&key, &bytes)) = self.dropped_at_receiver.range(of_number.clone()).next() {
+            self.dropped_at_receiver.remove(&key);
+            dropped += if key == connection { bytes } else { Bytes::ZERO };
+        }
+        dropped
+    }
+
+    /// Offers a packet that has reached a switch to its next port.
+    #[inline(always)]
+    pub fn forward(&mut self, number: u32, link: LinkId) {
+        let packet = &self.store.at(number).packet;
+        let fate = if packet.flags.has(Flags::EXTENDED) {
+            self.offer_extended(link, number)
+        } else {
+            self.offer(link, number)
+        };
+        match fate {
+            Fate::First(at) => self.events.push_arrival(self.now, at, link),
+            Fate::Queued => {}
+            Fate::Dropped | Fate::Away => self.not_kept(link, number, fate),
+        }
+    }
+
+    /// Not inlined, so that one comparison distinguishes the two common fates.
+    #[cold]
+    #[inline(never)]
+    fn not_kept(&mut self, link: LinkId, number: u32, fate: Fate) {
+        if fate == Fate::Away {
+            return self.send_away(link);
+        }
+        let mut packet = Packet::BLANK;
+        self.collect(number, &mut packet);
+        self.dropped(link, &packet);
+    }
+
+    #[inline(always)]
+    fn offer(&mut self, link: LinkId, number: u32) -> Fate {
+        let port = &mut self.ports[link];
+        match port.mode {
+            PortMode::Own => port.offer(&mut self.store, self.now, number),
+            PortMode::Feeding => match port.offer_away(&mut self.store, self.now, number) {
+                Some(at) => self.feed_on(link, number, at),
+                None => Fate::Dropped,
+            },
+            PortMode::Choosing => self.offer_beside(link, number, false),
+            PortMode::Shared(pool) => match port.offer_idle(&mut self.store, self.now, number) {
+                Some(fate) => fate,
+                None => self.pools[pool.index()].offer(&mut self.store, self.now, number, link, &mut self.ports),
+            },
+            PortMode::Cut | PortMode::Down => self.offer_apart(link, number, false),
+            mode @ (PortMode::Epochs | PortMode::Deferred) => {
+                unreachable!("packets are not offered to a port that is {mode:?}")
+            }
+        }
+    }
+
+    /// As [`offer`](Net::offer). The port's agents see an accepted packet that has a header.
+    #[inline(never)]
+    fn offer_extended(&mut self, link: LinkId, number: u32) -> Fate {
+        let packet = self.store.at(number).packet;
+        let port = self.port_of(link);
+        let wait = self.ports[port].idle_at().saturating_sub(self.now);
+        let extension = self.extensions.at(packet.wait_or_extension);
+        extension.wait = units_of_wait(wait);
+        let Some(header) = &extension.header else { return self.offer(link, number) };
+        let fate = if self.agents.pass_full_buffers(link, &packet, header) {
+            self.offer_protected(link, number)
+        } else {
+            self.offer(link, number)
+        };
+        if fate != Fate::Dropped
+            && let Some(header) = &mut self.extensions.at(packet.wait_or_extension).header
+        {
+            self.agents.show(link, &state(self.now, &mut self.ports[port]), &packet, header);
+        }
+        fate
+    }
+
+    #[cold]
+    fn dropped(&mut self, link: LinkId, packet: &Packet) {
+        if self.ports[link].mode == PortMode::Down {
+            return self.lost(link, packet);
+        }
+        self.counters.drops += 1;
+        self.forget(link, packet);
+    }
+
+    /// Discards a packet lost at the port before `link`, or on its wire.
+    fn forget(&mut self, link: LinkId, packet: &Packet) {
+        if let Some(log) = &mut self.log {
+            log.lost(self.now, link, packet);
+        }
+        if self.ports[link].place.to_host() && packet.payload > 0 {
+            *self.dropped_at_receiver.entry((packet.connection, packet.generation)).or_default() +=
+                Bytes::from(packet.size);
+        }
+        self.take_extension(packet);
+    }
+
+    /// Brings all queues up to the present.
+    pub fn settle(&mut self) {
+        self.let_all_in();
+        for pool in 0..self.pools.len() {
+            // All ports of the buffer are of one switch, and none defers enqueueing.
+            let now = self.pools[pool].members().first().map_or(self.now, |port| self.now_at(*port));
+            self.pools[pool].settle(&self.store, now, &mut self.ports);
+        }
+        self.settle_choosing();
+        for link in (0..self.ports.len()).map(LinkId::from_index) {
+            let now = self.now_at(link);
+            self.ports[link].settle(&self.store, now);
+            self.ports[link].catch_up(now);
+        }
+        self.agents.settle(self.now);
+    }
+
+    /// Ends the warm-up of all ports.
+    pub fn warmed_up(&mut self) {
+        self.settle();
+        self.sent_before = self.ports.entries().map(|(link, port)| port.sent_for(self.now_at(link))).collect();
+        self.ports.iter_mut().for_each(Port::warmed_up);
+        self.faults_warmed_up();
+    }
+
+    /// Returns all ports, indexed by link; the ports of cut links have other indices ([`port_of`](Net::port_of)).
+    pub fn ports(&self) -> &Table<LinkId, Port> {
+        &self.ports
+    }
+
+    /// Returns all packets queued at ports to hosts or on their wires.
+    pub fn packets_to_hosts(&self) -> impl Iterator<Item = &Packet> {
+        self.ports.iter().filter(|port| port.place.to_host()).flat_map(|port| port.packets(&self.store))
+    }
+
+    /// Returns the share of the time since the warm-up in which a link has sent.
+    pub fn utilisation(&self, link: LinkId, warm_up: Instant) -> f64 {
+        let watched_for = self.now.saturating_sub(warm_up);
+        let port = self.port_of(link);
+        let sent_for = self.ports[port].sent_for(self.now_at(port)).saturating_sub(self.sent_before[port]);
+        if watched_for == Span::ZERO { 0.0 } else { (sent_for.as_secs_f64() / watched_for.as_secs_f64()).min(1.0) }
+    }
+
+    /// Returns the rate of the first link of a route.
+    pub fn first_rate(&self, path: u32) -> Rate {
+        self.graph.links[self.router.link(path).index()].rate
+    }
+
+    /// Returns the rate of the link to a host.
+    pub fn incoming_rate(&self, host: HostId) -> Rate {
+        // Sorted by their end; each host has one.
+        let first = self.graph.links.partition_point(|link| link.to < host.0);
+        self.graph.links[first].rate
+    }
+
+    /// Returns the bytes that each packet takes on every link beside its own.
+    pub fn frame_overhead(&self) -> Bytes {
+        self.frame_overhead.into()
+    }
+
+    /// Returns the propagation delay of a route. If faults may reroute flows, it is the minimum over all routes.
+    pub fn propagation(&mut self, path: u32, to: HostId) -> Span {
+        let from = self.graph.links[self.router.link(path).index()].from;
+        if let Some(least) = self.min_propagation(HostId(from), to) {
+            return least;
+        }
+        let mut delay = Span::ZERO;
+        for position in path.. {
+            let spec = &self.graph.links[self.router.link(position).index()];
+            delay = delay.saturating_add(spec.delay);
+            if spec.to == to.0 {
+                break;
+            }
+        }
+        delay
+    }
+
+    /// Returns the time that `payload`, in segments of `mss` with `header`, takes along a route of an empty network.
+    /// The last packet waits at each hop for the others.
+    pub fn ideal(&self, path: u32, to: HostId, payload: Bytes, mss: u32, header: u32) -> Span {
+        let overhead = Bytes::from(header) + Bytes::from(self.frame_overhead);
+        let mss = Bytes::from(mss);
+        let packets = payload.pieces(mss);
+        let (full, last) = (mss + overhead, payload - mss * (packets - 1) + overhead);
+        // Times at which the packet before the last, and the last, have left each hop and arrived at its end.
+        let (mut first, mut slowest, mut last_at) = (Span::ZERO, Span::ZERO, Span::ZERO);
+        for position in path.. {
+            let spec = &self.graph.links[self.router.link(position).index()];
+            let transmission = spec.rate.transmission();
+            let of_full = transmission.of(full);
+            slowest = slowest.max(of_full);
+            // The first full packet leaves this hop; the one before the last follows at the pace of the slowest.
+            first += of_full;
+            // Petabytes at a low rate take longer than `Span` holds.
+            let others = Span(slowest.0.saturating_mul(packets.saturating_sub(2)));
+            let before_last = if packets > 1 { first.saturating_add(others) } else { Span::ZERO };
+            last_at = last_at.max(before_last).saturating_add(transmission.of(last) + spec.delay);
+            first += spec.delay;
+            if spec.to == to.0 {
+                return last_at;
+            }
+        }
+        unreachable!("a path ends at its receiver")
+    }
+}
+
+/// Removes the first packet of a port from its queue: it has reached the other end, and the port was not examined since
+/// its transmission began.
+#[inline(never)]
+fn leaves_unseen(port: &mut Port, pools: &mut [Pool], store: &Store) {
+    match port.mode {
+        PortMode::Shared(pool) => pools[pool.index()].first_leaves(store, port),
+        _ => port.leave(store),
+    }
+}
+
+/// Returns the state of a port that agents see.
+fn state(now: Instant, port: &mut Port) -> PortState {
+    PortState { now, sent_for: port.sent_for(now), waiting_bytes: Bytes(port.backlog(now)) }
+}
+
+/// Returns a packet that has taken one more hop.
+fn onwards(packet: &Packet) -> Packet {
+    Packet { route: packet.route + 1, ..*packet }
+}
+
+/// Random delay of data packets on their way to the first switch, which replaces the imperfect clocks of real hosts.
+/// (ACKs are short, and no two senders' ACKs compete for the room that one of them has just freed.)
+#[derive(Clone, Copy)]
+struct Jitter {
+    /// All bits set if a packet's delay is up to its own transmission time, else none.
+    own: u64,
+    /// Else the maximum delay.
+    longest: Span,
+    salt: u64,
+}
+
+impl Jitter {
+    /// Returns delays of up to `longest`; with `None`, of up to the packet's own transmission time.
+    fn new(longest: Option<Span>, seed: u64) -> Jitter {
+        Jitter {
+            own: if longest.is_none() { u64::MAX } else { 0 },
+            longest: longest.unwrap_or_default(),
+            salt: Stream::new(seed, "host jitter", 0).bits(),
+        }
+    }
+
+    /// Returns a delay as a function of time and link alone, independent of all other packets. One multiplication mixes
+    /// (as in wyhash), another scales.
+    #[inline(always)]
+    fn draw(self, now: Instant, link: LinkId, transmission: Span) -> Span {
+        let longest = (transmission.0 & self.own) + self.longest.0;
+        let product = u128::from(now.0 ^ self.salt) * u128::from(0xa076_1d64_78bd_642f ^ u64::from(link.0) << 32);
+        let random = (product >> 64) as u64 ^ product as u64;
+        Span(((u128::from(random) * u128::from(longest)) >> 64) as u64)
+    }
+}
+
+/// The extensions of packets in flight.
+#[derive(Default)]
+struct Extensions {
+    slots: Vec<Option<Extension>>,
+    free: Vec<u32>,
+}
+
+impl Extensions {
+    fn keep(&mut self, extension: Extension) -> u32 {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            self.slots.len() as u32 - 1
+        });
+        self.slots[slot as usize] = Some(extension);
+        slot
+    }
+    fn at(&mut self, slot: u32) -> &mut Extension {
+        self.slots[slot as usize].as_mut().expect("an extension is kept until it is taken")
+    }
+    fn take(&mut self, slot: u32) -> Extension {
+        self.free.push(slot);
+        self.slots[slot as usize].take().expect("an extension is taken once")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::marker::{MARKERS, Marker};
+    use crate::fabric::network::{HostQueue, Switch};
+    use crate::fabric::level::Length;
+    use crate::fabric::qdisc;
+    use crate::faults::{Effect, Fault};
+    use crate::schedule::events::Event;
+    use units::{Amount, Marks, Rate, Value, Values};
+
+    /// Returns hosts and a switch at 1 Gbps, 20 us away, whose ports hold ten packets and mark above three.
+    pub(super) fn star(hosts: u32, seed: u64, host_jitter: Option<Span>, ordering: [&str; 2]) -> Net {
+        leaves(1, hosts, seed, host_jitter, ordering)
+    }
+
+    /// As [`star`]; several leaves have as many hosts each, in order, and are connected to one more switch.
+    pub(super) fn leaves(leaves: u32, hosts: u32, seed: u64, host_jitter: Option<Span>, ordering: [&str; 2]) -> Net {
+        let (rate, delay) = (Rate::from_gbps(1), Span::from_micros(20));
+        let mut graph = Graph::new(hosts);
+        let switches: Vec<u32> = (0..leaves).map(|_| graph.switch("switch", false)).collect();
+        (0..hosts).for_each(|host| graph.join(host, switches[(host * leaves / hosts) as usize], rate, delay));
+        if leaves > 1 {
+            let root = graph.switch("root", false);
+            switches.iter().for_each(|&leaf| graph.join(leaf, root, rate, delay));
+        }
+        let mark = Some(Amount::Packets(3));
+        let switch = Switch {
+            buffer: Amount::Packets(10),
+            sharing: Sharing::PerPort,
+            marks: Marks { host: mark, uplink: mark },
+            drop_non_ect: false,
+        };
+        let mut settings = Values::default();
+        settings.set("untagged", Value::Choice("lowest"));
+        settings.set("when_full", Value::Choice("drop-arriving"));
+        let network = Network {
+            graph,
+            switch,
+            frame_overhead: Bytes::ZERO,
+            host_jitter,
+            host_queue: HostQueue::Unlimited,
+            settings,
+        };
+        let [switches, hosts] = ordering.map(|name| qdisc::find(name).expect("a discipline of that name"));
+        Net::new(network, seed, Service { switches, hosts, marking: &MARKERS[0], priorities: 3 })
+    }
+
+    fn net(seed: u64, host_jitter: Option<Span>) -> Net {
+        star(2, seed, host_jitter, ["fifo", "fifo"])
+    }
+
+    /// Returns the arrivals at hosts, in order, with the times.
+    fn drain(net: &mut Net) -> Vec<(Instant, Packet)> {
+        let mut arrived = Vec::new();
+        while let Some((at, event)) = net.events.pop(Instant::MAX) {
+            net.now = at;
+            match event {
+                Event::Arrival(link) => {
+                    let mut packet = Packet::BLANK;
+                    let arrival = net.arrival(at, link);
+                    net.take(link, arrival.number);
+                    match arrival.to() {
+                        Some(link) => net.forward(arrival.number, link),
+                        None => {
+                            net.collect(arrival.number, &mut packet);
+                            arrived.push((at, packet));
+                        }
+                    }
+                }
+                Event::Departure(link) => net.depart(link),
+                other => panic!("{other:?} in an empty world"),
+            }
+        }
+        arrived
+    }
+
+    /// Returns 1500 B from one host to another.
+    pub(super) fn full(net: &mut Net, (from, to): (u32, u32), seq: u64) -> Packet {
+        let route = net.path(HostId(from), HostId(to), Flow::of_pair(HostId(from), HostId(to)));
+        Packet { route, ..Packet::data(seq, 1460, 40, Instant::ZERO, Flags::ECT) }
+    }
+
+    #[test]
+    fn a_hosts_port_may_have_a_queue_of_its_own() {
+        for (hosts, order) in [("fifo", [0, 1, 2, 3]), ("priority", [0, 2, 3, 1])] {
+            let mut net = star(2, 1, Some(Span::ZERO), ["fifo", hosts]);
+            for (seq, rank) in [(0, 9), (1, 9), (2, 0), (3, 1)] {
+                let packet = Packet { rank, ..full(&mut net, (0, 1), seq) };
+                net.send(packet);
+            }
+            let arrived = drain(&mut net);
+            assert_eq!(arrived.iter().map(|(_, packet)| packet.seq).collect::<Vec<_>>(), order);
+            // 12 us to send and 20 us to propagate, twice; then one every 12 us.
+            let times: Vec<Instant> = arrived.iter().map(|&(at, _)| at).collect();
+            assert_eq!(times, [64, 76, 88, 100].map(Instant::from_micros), "{hosts}");
+            let nic = net.ports.iter().find(|port| port.place == Place::HostToSwitch && port.packets > 0);
+            assert_eq!(nic.map(|port| (port.packets, port.watch().drops, port.watch().marks)), Some((4, 0, 0)));
+        }
+    }
+
+    /// As with ns-2's `overhead_`: packets released by one ACK keep their distances.
+    #[test]
+    fn what_a_host_is_given_at_one_instant_is_late_alike() {
+        let mut net = net(1, None);
+        for seq in 0..10 {
+            let packet = full(&mut net, (0, 1), seq);
+            net.send(packet);
+        }
+        let times: Vec<Instant> = drain(&mut net).iter().map(|&(at, _)| at).collect();
+        // 12 us to send and 20 us to propagate, twice, plus the delay; then one every 12 us.
+        let first = Instant::from_micros(64);
+        assert!(times[0] > first && times[0] < first + Span::from_micros(12), "{}", times[0]);
+        assert!(times.windows(2).all(|pair| pair[1] - pair[0] == Span::from_micros(12)), "{times:?}");
+    }
+
+    #[test]
+    fn packets_are_late_and_in_order_also_behind_a_queue_of_the_hosts_own() {
+        let mut net = star(2, 1, None, ["fifo", "priority"]);
+        for seq in 0..100 {
+            let packet = full(&mut net, (0, 1), seq);
+            net.send(packet);
+        }
+        let nic =
+            net.graph.links.iter().position(|link| link.from == 0).map(LinkId::from_index).expect("the link of host 0");
+        let (mut last, mut late, mut packet) = (Instant::ZERO, 0, Packet::BLANK);
+        for number in 1..=100 {
+            let (at, link) = loop {
+                match net.events.pop(Instant::MAX).expect("all arrive") {
+                    (at, Event::Arrival(link)) => break (at, link),
+                    (at, Event::Departure(link)) => {
+                        net.now = at;
+                        net.depart(link);
+                    }
+                    (_, other) => panic!("{other:?}"),
+                }
+            };
+            net.now = at;
+            if link == nic {
+                // Without jitter it would arrive 12 us after the one before.
+                let exact = Instant::from_micros(12 * number + 20);
+                assert!(at >= exact.max(last) && at < exact + Span::from_micros(12), "{at} for {exact}");
+                late += u32::from(at > exact);
+                last = at;
+                let number = net.ports[nic].first();
+                let next = net.ports[nic].take(&net.store, number);
+                net.collect(number, &mut packet);
+                next.inspect(|&next| net.events.push_arrival(at, next, nic));
+            }
+        }
+        assert!(late > 90, "{late} of 100 were late");
+    }
+
+    /// Two packets meet at the port to a third host; one of them waits for the 12 us of the other.
+    #[test]
+    fn a_packet_knows_how_long_it_waited_whatever_it_carries() {
+        for discipline in ["fifo", "priority"] {
+            let mut net = star(3, 1, Some(Span::ZERO), [discipline, "fifo"]);
+            for from in 0..2 {
+                let packet = full(&mut net, (from, 2), 0);
+                net.send(packet);
+                let packet = full(&mut net, (from, 2), 1460);
+                net.send_extended(packet, Extension::default());
+            }
+            let waits: Vec<u32> = drain(&mut net)
+                .iter()
+                .map(|(_, packet)| {
+                    net.take_extension(packet).map_or(packet.wait_or_extension, |extension| extension.wait)
+                })
+                .collect();
+            // The second pair, 12 us later, finds one in transmission and an empty queue, then one queued.
+            assert_eq!(waits, [0, 12, 12, 24].map(|micros: u32| micros * 1_000_000 / 1024), "{discipline}");
+        }
+    }
+
+    /// Of three full packets one is in transmission for 12 us, then the next. Jitter changes none of that.
+    #[test]
+    fn agents_are_told_what_waits_at_a_host() {
+        let d3 = transport::registry::find("d3").and_then(|d3| d3.with(&[]).ok()).expect("it has defaults");
+        let mut net = net(1, None);
+        net.station(&[d3.control.agents().expect("its routers grant rates")]);
+        for seq in 0..3 {
+            let packet = full(&mut net, (0, 1), seq);
+            net.send(packet);
+        }
+        let nic =
+            net.graph.links.iter().position(|link| link.from == 0).map(LinkId::from_index).expect("the link of host 0");
+        for (at, bytes) in [(0, 3000), (11, 3000), (12, 1500), (24, 0)] {
+            let told = state(Instant::from_micros(at), &mut net.ports[nic]);
+            assert_eq!(told.waiting_bytes, Bytes(bytes), "{at} us");
+        }
+        assert_eq!(drain(&mut net).len(), 3);
+    }
+
+    /// With its queue and marker in the cold state, a port behaves as with the built-in ones.
+    #[test]
+    fn first_in_first_out_beside_the_port_is_the_same_as_within() {
+        for (seed, sharing) in [(1, false), (2, false), (3, true)] {
+            let run = |beside: bool| {
+                let mut net = star(4, seed, None, ["fifo", "fifo"]);
+                let link = net.ports.iter().position(|port| port.place.to_host()).expect("a port to a host");
+                let link = LinkId::from_index(link);
+                let site = Site { rate: Rate::from_gbps(1), mark: Level::share(Amount::Packets(3), 1) };
+                if sharing {
+                    net.ports[link].mode = PortMode::Shared(PoolIndex::from_index(0));
+                    net.pools.push(Pool::new(Amount::Packets(12), 1.0));
+                    net.pools[0].add(link);
+                }
+                if beside {
+                    let port = std::mem::replace(
+                        &mut net.ports[link],
+                        Port::new(Rate::from_gbps(1), Span::ZERO, Place::SwitchToHost),
+                    );
+                    let settings = Values::default();
+                    let queue = (qdisc::find("fifo").expect("a discipline of that name").queue)(&settings, 1);
+                    net.ports[link] = port.choosing(queue, (MARKERS[0].marker)(&settings, &site));
+                }
+                let to = net.graph.links[link.index()].to;
+                let mut stream = Stream::new(seed, "bursts", 0);
+                for seq in 0..60 {
+                    for from in (0..4).filter(|&from| from != to) {
+                        let mut packet = full(&mut net, (from, to), seq);
+                        packet.payload = 1 + stream.below(1460) as u16;
+                        packet.size = packet.payload + 40;
+                        net.send(packet);
+                    }
+                }
+                let arrived = drain(&mut net);
+                net.settle();
+                let port = &net.ports[link];
+                let watch = port.watch();
+                assert!(watch.drops > 0 && watch.marks > 0);
+                let empty = Level { value: 12, in_bytes: false };
+                assert!(net.pools.iter().all(|pool| pool.room(0, 0) == empty), "what has left takes no room");
+                (arrived, port.packets, port.bytes, watch.drops, watch.marks, watch.max_waiting, watch.levels.clone())
+            };
+            assert!(run(true) == run(false), "seed {seed}");
+        }
+    }
+
+    /// A phantom queue drains at half of the port's rate and marks above 3000 B (HULL 3.1). One packet every 12 us
+    /// fills it by 750 B each, while the queue stays empty.
+    #[test]
+    fn a_marker_that_sees_departures_marks_where_nothing_waits() {
+        struct Phantom {
+            bytes: u64,
+            since: Instant,
+        }
+        impl Marker for Phantom {
+            fn departs(&mut self, packet: &Packet, behind: Length, now: Instant) -> bool {
+                assert_eq!(behind.packets, 0);
+                let drained = (now - self.since).0 / 16_000;
+                (self.bytes, self.since) = (self.bytes.saturating_sub(drained) + u64::from(packet.size), now);
+                self.bytes > 3000
+            }
+        }
+        let mut net = star(2, 1, Some(Span::ZERO), ["fifo", "fifo"]);
+        let path = net.path(HostId(0), HostId(1), Flow::of_pair(HostId(0), HostId(1)));
+        let link = net.router.link(path + 1);
+        let port =
+            std::mem::replace(&mut net.ports[link], Port::new(Rate::from_gbps(1), Span::ZERO, Place::HostToHost));
+        let queue = (qdisc::find("fifo").expect("a discipline of that name").queue)(&Values::default(), 1);
+        net.ports[link] = port.choosing(queue, Box::new(Phantom { bytes: 0, since: Instant::ZERO }));
+        for seq in 0..5 {
+            let packet = full(&mut net, (0, 1), seq);
+            net.send(packet);
+        }
+        let marked: Vec<bool> = drain(&mut net).iter().map(|(_, packet)| packet.flags.has(Flags::CE)).collect();
+        // 1500, 2250, 3000, 3750, 4500 B.
+        assert_eq!(marked, [false, false, false, true, true]);
+        assert_eq!(net.ports[link].watch().marks, 2);
+    }
+
+    #[test]
+    fn what_a_closed_connection_lost_is_not_booked_on_the_next_one_of_its_number() {
+        let mut net = net(1, None);
+        let to_host = net.ports().iter().position(|port| port.place.to_host()).expect("there is one");
+        let to_host = LinkId::from_index(to_host);
+        let packet = |connection, generation| Packet {
+            connection: ConnectionId(connection),
+            generation,
+            ..Packet::data(0, 1460, 40, Instant::ZERO, Flags::NONE)
+        };
+        // One packet of a closed connection, two of the connection that has its id now, one of another.
+        for (number, generation) in [(7, 0), (7, 2), (7, 2), (8, 2)] {
+            net.dropped(to_host, &packet(number, generation));
+        }
+        assert_eq!(net.take_dropped_at_receiver((ConnectionId(7), 2)), Bytes(3000));
+        assert_eq!(net.take_dropped_at_receiver((ConnectionId(7), 2)), Bytes::ZERO);
+        assert_eq!(
+            net.take_dropped_at_receiver((ConnectionId(7), 0)),
+            Bytes::ZERO,
+            "nobody is left to whom it matters"
+        );
+        assert_eq!(net.take_dropped_at_receiver((ConnectionId(8), 2)), Bytes(1500));
+    }
+
+    /// The hosts are two links of 20 us apart. The delay of a fixed route is the sum of its links. A route that may
+    /// change counts at the shortest delay of any link, here 5 us; no host learns of another sooner.
+    #[test]
+    fn light_takes_the_shortest_way_there_can_be_where_links_go_down() {
+        let effects = [(None, 40), (Some(Effect::Unmarked), 40), (Some(Effect::Down { reroute: Span::ZERO }), 10)];
+        for (effect, micros) in effects {
+            let mut net = star(3, 1, None, ["fifo", "fifo"]);
+            net.graph.links.last_mut().expect("there are links").delay = Span::from_micros(5);
+            let links = net.graph.links.last().map(|link| (link.from, link.to)).into_iter().collect();
+            let fault = |effect| Fault { kind: "any", links, drawn: false, at: Instant::ZERO, until: None, effect };
+            net.strike(effect.map(fault).into_iter().collect(), 1);
+            let path = net.path(HostId(0), HostId(1), Flow::of_pair(HostId(0), HostId(1)));
+            assert_eq!(net.propagation(path, HostId(1)), Span::from_micros(micros));
+        }
+    }
+
+    /// Uniform between zero and the packet's own transmission time, or the scenario's value, by seed, link and time.
+    #[test]
+    fn packets_are_late_by_up_to_their_own_transmission() {
+        let own = net(1, None).jitter;
+        let full = Span::from_micros(12);
+        let drawn = |jitter: Jitter, link| -> Vec<u64> {
+            (0..10_000).map(|i| jitter.draw(Instant(12_000_000 * i), LinkId(link), full).0).collect()
+        };
+        let (one, link, seed) = (drawn(own, 0), drawn(own, 1), drawn(net(2, None).jitter, 0));
+        for draws in [&one, &link, &seed] {
+            assert!(draws.iter().all(|&late| late < full.0));
+            // Mean 6 us with a standard deviation of 12 us / sqrt(12 x 10 000) = 0.035 us; four of them.
+            let mean = draws.iter().sum::<u64>() / 10_000;
+            assert!(mean.abs_diff(6_000_000) < 140_000, "{mean} ps");
+            // Each tenth has 1000, with a standard deviation of sqrt(1000 x 0.9) = 30.
+            for tenth in 0..10 {
+                let here = draws.iter().filter(|&&late| late * 10 / full.0 == tenth).count();
+                assert!(here.abs_diff(1000) < 130, "{here} in tenth {tenth}");
+            }
+        }
+        assert!(one != link && one != seed && one == drawn(net(1, None).jitter, 0));
+        assert!(drawn(net(1, Some(Span::ZERO)).jitter, 0).iter().all(|&late| late == 0));
+        let longest = drawn(net(1, Some(Span::from_micros(1))).jitter, 0).into_iter().max().expect("there are some");
+        assert!((990_000..1_000_000).contains(&longest), "{longest} ps");
+    }
+}

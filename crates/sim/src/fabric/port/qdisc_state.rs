@@ -1,0 +1,140 @@
+//! Ports with a queueing discipline that chooses at each departure, or whose marker must see departures.
+//!
+//! Such a port cannot tell on a packet's arrival when the packet will depart. Queued packets are in the queue of its
+//! discipline; packets whose transmission has begun are on the wire, as at any other port.
+
+use transport::{Flags, Packet};
+use units::{Instant, Span};
+
+use crate::fabric::level::Length;
+use super::{PoolIndex, Port, PortMode, Verdict};
+use crate::fabric::marker::Marker;
+use crate::fabric::packet_pool::{Slot, Store};
+use crate::fabric::qdisc::Queue;
+
+/// The queueing discipline and marker of a port, with the state of its queue.
+pub struct Choice {
+    queue: Box<dyn Queue>,
+    marker: Box<dyn Marker>,
+    packets: u64,
+    /// The shared buffer that the port draws on, if there is one.
+    pub pool: Option<PoolIndex>,
+    /// The end of the transmission is a pending event.
+    pub armed: bool,
+    /// Ignores the marker's decisions, because of a fault.
+    pub unheard: bool,
+}
+
+impl Choice {
+    /// Returns the number of queued packets.
+    pub fn waiting(&self) -> u64 {
+        self.packets
+    }
+    /// Returns all queued packets.
+    pub fn packets(&self) -> impl Iterator<Item = &Packet> {
+        self.queue.packets()
+    }
+}
+
+impl Port {
+    /// Returns the port with a queueing discipline and a marker of its own.
+    pub fn choosing(mut self, queue: Box<dyn Queue>, marker: Box<dyn Marker>) -> Port {
+        let pool = std::mem::replace(&mut self.mode, PortMode::Choosing).pool();
+        let beside = self.beside.get_or_insert_default();
+        beside.choice = Some(Choice { queue, marker, packets: 0, pool, armed: false, unheard: false });
+        self
+    }
+
+    /// Returns the queueing discipline's state, if the port has one.
+    pub fn choice(&self) -> Option<&Choice> {
+        self.beside.as_ref()?.choice.as_ref()
+    }
+
+    /// As [`choice`](Port::choice), for a port that has a queueing discipline.
+    pub fn choice_mut(&mut self) -> &mut Choice {
+        self.beside.as_mut().and_then(|beside| beside.choice.as_mut()).expect("a port that chooses")
+    }
+
+    /// Returns the length of the queue with one more packet.
+    pub fn length_with(&self, packet: &Packet) -> Length {
+        Length { packets: self.waiting() + 1, bytes: self.waiting_bytes + u64::from(packet.size) }
+    }
+
+    /// Returns the marker's verdict on an arriving packet, given the length of the queue with it.
+    pub fn verdict_on(&mut self, packet: &Packet, with_it: Length, now: Instant) -> Verdict {
+        let choice = self.choice_mut();
+        let congested = choice.marker.arrives(packet, with_it, now) && !choice.unheard;
+        self.verdict(congested, packet.flags)
+    }
+
+    /// Enqueues a packet at the port.
+    pub fn push(&mut self, now: Instant, packet: Packet) {
+        let Length { packets, bytes } = self.length_with(&packet);
+        self.count_stay(packets - 1, packets, now);
+        let choice = self.choice_mut();
+        choice.queue.push(Slot { at: now, packet });
+        choice.packets = packets;
+        self.waiting_bytes = bytes;
+    }
+
+    /// Dequeues the packet whose transmission is to begin now, if the wire is free. It arrived at [`Slot::at`].
+    pub fn pop_due(&mut self, now: Instant) -> Option<Slot> {
+        if !self.is_idle(now) {
+            return None;
+        }
+        let slot = self.choice_mut().queue.pop()?;
+        self.leaves(&slot.packet, now);
+        Some(slot)
+    }
+
+    /// Removes and returns a packet that is dropped to make room for `arriving`, if the discipline has one.
+    pub fn push_out(&mut self, now: Instant, arriving: &Packet) -> Option<Packet> {
+        let packet = self.choice_mut().queue.push_out(arriving)?;
+        self.leaves(&packet, now);
+        self.count_drop();
+        Some(packet)
+    }
+
+    /// Dequeues a packet that a fault drops, as long as one is queued.
+    pub fn drop_waiting(&mut self, now: Instant) -> Option<Packet> {
+        self.choice()?;
+        let packet = self.choice_mut().queue.pop()?.packet;
+        self.leaves(&packet, now);
+        Some(packet)
+    }
+
+    /// Accounts for a packet's departure from the queue.
+    fn leaves(&mut self, packet: &Packet, now: Instant) {
+        let packets = self.waiting();
+        self.count_stay(packets, packets, now);
+        self.choice_mut().packets -= 1;
+        self.waiting_bytes -= u64::from(packet.size);
+    }
+
+    /// Begins the transmission of a packet. Returns the time of its arrival at the other end if it is first in the
+    /// in-flight FIFO, to be scheduled. Its arrival is delayed by `late`, a function of the transmission time, but it
+    /// keeps its order.
+    pub fn begin(
+        &mut self,
+        store: &mut Store,
+        now: Instant,
+        mut packet: Packet,
+        late: impl FnOnce(Span) -> Span,
+    ) -> Option<Instant> {
+        let behind = Length { packets: self.waiting(), bytes: self.waiting_bytes };
+        let choice = self.choice_mut();
+        if choice.marker.departs(&packet, behind, now) && !choice.unheard && packet.flags.has(Flags::ECT) {
+            packet.flags = self.mark(packet.flags);
+        }
+        let at = self.launch(now, late, packet.size);
+        let number = store.put(packet);
+        self.transmit(store, number, at)
+    }
+
+    /// Counts `packets` queued packets until `now`, and at most `most` from now on.
+    fn count_stay(&mut self, packets: u64, most: u64, now: Instant) {
+        let watch = self.watch_mut();
+        watch.stay(packets, now);
+        watch.max_waiting = watch.max_waiting.max(most);
+    }
+}

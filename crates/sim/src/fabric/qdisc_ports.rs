@@ -1,0 +1,145 @@
+//! Room, shared buffers and events of ports with a queueing discipline ([`Choice`](crate::fabric::port::Choice)).
+//!
+//! While packets are queued, the end of each transmission is an event of its own: one more per packet-hop. A
+//! transmission that is due begins before anything else that happens to the port at the same instant. So the order of
+//! events of that time does not matter.
+
+use transport::{Flags, Packet};
+use units::{LinkId, Span};
+
+use super::{Net, onwards};
+use crate::fabric::port::{Fate, PortMode, Verdict, units_of_wait};
+use crate::schedule::events::Event;
+
+impl Net {
+    /// Begins the next transmission at a port after one has ended.
+    pub fn depart(&mut self, link: LinkId) {
+        self.ports[link].choice_mut().armed = false;
+        self.begin_due(link);
+        self.arm(link);
+    }
+
+    /// As [`offer_choosing`](Net::offer_choosing), for a packet in the packet pool, where it stays if it is dropped.
+    pub(super) fn offer_beside(&mut self, link: LinkId, number: u32, protected: bool) -> Fate {
+        let fate = self.offer_choosing(link, onwards(&self.store.at(number).packet), protected);
+        if fate != Fate::Dropped {
+            self.store.leave(number);
+        }
+        fate
+    }
+
+    /// Enqueues a packet, or drops it; a protected one is enqueued also when there is no room. Its route already starts
+    /// at the end of this link.
+    pub(super) fn offer_choosing(&mut self, link: LinkId, mut packet: Packet, protected: bool) -> Fate {
+        self.begin_due(link);
+        let now = self.now;
+        let port = &mut self.ports[link];
+        let (idle, with_it) = (port.is_idle(now), port.length_with(&packet));
+        let verdict = port.verdict_on(&packet, with_it, now);
+        if verdict == Verdict::Drop || !(idle || protected || self.make_room(link, &packet)) {
+            self.ports[link].count_drop();
+            return Fate::Dropped;
+        }
+        let port = &mut self.ports[link];
+        if verdict == Verdict::Mark {
+            packet.flags = port.mark(packet.flags);
+        }
+        if idle {
+            self.begin(link, packet, Span::ZERO);
+            return Fate::Queued;
+        }
+        let pool = port.choice_mut().pool;
+        port.push(now, packet);
+        if let Some(pool) = pool {
+            self.pools[pool.index()].enter(&packet);
+        }
+        self.arm(link);
+        Fate::Queued
+    }
+
+    /// Begins all transmissions that are due.
+    pub(super) fn settle_choosing(&mut self) {
+        let now = self.now;
+        for link in (0..self.ports.len()).map(LinkId::from_index) {
+            if self.ports[link].mode == PortMode::Choosing {
+                self.now = self.now_at(link);
+                self.begin_due(link);
+                self.arm(link);
+                self.now = now;
+            }
+        }
+    }
+
+    /// Begins transmissions while the wire is free and packets are queued; more than one where packets have no size.
+    pub(super) fn begin_due(&mut self, link: LinkId) {
+        while let Some(slot) = self.ports[link].pop_due(self.now) {
+            self.leaves(link, &slot.packet);
+            self.begin(link, slot.packet, self.now - slot.at);
+        }
+    }
+
+    /// Begins the transmission of a packet that was queued for `waited`.
+    fn begin(&mut self, link: LinkId, mut packet: Packet, waited: Span) {
+        let wait = units_of_wait(waited);
+        if packet.flags.has(Flags::EXTENDED) {
+            self.extensions.at(packet.wait_or_extension).wait = wait;
+        } else {
+            packet.wait_or_extension = wait;
+        }
+        let (now, jitter) = (self.now, self.jitter);
+        let port = &mut self.ports[link];
+        let is_late = port.place.at_host() && packet.payload > 0;
+        let late = |transmission| if is_late { jitter.draw(now, link, transmission) } else { Span::ZERO };
+        let first = port.begin(&mut self.store, now, packet, late);
+        if let Some(cut) = self.cut_behind(link) {
+            self.send_on(cut, link);
+        } else if let Some(at) = first {
+            self.events.push_arrival(now, at, link);
+        }
+    }
+
+    /// Returns whether an arriving packet may be queued; removes others if the discipline chooses some.
+    fn make_room(&mut self, link: LinkId, packet: &Packet) -> bool {
+        let mut settled = false;
+        loop {
+            let port = &mut self.ports[link];
+            let pool = port.choice_mut().pool;
+            let room = match pool {
+                Some(pool) => self.pools[pool.index()].room(port.waiting(), port.waiting_bytes()),
+                None => port.limit(),
+            };
+            if !room.exceeded(port.length_with(packet)) {
+                return true;
+            }
+            if let Some(pool) = pool
+                && !settled
+            {
+                // Departures from other ports that are due at this very instant make room.
+                settled = true;
+                self.pools[pool.index()].members().to_vec().into_iter().for_each(|member| self.begin_due(member));
+                continue;
+            }
+            let Some(out) = port.push_out(self.now, packet) else { return false };
+            self.leaves(link, &out);
+            self.dropped(link, &out);
+        }
+    }
+
+    /// Removes a packet from the shared buffer, if there is one.
+    pub(super) fn leaves(&mut self, link: LinkId, packet: &Packet) {
+        let pool = self.ports[link].choice_mut().pool;
+        if let Some(pool) = pool {
+            self.pools[pool.index()].leave(packet);
+        }
+    }
+
+    /// Schedules an event at the end of the transmission while packets are queued.
+    fn arm(&mut self, link: LinkId) {
+        let port = &mut self.ports[link];
+        let (idle_at, choice) = (port.idle_at(), port.choice_mut());
+        if choice.waiting() > 0 && !choice.armed {
+            choice.armed = true;
+            self.events.push(idle_at, Event::Departure(link));
+        }
+    }
+}

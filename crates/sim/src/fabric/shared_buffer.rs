@@ -1,0 +1,277 @@
+//! A switch's shared buffer with dynamic thresholds.
+
+use transport::Packet;
+use units::{Amount, Instant, LinkId, Table};
+
+use crate::fabric::packet_pool::Store;
+use crate::fabric::level::Level;
+use crate::fabric::port::{Fate, Port};
+
+/// A buffer that the ports of one switch share: a port's queue may hold up to `alpha` times the free memory (Choudhury
+/// and Hahne 1998).
+pub struct Pool {
+    capacity: Amount,
+    alpha: f64,
+    /// The ports of the switch.
+    members: Vec<LinkId>,
+    /// Packets and bytes that were queued at all ports when each was last examined: never less than are queued now.
+    packets: u64,
+    bytes: u64,
+}
+
+impl Pool {
+    /// Returns an empty buffer.
+    pub fn new(capacity: Amount, alpha: f64) -> Pool {
+        Pool { capacity, alpha, members: Vec::new(), packets: 0, bytes: 0 }
+    }
+
+    /// Adds a port to this buffer.
+    pub fn add(&mut self, link: LinkId) {
+        self.members.push(link);
+    }
+
+    /// Updates the index of a port of this buffer.
+    pub fn moves(&mut self, from: LinkId, to: LinkId) {
+        self.members.iter_mut().filter(|member| **member == from).for_each(|member| *member = to);
+    }
+
+    /// Returns the ports of the switch.
+    pub fn members(&self) -> &[LinkId] {
+        &self.members
+    }
+    /// Counts a packet that is enqueued.
+    pub fn enter(&mut self, packet: &Packet) {
+        self.packets += 1;
+        self.bytes += u64::from(packet.size);
+    }
+    /// Counts a packet that is dequeued.
+    pub fn leave(&mut self, packet: &Packet) {
+        self.packets -= 1;
+        self.bytes -= u64::from(packet.size);
+    }
+
+    /// Offers a packet to one of the ports, within the room that the others leave.
+    pub fn offer(
+        &mut self,
+        store: &mut Store,
+        now: Instant,
+        number: u32,
+        index: LinkId,
+        ports: &mut Table<LinkId, Port>,
+    ) -> Fate {
+        let port = &mut ports[index];
+        self.look_at(store, now, port);
+        // Departures from other ports since they were examined only add to the room: if it suffices without them, these
+        // ports need not be examined.
+        let (packets, bytes) = (port.waiting_in_line(), port.waiting_bytes());
+        let mut room = self.room(packets, bytes);
+        if !port.fits(now, &store.at(number).packet, room) {
+            self.settle(store, now, ports);
+            room = self.room(packets, bytes);
+        }
+        self.offer_within(store, now, number, &mut ports[index], room)
+    }
+
+    /// As [`offer`](Pool::offer), for a packet that is accepted also when there is no room.
+    pub fn admit(
+        &mut self,
+        store: &mut Store,
+        now: Instant,
+        number: u32,
+        index: LinkId,
+        ports: &mut Table<LinkId, Port>,
+    ) -> Fate {
+        self.look_at(store, now, &mut ports[index]);
+        self.offer_within(store, now, number, &mut ports[index], Level::INFINITE)
+    }
+
+    #[inline]
+    fn offer_within(&mut self, store: &mut Store, now: Instant, number: u32, port: &mut Port, room: Level) -> Fate {
+        let (packets, bytes) = (port.waiting_in_line(), port.waiting_bytes());
+        let fate = port.offer_within(store, now, number, room);
+        self.packets += port.waiting_in_line() - packets;
+        self.bytes += port.waiting_bytes() - bytes;
+        fate
+    }
+
+    /// Removes all packets whose transmission has begun by `now`.
+    pub fn settle(&mut self, store: &Store, now: Instant, ports: &mut Table<LinkId, Port>) {
+        for i in 0..self.members.len() {
+            self.look_at(store, now, &mut ports[self.members[i]]);
+        }
+    }
+
+    /// Removes all packets at a port and on its wire.
+    pub fn flush(&mut self, store: &mut Store, now: Instant, port: &mut Port) -> Vec<Packet> {
+        self.look_at(store, now, port);
+        self.packets -= port.waiting_in_line();
+        self.bytes -= port.waiting_bytes();
+        port.flush(store, now)
+    }
+
+    /// Begins the transmission of the first queued packet of a port.
+    pub fn first_leaves(&mut self, store: &Store, port: &mut Port) {
+        self.watch(port, |port| port.leave(store));
+    }
+
+    #[inline]
+    fn look_at(&mut self, store: &Store, now: Instant, port: &mut Port) {
+        self.watch(port, |port| port.settle(store, now));
+    }
+
+    /// Updates the counts after packets may have left the queue of a port.
+    #[inline]
+    fn watch(&mut self, port: &mut Port, leave: impl FnOnce(&mut Port)) {
+        let (packets, bytes) = (port.waiting_in_line(), port.waiting_bytes());
+        leave(port);
+        self.packets -= packets - port.waiting_in_line();
+        self.bytes -= bytes - port.waiting_bytes();
+    }
+
+    /// Returns the limit on the queue of a port, in which `packets` and `bytes` are queued.
+    #[inline]
+    pub fn room(&self, packets: u64, bytes: u64) -> Level {
+        // Above alpha = 1 the free part itself is the limit.
+        let threshold = |free: u64, waiting: u64| ((free as f64 * self.alpha) as u64).min(waiting + free);
+        let (value, in_bytes) = match self.capacity {
+            Amount::Packets(all) => (threshold(all.saturating_sub(self.packets), packets), false),
+            Amount::Bytes(all) => (threshold(all.saturating_sub(self.bytes), bytes), true),
+        };
+        Level { value, in_bytes }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::port::Place;
+    use transport::Flags;
+    use units::{Rate, Span};
+
+    /// The ports of a switch, and the packets that they hold.
+    type Ports = (Table<LinkId, Port>, Store);
+
+    fn pool(capacity: Amount, alpha: f64, ports: u32) -> (Pool, Ports) {
+        let mut pool = Pool::new(capacity, alpha);
+        (0..ports).for_each(|index| pool.add(LinkId(index)));
+        let port = || Port::new(Rate::from_gbps(1), Span(1), Place::SwitchToHost);
+        let ports = (0..ports).map(|_| port().limited(Level::INFINITE, Level::INFINITE, false)).collect();
+        (pool, (ports, Store::default()))
+    }
+
+    /// Offers full packets to one port until it drops; returns the number accepted.
+    fn fill(pool: &mut Pool, (ports, store): &mut Ports, index: u32, now: Instant) -> u64 {
+        (0..).find(|_| offer(pool, (ports, store), index, now) == Fate::Dropped).expect("it drops at last")
+    }
+
+    /// Offers a full packet to one port.
+    fn offer(
+        pool: &mut Pool,
+        (ports, store): (&mut Table<LinkId, Port>, &mut Store),
+        index: u32,
+        now: Instant,
+    ) -> Fate {
+        let number = store.put(Packet::data(0, 1460, 40, Instant::ZERO, Flags::NONE));
+        pool.offer(store, now, number, LinkId(index), ports)
+    }
+
+    #[test]
+    fn with_alpha_one_the_first_port_takes_half_and_the_second_half_of_the_rest() {
+        let (mut pool, mut ports) = pool(Amount::Packets(100), 1.0, 2);
+        // One is transmitted at once; 50 are queued when 50 are free.
+        assert_eq!(fill(&mut pool, &mut ports, 0, Instant::ZERO), 51);
+        assert_eq!(fill(&mut pool, &mut ports, 1, Instant::ZERO), 26);
+        // Much later the buffer is empty again.
+        assert_eq!(fill(&mut pool, &mut ports, 1, Instant::from_millis(10)), 51);
+    }
+
+    /// A queue of n packets is accepted when n is at most alpha times the memory free before. With one port, n <= alpha
+    /// (100 - (n - 1)), whose largest solution is 33 for 1/2 and 67 for 2. With 67 queued, a second port solves n <= 2
+    /// (33 - (n - 1)): 22. One more is in transmission each time.
+    #[test]
+    fn the_threshold_is_alpha_times_what_is_free() {
+        for (alpha, first, second) in [(0.5, 33, 22), (2.0, 67, 22)] {
+            for capacity in [Amount::Packets(100), Amount::Bytes(100 * 1500)] {
+                let (mut pool, mut ports) = pool(capacity, alpha, 2);
+                let filled = [0, 1].map(|index| fill(&mut pool, &mut ports, index, Instant::ZERO) - 1);
+                assert_eq!(filled, [first, second], "{alpha} of {capacity}");
+            }
+        }
+    }
+
+    /// 50 are queued at port 0 until its first transmission ends after 12 us; then 49.
+    #[test]
+    fn room_that_another_port_frees_counts_from_that_instant_on() {
+        for (at, taken) in [(12_000_000 - 1, 25), (12_000_000, 26)] {
+            let (mut pool, mut ports) = pool(Amount::Packets(100), 1.0, 2);
+            fill(&mut pool, &mut ports, 0, Instant::ZERO);
+            assert_eq!(fill(&mut pool, &mut ports, 1, Instant(at)), taken + 1, "{at} ps");
+            pool.settle(&ports.1, Instant(at), &mut ports.0);
+            let waiting = ports.0.iter().map(Port::waiting).sum::<u64>();
+            assert_eq!((pool.packets, pool.bytes), (waiting, 1500 * waiting));
+        }
+    }
+
+    /// Of three packets one is in transmission and two are queued.
+    #[test]
+    fn what_leaves_a_port_before_anybody_looks_leaves_the_buffer() {
+        let (mut pool, (mut ports, mut store)) = pool(Amount::Packets(100), 1.0, 1);
+        for _ in 0..3 {
+            offer(&mut pool, (&mut ports, &mut store), 0, Instant::ZERO);
+        }
+        assert_eq!((pool.packets, pool.bytes), (2, 3000));
+        pool.first_leaves(&store, &mut ports[LinkId(0)]);
+        assert_eq!((pool.packets, pool.bytes, ports[LinkId(0)].waiting()), (1, 1500, 1));
+        // The other one begins after 24 us.
+        pool.settle(&store, Instant(24_000_000), &mut ports);
+        assert_eq!((pool.packets, pool.bytes), (0, 0));
+    }
+
+    #[test]
+    fn a_protected_packet_is_taken_and_counted_where_there_is_no_room() {
+        let (mut pool, mut ports) = pool(Amount::Packets(4), 1.0, 1);
+        // Two are queued when four were free: a third would exceed the two that are left.
+        assert_eq!(fill(&mut pool, &mut ports, 0, Instant::ZERO), 3);
+        let number = ports.1.put(Packet::data(0, 0, 40, Instant::ZERO, Flags::NONE));
+        assert_eq!(pool.admit(&mut ports.1, Instant::ZERO, number, LinkId(0), &mut ports.0), Fate::Queued);
+        assert_eq!((pool.packets, pool.bytes), (3, 3040));
+        // The first queued packet begins after 12 us, the second after 24, the small one after 36.
+        for (at, left) in [(12_000_000, (2, 1540)), (23_999_999, (2, 1540)), (24_000_000, (1, 40))] {
+            pool.settle(&ports.1, Instant(at), &mut ports.0);
+            assert_eq!((pool.packets, pool.bytes), left, "{at} ps");
+        }
+        pool.settle(&ports.1, Instant(36_000_000), &mut ports.0);
+        assert_eq!((pool.packets, pool.bytes), (0, 0));
+    }
+
+    #[test]
+    fn no_alpha_makes_the_buffer_larger_than_it_is() {
+        let (mut pool, mut ports) = pool(Amount::Bytes(15_000), 100.0, 1);
+        assert_eq!(fill(&mut pool, &mut ports, 0, Instant::ZERO), 11);
+    }
+
+    /// Of four, port 0 accepts two and port 1 one; then room is short until port 0 begins its second packet.
+    #[test]
+    fn before_a_packet_is_dropped_all_ports_are_looked_at() {
+        for (at, fate) in [(12_000_000 - 1, Fate::Dropped), (12_000_000, Fate::Queued)] {
+            let (mut pool, mut ports) = pool(Amount::Packets(4), 1.0, 2);
+            assert_eq!(fill(&mut pool, &mut ports, 0, Instant::ZERO), 3);
+            assert_eq!(fill(&mut pool, &mut ports, 1, Instant(1_000_000)), 2);
+            let (ports, store) = (&mut ports.0, &mut ports.1);
+            assert_eq!(offer(&mut pool, (ports, store), 1, Instant(at)), fate, "{at} ps");
+        }
+    }
+
+    #[test]
+    fn what_waits_elsewhere_is_counted_too() {
+        let (mut pool, _) = pool(Amount::Bytes(6000), 1.0, 2);
+        assert_eq!(pool.members(), [LinkId(0), LinkId(1)]);
+        let packet = |payload| Packet::data(0, payload, 40, Instant::ZERO, Flags::NONE);
+        pool.enter(&packet(1460));
+        pool.enter(&packet(460));
+        pool.enter(&packet(960));
+        pool.leave(&packet(1460));
+        assert_eq!((pool.packets, pool.bytes), (2, 1500));
+        assert_eq!(pool.room(0, 0), Level { value: 4500, in_bytes: true });
+    }
+}

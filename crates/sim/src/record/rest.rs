@@ -1,0 +1,43 @@
+//! The results that are still in the message log when a run has ended.
+
+use super::message_log::Left;
+use super::outcome::{Block, Outcome, Query, Sample, Taken};
+
+/// The rest of the results of a finished run: all queries and samples with the first block, then one block at a time.
+pub struct Rest {
+    first: Option<Taken>,
+    blocks: Left,
+}
+
+impl Rest {
+    pub(crate) fn of(queries: Vec<Query>, samples: Vec<Sample>, blocks: Left) -> Rest {
+        Rest { first: Some(Taken { blocks: Vec::new(), queries, samples }), blocks }
+    }
+}
+
+impl Iterator for Rest {
+    type Item = Taken;
+
+    fn next(&mut self) -> Option<Taken> {
+        match (self.first.take(), self.blocks.next()) {
+            (None, None) => None,
+            (first, block) => Some(Taken { blocks: Vec::from_iter(block), ..first.unwrap_or_default() }),
+        }
+    }
+}
+
+impl Outcome {
+    /// Returns the outcome with the rows that it lacks.
+    pub(crate) fn with(mut self, rest: Rest) -> Outcome {
+        self.messages.reserve_exact(rest.blocks.rows());
+        for Taken { blocks, queries, samples } in rest {
+            for Block { messages, paths, .. } in blocks {
+                self.messages.extend(messages);
+                self.paths.of_messages.extend(paths);
+            }
+            self.queries.extend(queries);
+            self.trace.extend(samples);
+        }
+        self
+    }
+}
