@@ -111,7 +111,7 @@ pub fn run(
     let (mut simulation, note) = guarded(py, || {
         let (mut simulation, note) = match read.scenario.run.threads {
             Some(threads) => Simulation::new(read.scenario, threads),
-            None => (Simulation::choosing(read.scenario, free_cores, Terms::default()), None),
+            None => (Simulation::calibrated(read.scenario, free_cores, Terms::default()), None),
         };
         simulation.blocks_of(block);
         (simulation, note)

@@ -40,7 +40,7 @@ fn run(file: &str, set: Vec<String>) -> Result<String, String> {
     let read = read(&source, &Options { set, ..Options::default() }).map_err(|error| error.to_string())?;
     let (mut simulation, note) = match read.scenario.run.threads {
         Some(threads) => Simulation::new(read.scenario, threads),
-        None => (Simulation::choosing(read.scenario, cores, Terms::default()), None),
+        None => (Simulation::calibrated(read.scenario, cores, Terms::default()), None),
     };
     note.into_iter().for_each(|note| eprintln!("{note}"));
     let set_up = begin.elapsed();

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value as Json, json};
-use sim::topology::routing::Ways;
+use sim::topology::routing::Routing;
 use sim::traffic::offered::Demand;
 use sim::{Class, Scenario, Transport};
 use units::{HostId, Instant, LinkId, Table};
@@ -58,7 +58,7 @@ struct Cost {
 /// Returns the expected cost of a run, as `duetime check --explain --json` has it under `cost`.
 pub(crate) fn of(scenario: &Scenario) -> Json {
     let graph = &scenario.network.graph;
-    let mut routes = Sampled { ways: Ways::new(graph), left: ALL_ROUTES, mean: None };
+    let mut routes = Sampled { ways: Routing::new(graph), left: ALL_ROUTES, mean: None };
     let mut cost = Cost::default();
     let mut endless = Endless::default();
     let finite = Received::of(scenario);
@@ -187,7 +187,7 @@ fn packets_and_answers(transport: &Transport, class: &Class, packets: f64) -> f6
 
 /// Routes of some pairs of hosts, for the mean length of all.
 struct Sampled {
-    ways: Ways,
+    ways: Routing,
     /// The number of routes that may still be sampled.
     left: usize,
     /// The mean of the routes so far, for demands after those.

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use sim::network::{Network, Sharing};
 use sim::priorities::Priorities;
 use sim::topology::Graph;
-use sim::topology::routing::Ways;
+use sim::topology::routing::Routing;
 use sim::traffic::offered::{Demand, Offered, PerLink};
 use sim::traffic::{self, Above, Arrival, Generator, Request};
 use sim::{Class, Scenario, Transport};
@@ -405,12 +405,12 @@ pub(crate) type Share = (usize, usize, f64);
 /// Shortest paths, over which flows spread evenly.
 pub(crate) struct Routes<'a> {
     pub(crate) graph: &'a Graph,
-    ways: RefCell<Ways>,
+    ways: RefCell<Routing>,
 }
 
 impl<'a> Routes<'a> {
     pub(crate) fn new(graph: &'a Graph) -> Routes<'a> {
-        Routes { graph, ways: RefCell::new(Ways::new(graph)) }
+        Routes { graph, ways: RefCell::new(Routing::new(graph)) }
     }
 
     /// Returns the link that leads to a host.
@@ -465,7 +465,7 @@ impl<'a> Routes<'a> {
         found
     }
 
-    fn ways_to(&self, to: HostId) -> Ref<'_, Ways> {
+    fn ways_to(&self, to: HostId) -> Ref<'_, Routing> {
         self.ways.borrow_mut().prepare(to);
         self.ways.borrow()
     }

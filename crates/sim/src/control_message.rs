@@ -13,7 +13,7 @@ use crate::schedule::ring::Words;
 /// application's own framing. It takes no bytes on the wire, but the propagation delay of the route, so that it arrives
 /// before any packet sent after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Notice {
+pub enum ControlMessage {
     /// A message follows the previous ones in the stream.
     Starts {
         /// Id of the message.
@@ -47,17 +47,17 @@ pub struct Opening {
     pub generation: u16,
 }
 
-impl Notice {
+impl ControlMessage {
     /// Encodes it as words, which threads exchange. The format is that of packets, with a value next to the id of the
     /// connection that packets do not have next to their link.
     pub fn to_words(self, at: Instant, id: ConnectionId) -> Words {
         let (kind, third, end, of, opening) = match self {
-            Notice::Starts { message, of, end, opening: None } => (STARTS, message.0.into(), end, of, None),
-            Notice::Starts { message, of, end, opening: Some(opening) } => {
+            ControlMessage::Starts { message, of, end, opening: None } => (STARTS, message.0.into(), end, of, None),
+            ControlMessage::Starts { message, of, end, opening: Some(opening) } => {
                 (OPENS, pair(opening.config, message.0), end, of, Some(opening))
             }
-            Notice::GivenUp { message, unsent } => (GIVEN_UP, message.0.into(), unsent.0, Of::default(), None),
-            Notice::Closes => (CLOSES, 0, 0, Of::default(), None),
+            ControlMessage::GivenUp { message, unsent } => (GIVEN_UP, message.0.into(), unsent.0, Of::default(), None),
+            ControlMessage::Closes => (CLOSES, 0, 0, Of::default(), None),
         };
         let (flow, generation) = opening.map_or((0, 0), |opening| (opening.flow.number(), opening.generation));
         let second = pair(u32::from(generation) << 16 | kind, id.0);
@@ -70,19 +70,19 @@ impl Notice {
         words[1] >> 32 != 0
     }
 
-    /// Decodes the words of [`to_words`](Notice::to_words).
-    pub fn from_words([at, second, third, end, flow, hosts, class]: Words) -> (Instant, ConnectionId, Notice) {
+    /// Decodes the words of [`to_words`](ControlMessage::to_words).
+    pub fn from_words([at, second, third, end, flow, hosts, class]: Words) -> (Instant, ConnectionId, ControlMessage) {
         let ((kind, id), (config, message), (from, to)) = (halves(second), halves(third), halves(hosts));
         let message = MessageId(message);
         let starts = |opening| {
             let of = Of { class: ClassId(class as u32), from: HostId(from), to: HostId(to) };
-            Notice::Starts { message, of, end, opening }
+            ControlMessage::Starts { message, of, end, opening }
         };
         let notice = match kind & 0xffff {
             STARTS => starts(None),
             OPENS => starts(Some(Opening { config, flow: Flow::of_number(flow), generation: (kind >> 16) as u16 })),
-            GIVEN_UP => Notice::GivenUp { message, unsent: Bytes(end) },
-            _ => Notice::Closes,
+            GIVEN_UP => ControlMessage::GivenUp { message, unsent: Bytes(end) },
+            _ => ControlMessage::Closes,
         };
         (Instant(at), ConnectionId(id), notice)
     }
@@ -96,20 +96,20 @@ const CLOSES: u32 = 4;
 
 /// The control messages in flight, which arrive in the order of sending for each connection.
 #[derive(Default)]
-pub struct Notices {
-    travelling: Table<ConnectionId, VecDeque<(Instant, Notice)>>,
+pub struct ControlMessages {
+    travelling: Table<ConnectionId, VecDeque<(Instant, ControlMessage)>>,
     arrived: u64,
 }
 
-impl Notices {
+impl ControlMessages {
     /// Sends a control message that will arrive at `at`.
-    pub fn send(&mut self, events: &mut EventQueue, at: Instant, id: ConnectionId, notice: Notice) {
+    pub fn send(&mut self, events: &mut EventQueue, at: Instant, id: ConnectionId, notice: ControlMessage) {
         self.travelling.reach(id).push_back((at, notice));
-        events.push(at, Event::Notice(id));
+        events.push(at, Event::ControlMessage(id));
     }
 
     /// Takes the control message that arrives at a receiving host now.
-    pub fn take(&mut self, now: Instant, id: ConnectionId) -> Notice {
+    pub fn take(&mut self, now: Instant, id: ConnectionId) -> ControlMessage {
         let (at, notice) = self.travelling[id].pop_front().expect("each event has its notice");
         debug_assert_eq!(at, now, "a notice arrives when it was to");
         self.arrived += 1;
@@ -119,8 +119,8 @@ impl Notices {
     /// Returns the messages to which they refer.
     pub fn in_use(&self) -> impl Iterator<Item = MessageId> {
         self.travelling.iter().flatten().filter_map(|(_, notice)| match *notice {
-            Notice::Starts { message, .. } | Notice::GivenUp { message, .. } => Some(message),
-            Notice::Closes => None,
+            ControlMessage::Starts { message, .. } | ControlMessage::GivenUp { message, .. } => Some(message),
+            ControlMessage::Closes => None,
         })
     }
 
@@ -140,15 +140,15 @@ mod tests {
         let of = Of { class: ClassId(70_000), from: HostId(80_000), to: HostId(90_000) };
         let opening = Opening { config: 75_000, flow, generation: 60_000 };
         for notice in [
-            Notice::Starts { message, of, end: u64::MAX - 2, opening: None },
-            Notice::Starts { message, of, end: 1 << 40, opening: Some(opening) },
-            Notice::GivenUp { message, unsent: Bytes(1 << 50) },
-            Notice::Closes,
+            ControlMessage::Starts { message, of, end: u64::MAX - 2, opening: None },
+            ControlMessage::Starts { message, of, end: 1 << 40, opening: Some(opening) },
+            ControlMessage::GivenUp { message, unsent: Bytes(1 << 50) },
+            ControlMessage::Closes,
         ] {
             let (at, id) = (Instant(u64::MAX - 3), ConnectionId(u32::MAX - 4));
             let words = notice.to_words(at, id);
-            assert!(Notice::is_in(&words));
-            assert_eq!(Notice::from_words(words), (at, id, notice));
+            assert!(ControlMessage::is_in(&words));
+            assert_eq!(ControlMessage::from_words(words), (at, id, notice));
         }
     }
 }

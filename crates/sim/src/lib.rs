@@ -28,7 +28,7 @@ mod world;
 
 pub use class::{Class, Transport};
 pub use fabric::network;
-pub use parallel::{Simulation, Team, Terms};
+pub use parallel::{ParallelRun, Simulation, Terms};
 pub use record::outcome::{self, Outcome};
 pub use record::packet_log::{Logged, PacketLog};
 pub use record::rows::BLOCK;

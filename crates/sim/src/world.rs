@@ -13,15 +13,15 @@ use units::{Bytes, ClassId, ConnectionId, Instant, LinkId, MessageId, Span, Tabl
 
 use crate::class::Framing;
 use crate::class::{Class, Transport};
-use crate::control_message::{Notice, Opening};
+use crate::control_message::{ControlMessage, Opening};
 use crate::cool_down::CoolDown;
 use crate::fabric::network::HostQueue;
-use crate::fabric::{Ahead, Net, Next, Upcoming};
+use crate::fabric::{Net, Next, Prefetch, Upcoming};
 use crate::flow::Flow;
 use crate::hosts::{Figure, Hosts, Progress, Way};
 use crate::observe::{RateWatch, Sampler};
 use crate::priorities::Priorities;
-use crate::record::message_log::{Ledger, Of};
+use crate::record::message_log::{MessageLog, Of};
 use crate::record::outcome::{Counters, Message, Outcome, Query, Taken};
 use crate::record::packet_log::PacketLog;
 use crate::record::rest::Rest;
@@ -44,7 +44,7 @@ pub struct World {
     configs: Vec<Config>,
     names: Vec<&'static str>,
     sources: Table<ClassId, TrafficSource>,
-    ledger: Ledger,
+    message_log: MessageLog,
     sampler: Option<Sampler>,
     /// Watches requests for rates, when a transport makes them.
     rates: Option<RateWatch>,
@@ -125,7 +125,7 @@ impl World {
             transports.iter_mut().for_each(|transport| transport.config.connection.limit_small_queue());
         }
         let mut net = Net::new(network, run.seed, service);
-        net.strike(faults, run.seed);
+        net.inject_faults(faults, run.seed);
         if run.warm_up > Span::ZERO {
             net.events.push(run.warm_up.after_start(), Event::WarmedUp);
         }
@@ -138,14 +138,14 @@ impl World {
                 families.push(agents);
             }
         }
-        net.station(&families);
+        net.install_agents(&families);
         let most = |transport: &Transport| {
             let connection = &transport.config.connection;
             Bytes::from(connection.mss) + Bytes::from(connection.header)
         };
         let largest = transports.iter().map(most).max().unwrap_or_default();
         net.bound_hosts(host_queue, largest);
-        net.feed_ports(largest);
+        net.defer_enqueues(largest);
         let sources = classes
             .into_iter()
             .map(|class| {
@@ -167,7 +167,7 @@ impl World {
             transport,
             sampler: run.trace.clone().map(Sampler::new),
             rates: families.iter().any(transport::Agents::count_requests).then(|| RateWatch::new(net.leave_switches())),
-            ledger: Ledger::new(sources.len(), run.warm_up == Span::ZERO),
+            message_log: MessageLog::new(sources.len(), run.warm_up == Span::ZERO),
             run,
             priorities,
             hosts: Hosts::new(net.graph.hosts, sources.len() + transports.len()),
@@ -186,14 +186,14 @@ impl World {
 
     /// Processes up to `events` events; returns false when the run is over.
     pub fn advance(&mut self, events: u64) -> bool {
-        if !self.net.feeds() {
+        if !self.net.defers_enqueues() {
             return self.process::<false, false>(events);
         }
         let before = self.net.counters.events;
         let more = self.process::<false, true>(events);
         // Where a fault has begun, ports no longer defer enqueueing.
         let rest = events.saturating_sub(self.net.counters.events - before);
-        if more && !self.net.feeds() { self.process::<false, false>(rest) } else { more }
+        if more && !self.net.defers_enqueues() { self.process::<false, false>(rest) } else { more }
     }
 
     /// As [`advance`](World::advance), logging the events of packets until the log of `log_packets` is complete.
@@ -209,7 +209,7 @@ impl World {
     /// Makes [`advance_logging`](World::advance_logging) log packets from now on. Must be called before anything is
     /// sent.
     pub fn log_packets(&mut self, log: PacketLog) {
-        self.net.feed_nothing();
+        self.net.defer_nothing();
         self.net.log = Some(Box::new(log));
     }
 
@@ -219,22 +219,22 @@ impl World {
     }
 
     /// Runs the event loop, with or without deferred enqueue.
-    fn process<const LOGS: bool, const FED: bool>(&mut self, events: u64) -> bool {
+    fn process<const LOGS: bool, const DEFERS: bool>(&mut self, events: u64) -> bool {
         // One buffer for all arriving packets.
         let mut packet = Packet::BLANK;
-        let mut ahead = Ahead::EMPTY;
+        let mut ahead = Prefetch::EMPTY;
         self.net.look_until(self.until);
         for done in 0..events {
-            let mut arrival = match self.net.next_arrival::<FED>(&mut ahead) {
+            let mut arrival = match self.net.next_arrival::<DEFERS>(&mut ahead) {
                 Some(arrival) => arrival,
-                None => match self.net.another::<FED>(&mut ahead, self.until) {
+                None => match self.net.another::<DEFERS>(&mut ahead, self.until) {
                     Next::Arrival(arrival) => arrival,
                     Next::Other(at, event) => {
                         if let Event::Fault(_) = event {
                             self.net.leave(&mut ahead);
                         }
                         self.other::<LOGS>(at, event);
-                        if FED && !self.net.feeds() {
+                        if DEFERS && !self.net.defers_enqueues() {
                             self.net.counters.events += done + 1;
                             return true;
                         }
@@ -254,7 +254,7 @@ impl World {
             if LOGS {
                 self.net.log_arrival(arrival.link);
             }
-            if FED {
+            if DEFERS {
                 if !self.net.arrives(&mut arrival) {
                     continue;
                 }
@@ -301,10 +301,10 @@ impl World {
             Event::Generate(class) => self.generate(class),
             Event::Start(class) => self.start_all(class),
             Event::Departure(link) => self.net.depart(link),
-            Event::Notice(id) => {
-                self.net.noticing = true;
+            Event::ControlMessage(id) => {
+                self.net.in_control_message = true;
                 self.noticed(id);
-                self.net.noticing = false;
+                self.net.in_control_message = false;
             }
             Event::Fault(change) => self.change(change),
             Event::WarmedUp => self.warmed_up(),
@@ -323,7 +323,7 @@ impl World {
             return false;
         }
         let measured = stock::take(std::slice::from_mut(self));
-        let cool_down = stock::awaits(std::slice::from_ref(self), |message| self.ledger.is_decided(message));
+        let cool_down = stock::awaits(std::slice::from_ref(self), |message| self.message_log.is_decided(message));
         self.until = cool_down.until(self.net.now);
         self.measured = Some(Box::new((measured, cool_down)));
         self.until > self.net.now
@@ -402,7 +402,7 @@ impl World {
         let batch = source.batch.take().expect("a batch was announced");
         if let Some(Asked { number, parent, answers, children, deadline }) = batch.query {
             let query = Query { class, number, parent, start: batch.at, deadline, answers, children };
-            self.ledger.ask(query, self.run.counts(batch.at));
+            self.message_log.ask(query, self.run.counts(batch.at));
         }
         for (place, request) in (1..).zip(batch.messages) {
             let answers = request.query.is_some() && request.place.is_none();
@@ -506,13 +506,13 @@ impl World {
         let path = self.hosts.senders.at(id).path();
         let number = self.enter(class, path, &request);
         if opening.is_none() {
-            self.book_sent(id);
+            self.record_sent(id);
         }
         let end = self.hosts.senders.at(id).starts(number, bytes);
         self.hosts.notify(
             &mut self.net,
             id,
-            Notice::Starts { message: number, of: Of { class, from, to }, end, opening },
+            ControlMessage::Starts { message: number, of: Of { class, from, to }, end, opening },
         );
         let deadline = deadline.map(|allowed| start + allowed);
         let message = transport::Message { bytes, deadline, short, rank, asked };
@@ -528,7 +528,7 @@ impl World {
         let connection = &self.configs[self.sources[class].class.transport].connection;
         let ideal =
             request.bytes.map(|bytes| self.net.ideal(path, request.to, bytes, connection.mss, connection.header));
-        self.ledger.start(path, Message { ideal, ..Message::new(class, request) })
+        self.message_log.start(path, Message { ideal, ..Message::new(class, request) })
     }
 
     /// Returns the flow of a message, which determines its route.
@@ -588,21 +588,21 @@ impl World {
     /// Handles a control message at the receiving host of a connection.
     #[cold]
     fn noticed(&mut self, id: ConnectionId) {
-        match self.hosts.notices.take(self.net.now, id) {
-            Notice::Starts { message, of, end, opening } => {
+        match self.hosts.control_messages.take(self.net.now, id) {
+            ControlMessage::Starts { message, of, end, opening } => {
                 if let Some(opening) = opening {
                     let back = self.net.path(of.to, of.from, opening.flow);
                     self.hosts.receivers.open(&self.configs, id, (of.to, &opening), back);
                 }
-                self.ledger.expect(message, of);
+                self.message_log.expect(message, of);
                 self.hosts.receivers.at(id).expect(message, end);
             }
-            Notice::GivenUp { message, unsent } => {
+            ControlMessage::GivenUp { message, unsent } => {
                 self.hosts.receivers.at(id).given_up(message, unsent);
                 // Its bytes may have arrived already.
                 self.arrived(id);
             }
-            Notice::Closes => self.close_receiver(id),
+            ControlMessage::Closes => self.close_receiver(id),
         }
         self.see_until();
     }
@@ -618,9 +618,9 @@ impl World {
 
     /// Records messages that are complete at their receiving host.
     fn arrived(&mut self, id: ConnectionId) {
-        self.book_until_now(id);
+        self.record_until_now(id);
         while let Some(over) = self.hosts.receivers.at(id).take_over() {
-            self.ledger.deliver(over.message, over.uncounted);
+            self.message_log.deliver(over.message, over.uncounted);
             if let Some(sampler) = &mut self.sampler {
                 sampler.keep(over.message, over.unsampled);
             }
@@ -628,8 +628,9 @@ impl World {
                 continue;
             }
             self.decide(over.message);
-            self.ledger.complete(over.message, self.net.now);
-            if let Some(&Message { class, query: Some(query), place: Some(place), .. }) = self.ledger.find(over.message)
+            self.message_log.complete(over.message, self.net.now);
+            if let Some(&Message { class, query: Some(query), place: Some(place), .. }) =
+                self.message_log.find(over.message)
             {
                 let arrival = Arrival { query, place, at: self.net.now };
                 if let Some(request) = self.sources[class].class.generator.arrived(arrival) {
@@ -645,8 +646,8 @@ impl World {
         let Some((message, unsent)) = sending.journal().take_given_up() else { return };
         let closes = sending.closes();
         self.decide(message);
-        self.ledger.give_up(message);
-        self.hosts.notify(&mut self.net, id, Notice::GivenUp { message, unsent });
+        self.message_log.give_up(message);
+        self.hosts.notify(&mut self.net, id, ControlMessage::GivenUp { message, unsent });
         if closes {
             self.close(id);
         }
@@ -658,58 +659,58 @@ impl World {
             decided.push(message);
         }
         if let Some((_, cool_down)) = self.measured.as_deref_mut()
-            && !self.ledger.is_decided(message)
+            && !self.message_log.is_decided(message)
         {
-            cool_down.decided(self.ledger.sent(message));
+            cool_down.decided(self.message_log.sent(message));
         }
     }
 
     /// Records the counts of a sending end since the last call, for the messages that caused them.
-    fn book_sent(&mut self, id: ConnectionId) {
+    fn record_sent(&mut self, id: ConnectionId) {
         self.hosts
             .senders
             .at(id)
             .journal()
-            .book(|sent| self.ledger.book_sent(sent.message, sent.timeouts, sent.retransmits));
+            .book(|sent| self.message_log.record_sent(sent.message, sent.timeouts, sent.retransmits));
     }
 
     /// Records the counts of a receiving end since the last call, for the message that is arriving.
-    fn book_arrivals(&mut self, id: ConnectionId) {
+    fn record_arrivals(&mut self, id: ConnectionId) {
         let receiving = self.hosts.receivers.at(id);
         let dropped = self.net.take_dropped_at_receiver((id, receiving.generation()));
-        self.ledger.book_arrivals(receiving.message(), &mut receiving.arrivals, dropped);
+        self.message_log.record_arrivals(receiving.message(), &mut receiving.arrivals, dropped);
     }
 
-    /// As [`book_arrivals`](World::book_arrivals), after the arrival of a packet or a control message at that end.
-    fn book_until_now(&mut self, id: ConnectionId) {
+    /// As [`record_arrivals`](World::record_arrivals), after the arrival of a packet or a control message at that end.
+    fn record_until_now(&mut self, id: ConnectionId) {
         let receiving = self.hosts.receivers.at(id);
-        self.net.know_drops(receiving.host(), (id, receiving.generation()), receiving.message());
-        self.book_arrivals(id);
+        self.net.account_deferred_drops(receiving.host(), (id, receiving.generation()), receiving.message());
+        self.record_arrivals(id);
     }
 
     /// Enqueues all pending arrivals up to now, and records their drops.
-    fn let_all_in(&mut self) {
-        self.net.let_all_in();
+    fn enqueue_all_pending(&mut self) {
+        self.net.enqueue_all_pending();
         for (message, bytes) in self.net.take_known_late() {
-            self.ledger.book_at_port(self.ledger.of(message), bytes);
+            self.message_log.record_at_port(self.message_log.of(message), bytes);
         }
     }
 
     /// Counts the payload received of messages that are not complete.
     fn count_arrived(&mut self, id: ConnectionId) {
-        let ledger = &mut self.ledger;
-        self.hosts.receivers.at(id).take_arrived(Figure::Goodput, |message, bytes| ledger.deliver(message, bytes));
+        let message_log = &mut self.message_log;
+        self.hosts.receivers.at(id).take_arrived(Figure::Goodput, |message, bytes| message_log.deliver(message, bytes));
     }
 
     /// Closes a sending end, and notifies its receiving host.
     fn close(&mut self, id: ConnectionId) {
-        self.book_sent(id);
-        self.hosts.notify(&mut self.net, id, Notice::Closes);
+        self.record_sent(id);
+        self.hosts.notify(&mut self.net, id, ControlMessage::Closes);
         self.hosts.close_sender(&mut self.net, &self.configs, id);
     }
 
     fn close_receiver(&mut self, id: ConnectionId) {
-        self.book_until_now(id);
+        self.record_until_now(id);
         self.count_arrived(id);
         if let Some(sampler) = &mut self.sampler {
             let receiving = self.hosts.receivers.at(id);
@@ -719,16 +720,16 @@ impl World {
     }
 
     /// Records the counts of all sending ends.
-    fn book_senders(&mut self) {
+    fn record_senders(&mut self) {
         for id in self.hosts.senders.open_ones() {
-            self.book_sent(id);
+            self.record_sent(id);
         }
     }
 
     /// Records and counts all arrivals everywhere.
-    fn book_receivers(&mut self) {
+    fn record_receivers(&mut self) {
         for id in self.hosts.receivers.open_ones() {
-            self.book_arrivals(id);
+            self.record_arrivals(id);
             self.count_arrived(id);
         }
     }
@@ -736,21 +737,21 @@ impl World {
     fn warmed_up(&mut self) {
         self.happens_everywhere();
         self.hosts.stage.watched();
-        self.let_all_in();
-        self.book_receivers();
-        self.book_senders();
+        self.enqueue_all_pending();
+        self.record_receivers();
+        self.record_senders();
         self.before_warm_up = self.totals();
-        self.ledger.warmed_up();
+        self.message_log.warmed_up();
         self.net.warmed_up();
     }
 
     /// Records everything up to now, so that it can be examined.
     fn catch_up(&mut self) {
         self.hosts.stage.watched();
-        self.let_all_in();
-        self.book_receivers();
-        self.book_senders();
-        self.net.settle();
+        self.enqueue_all_pending();
+        self.record_receivers();
+        self.record_senders();
+        self.net.advance_ports();
     }
 
     /// Ends the run at the present time.
@@ -772,15 +773,15 @@ impl World {
         let mut counters = self.net.counted();
         counters.packets_in_flight = self.net.packets_in_flight();
         counters.marks = self.net.ports().iter().map(|port| port.watch().marks).sum();
-        (counters.timeouts, counters.retransmits) = self.ledger.repairs();
+        (counters.timeouts, counters.retransmits) = self.message_log.repairs();
         counters
     }
 
     fn sample(&mut self) {
         self.hosts.stage.watched();
         if let Some(sampler) = &mut self.sampler {
-            self.net.settle();
-            sampler.take(&self.net, &mut self.hosts, &self.configs, &self.ledger);
+            self.net.advance_ports();
+            sampler.take(&self.net, &mut self.hosts, &self.configs, &self.message_log);
             let next = self.net.now + sampler.every();
             self.net.events.push(next, Event::Sample);
         }
@@ -789,12 +790,12 @@ impl World {
     /// Makes [`take`](World::take) return messages in blocks of `rows` rows, a power of two. Must be called before any
     /// event.
     pub fn blocks_of(&mut self, rows: usize) {
-        self.ledger.blocks_of(rows);
+        self.message_log.blocks_of(rows);
     }
 
     /// Returns the number of rows of messages in memory.
     pub fn rows_held(&self) -> usize {
-        self.ledger.rows_held()
+        self.message_log.rows_held()
     }
 
     /// Takes all final results: they are removed from here, and from the outcome. Called now and then, it keeps the
@@ -805,13 +806,13 @@ impl World {
             (None, Some(measured)) => std::mem::take(&mut measured.0.trace),
             (None, None) => Vec::new(),
         };
-        let blocks = match self.ledger.has_filled() {
+        let blocks = match self.message_log.has_filled() {
             true => {
                 let hosts = self.hosts.in_use();
-                self.ledger.take_over(hosts.chain(self.sampler.iter().flat_map(Sampler::in_use)))
+                self.message_log.take_over(hosts.chain(self.sampler.iter().flat_map(Sampler::in_use)))
             }
             false => Vec::new(),
         };
-        Taken { blocks, queries: self.ledger.take_queries(), samples }
+        Taken { blocks, queries: self.message_log.take_queries(), samples }
     }
 }

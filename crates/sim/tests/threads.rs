@@ -79,18 +79,18 @@ fn simulation(text: &str, threads: u32) -> (Simulation, Option<String>) {
 /// Runs a scenario by a number of threads, which run together whatever the number of events.
 fn by(text: &str, threads: u32, together_from: u64) -> Outcome {
     let (simulation, note) = simulation(text, threads);
-    let Simulation::Together(team) = simulation else { panic!("{note:?}\n{text}") };
-    let mut team = team.together_from(together_from);
+    let Simulation::Together(run) = simulation else { panic!("{note:?}\n{text}") };
+    let mut run = run.together_from(together_from);
     // In slices, as in a run that shows its progress.
-    while team.advance(30_000) {}
-    team.finish()
+    while run.advance(30_000) {}
+    run.finish()
 }
 
 /// Runs a scenario by the threads that these terms choose; returns whether there were several.
 fn chosen(text: &str, most: fn() -> u32, terms: Terms) -> (Outcome, bool) {
     let source = scenario::Source { name: "test", text, folder: None };
     let read = scenario::read(&source, &common::classic());
-    let mut simulation = Simulation::choosing(read.expect("it can be read").scenario, most, terms);
+    let mut simulation = Simulation::calibrated(read.expect("it can be read").scenario, most, terms);
     simulation.blocks_of(16);
     while simulation.advance(700) {
         assert!(simulation.take().blocks.is_empty() || matches!(simulation, Simulation::Alone(_)));
@@ -287,7 +287,7 @@ fn what_cannot_be_parted_runs_on_one_thread_and_says_why() {
         assert!(note.is_some_and(|note| note.contains(why)), "{why}");
     }
     let (simulation, note) = simulation(&leaf_spine(""), 8);
-    assert!(matches!(simulation, Simulation::Together(team) if team.threads() == 4));
+    assert!(matches!(simulation, Simulation::Together(run) if run.threads() == 4));
     assert_eq!(note.as_deref(), Some("this runs on 4 threads, one for each switch with hosts, not on 8"));
     assert_eq!(self::simulation(&leaf_spine(""), 1).1, None);
 }

@@ -38,7 +38,7 @@ impl AtPorts {
     }
 
     /// Lets all agents remove expired state.
-    pub fn settle(&mut self, now: Instant) {
+    pub fn advance_to(&mut self, now: Instant) {
         self.ports.iter_mut().flatten().for_each(|agent| agent.settle(now));
     }
 

@@ -9,7 +9,7 @@ use std::mem;
 
 use units::{Instant, LinkId, Span, Table};
 
-use crate::fabric::packet_pool::{NONE, Store};
+use crate::fabric::packet_pool::{NONE, PacketPool};
 use crate::schedule::events;
 use crate::topology::Clock;
 
@@ -32,7 +32,7 @@ pub struct Calendar {
 const SLOTS: usize = 2048;
 
 /// An epoch: the span of time whose arrivals are taken together.
-pub struct Window<'clocks> {
+pub struct Epoch<'clocks> {
     /// Its end, as shown by the clocks at the ends of links.
     pub until: Instant,
     /// Later arrivals are not part of it.
@@ -62,10 +62,10 @@ impl Calendar {
 
     /// Adds the packet `number` of the pool, which arrives by a link when the clock there shows `at`.
     #[inline(always)]
-    pub fn expect(&mut self, store: &mut Store, number: u32, by: LinkId, at: Instant) {
+    pub fn expect(&mut self, packet_pool: &mut PacketPool, number: u32, by: LinkId, at: Instant) {
         self.packets += 1;
         let behind = self.put(number, at);
-        store.comes_before(number, by, at, behind);
+        packet_pool.comes_before(number, by, at, behind);
     }
 
     /// Puts a packet into its slot; returns the number of the packet put there before, if there is one.
@@ -83,9 +83,9 @@ impl Calendar {
     }
 
     #[cold]
-    fn put_back(&mut self, store: &mut Store, number: u32) {
-        let behind = self.put(number, store.at(number).at);
-        store.put_before(number, behind);
+    fn put_back(&mut self, packet_pool: &mut PacketPool, number: u32) {
+        let behind = self.put(number, packet_pool.at(number).at);
+        packet_pool.put_before(number, behind);
     }
 
     #[cold]
@@ -96,8 +96,8 @@ impl Calendar {
 
     /// Takes the arrivals of an epoch: appends their numbers to `due` in order of time. At one instant the order is by
     /// rank; by one link, the order of sending.
-    pub fn take(&mut self, store: &mut Store, window: &Window, due: &mut Vec<u32>) {
-        let end = window.until.0 >> self.shift;
+    pub fn take(&mut self, packet_pool: &mut PacketPool, epoch: &Epoch, due: &mut Vec<u32>) {
+        let end = epoch.until.0 >> self.shift;
         let mut turn = self.first;
         while turn <= end && turn < self.first + SLOTS as u64 {
             let (word, from) = (turn as usize % SLOTS / 64, turn % 64);
@@ -105,7 +105,7 @@ impl Calendar {
             let mut bits = self.occupied[word] & (u64::MAX >> (64 - these)) << from;
             self.occupied[word] &= !bits;
             while bits != 0 {
-                self.empty(word * 64 + bits.trailing_zeros() as usize, store, window, due);
+                self.empty(word * 64 + bits.trailing_zeros() as usize, packet_pool, epoch, due);
                 bits &= bits - 1;
             }
             turn += these;
@@ -113,56 +113,56 @@ impl Calendar {
         self.first = self.first.max(end);
         // The last slot extends beyond the epoch. Where the epoch also ends by a time, other packets may have been
         // taken too early.
-        let of_last = due.iter().rev().take_while(|number| store.at(**number).at.0 >> self.shift == end).count();
-        let from = if window.by == Instant::MAX { due.len() - of_last } else { 0 };
-        if due[from..].iter().any(|number| !window.has(store, *number)) {
-            let early: Vec<u32> = due.extract_if(from.., |number| !window.has(store, *number)).collect();
-            early.into_iter().for_each(|number| self.put_back(store, number));
+        let of_last = due.iter().rev().take_while(|number| packet_pool.at(**number).at.0 >> self.shift == end).count();
+        let from = if epoch.by == Instant::MAX { due.len() - of_last } else { 0 };
+        if due[from..].iter().any(|number| !epoch.has(packet_pool, *number)) {
+            let early: Vec<u32> = due.extract_if(from.., |number| !epoch.has(packet_pool, *number)).collect();
+            early.into_iter().for_each(|number| self.put_back(packet_pool, number));
         }
         if !self.apart.is_empty() {
-            self.take_apart(store, window, due);
+            self.take_apart(packet_pool, epoch, due);
         }
         self.packets -= due.len() as u64;
     }
 
     /// Takes the packets of a slot.
     #[inline(always)]
-    fn empty(&mut self, slot: usize, store: &Store, window: &Window, due: &mut Vec<u32>) {
+    fn empty(&mut self, slot: usize, packet_pool: &PacketPool, epoch: &Epoch, due: &mut Vec<u32>) {
         let number = mem::replace(&mut self.last[slot], NONE);
-        let behind = store.behind(number).1;
+        let behind = packet_pool.behind(number).1;
         due.push(number);
         if behind != NONE {
-            self.empty_several(behind, store, window, due);
+            self.empty_several(behind, packet_pool, epoch, due);
         }
     }
 
     /// As [`empty`](Calendar::empty), for the packets behind the first, which was taken.
-    fn empty_several(&mut self, behind: u32, store: &Store, window: &Window, due: &mut Vec<u32>) {
+    fn empty_several(&mut self, behind: u32, packet_pool: &PacketPool, epoch: &Epoch, due: &mut Vec<u32>) {
         let (begin, mut number) = (due.len() - 1, behind);
         while number != NONE {
             due.push(number);
-            number = store.behind(number).1;
+            number = packet_pool.behind(number).1;
         }
         due[begin..].reverse();
-        window.put_in_order(&mut due[begin..], store);
+        epoch.put_in_order(&mut due[begin..], packet_pool);
     }
 
     /// As [`take`](Calendar::take), for arrivals outside the ring. Packets for which the ring has a slot now are moved
     /// there.
     #[cold]
-    fn take_apart(&mut self, store: &mut Store, window: &Window, due: &mut Vec<u32>) {
+    fn take_apart(&mut self, packet_pool: &mut PacketPool, epoch: &Epoch, due: &mut Vec<u32>) {
         let before = due.len();
         let mut stays = Vec::new();
         while let Some(&Reverse((at, _, number))) = self.apart.peek()
             && at.0 >> self.shift < self.first + SLOTS as u64
         {
             self.apart.pop();
-            if window.has(store, number) { due.push(number) } else { stays.push(number) }
+            if epoch.has(packet_pool, number) { due.push(number) } else { stays.push(number) }
         }
         if due.len() > before {
-            window.put_in_order(due, store);
+            epoch.put_in_order(due, packet_pool);
         }
-        stays.into_iter().for_each(|number| self.put_back(store, number));
+        stays.into_iter().for_each(|number| self.put_back(packet_pool, number));
     }
 
     /// Returns the first occupied slot up to `end`.
@@ -181,34 +181,34 @@ impl Calendar {
     }
 
     /// Returns the time of the first arrival, as the clock there shows it.
-    pub fn next_at(&self, store: &Store) -> Instant {
+    pub fn next_at(&self, packet_pool: &PacketPool) -> Instant {
         let mut first = self.apart.peek().map_or(Instant::MAX, |Reverse((at, ..))| *at);
         if let Some(turn) = self.occupied_by(u64::MAX) {
             let mut number = self.last[turn as usize % SLOTS];
             while number != NONE {
-                first = first.min(store.at(number).at);
-                number = store.behind(number).1;
+                first = first.min(packet_pool.at(number).at);
+                number = packet_pool.behind(number).1;
             }
         }
         first
     }
 }
 
-impl Window<'_> {
+impl Epoch<'_> {
     /// Returns whether a pending packet arrives in the epoch.
-    fn has(&self, store: &Store, number: u32) -> bool {
-        let at = store.at(number).at;
-        at <= self.until && (self.by == Instant::MAX || self.clocks[store.by(number)].time(at) <= self.by)
+    fn has(&self, packet_pool: &PacketPool, number: u32) -> bool {
+        let at = packet_pool.at(number).at;
+        at <= self.until && (self.by == Instant::MAX || self.clocks[packet_pool.by(number)].time(at) <= self.by)
     }
 
     /// Sorts packets into the order of arrival. Packets by one link must be in the order of sending.
     #[inline(never)]
-    fn put_in_order(&self, numbers: &mut [u32], store: &Store) {
-        let at = |number: &u32| store.at(*number).at;
+    fn put_in_order(&self, numbers: &mut [u32], packet_pool: &PacketPool) {
+        let at = |number: &u32| packet_pool.at(*number).at;
         numbers.sort_by_key(at);
         let together = numbers.chunk_by_mut(|one, other| at(one) == at(other)).filter(|together| together.len() > 1);
         let moment = |number: &u32| {
-            let by = store.by(*number);
+            let by = packet_pool.by(*number);
             events::arrival(self.clocks[by].time(at(number)), by)
         };
         together.for_each(|together| together.sort_by_key(moment));
@@ -227,7 +227,7 @@ mod tests {
     fn packets_come_in_order() {
         for ahead in [Span(600), Span(5_000), Span(100_000)] {
             let mut stream = Stream::new(1, "calendar", ahead.0);
-            let (mut store, mut calendar) = (Store::default(), Calendar::new(ahead));
+            let (mut packet_pool, mut calendar) = (PacketPool::default(), Calendar::new(ahead));
             let clocks: Table<LinkId, Clock> = (0..6).map(|link| Clock::HOSTS.and(Span(link % 2 * 70))).collect();
             let mut pending: Vec<(u64, (u64, u64), u64, u32)> = Vec::new();
             let (mut now, mut sent, mut due) = (0, 0, Vec::new());
@@ -235,23 +235,23 @@ mod tests {
                 for _ in 0..stream.below(12) {
                     let spread = [3, 300, 3_000, 40_000][stream.below(4) as usize];
                     let (by, at) = (LinkId(stream.below(6) as u32), now + 1 + stream.below(spread));
-                    let number = store.put(Packet::BLANK);
-                    calendar.expect(&mut store, number, by, Instant(at));
+                    let number = packet_pool.put(Packet::BLANK);
+                    calendar.expect(&mut packet_pool, number, by, Instant(at));
                     let (time, rank, _) = events::arrival(clocks[by].time(Instant(at)), by);
                     sent += 1;
                     pending.push((at, (time, rank), sent, number));
                 }
                 pending.sort_unstable();
-                assert_eq!(calendar.next_at(&store).0, pending.first().map_or(u64::MAX, |first| first.0));
+                assert_eq!(calendar.next_at(&packet_pool).0, pending.first().map_or(u64::MAX, |first| first.0));
                 assert_eq!(calendar.packets(), pending.len() as u64);
                 let until = now + stream.below(2_000);
                 let by = if stream.below(4) == 0 { until } else { u64::MAX };
-                let window = Window { until: Instant(until), by: Instant(by), clocks: &clocks };
-                calendar.take(&mut store, &window, &mut due);
+                let epoch = Epoch { until: Instant(until), by: Instant(by), clocks: &clocks };
+                calendar.take(&mut packet_pool, &epoch, &mut due);
                 let is_due = |(at, (time, _), ..): &mut (u64, (u64, u64), u64, u32)| *at <= until && *time <= by;
                 let expected: Vec<u32> = pending.extract_if(.., is_due).map(|(.., number)| number).collect();
                 assert_eq!(due, expected);
-                due.drain(..).for_each(|number| store.leave(number));
+                due.drain(..).for_each(|number| packet_pool.free(number));
                 // Packets at a clock that is behind are taken later, but no new one before them.
                 now = until;
             }

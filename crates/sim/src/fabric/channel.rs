@@ -6,7 +6,7 @@ use std::vec::Drain;
 use transport::{Extension, Packet};
 use units::{ConnectionId, Instant, LinkId};
 
-use crate::control_message::Notice;
+use crate::control_message::ControlMessage;
 use crate::schedule::ring::{Ring, Sender, Words};
 
 /// A packet that will arrive at the end of a link.
@@ -36,16 +36,16 @@ pub enum Item {
     /// A packet, which may be extended.
     Packet(Crossing),
     /// A control message for the receiving host of a connection, and its time.
-    Notice(Instant, ConnectionId, Notice),
+    ControlMessage(Instant, ConnectionId, ControlMessage),
 }
 
 impl Item {
     /// Decodes an item from words.
     #[inline(always)]
     pub fn from_words(words: Words) -> Item {
-        if Notice::is_in(&words) {
-            let (at, id, notice) = Notice::from_words(words);
-            return Item::Notice(at, id, notice);
+        if ControlMessage::is_in(&words) {
+            let (at, id, notice) = ControlMessage::from_words(words);
+            return Item::ControlMessage(at, id, notice);
         }
         Item::Packet(Crossing::from_words(words))
     }
@@ -54,13 +54,13 @@ impl Item {
 /// The channel to another partition.
 ///
 /// Nearly all items are sent by a [`Ring`], if both partitions are simulated at once. Items for which it has no room,
-/// and all if there is no ring, are sent by [`Mail`].
+/// and all if there is no ring, are sent by [`Mailbox`].
 #[derive(Default)]
 pub struct Outgoing {
     ring: Option<Sender>,
     /// Suspends the ring, because its items might overtake the mail.
     apart: bool,
-    mail: Mail,
+    mail: Mailbox,
 }
 
 impl Outgoing {
@@ -80,7 +80,7 @@ impl Outgoing {
     }
 
     /// Publishes the links of a new route.
-    pub fn tell(&mut self, position: u32, path: &[LinkId]) {
+    pub fn publish_route(&mut self, position: u32, path: &[LinkId]) {
         self.mail.paths.extend((position..).zip(path.iter().copied()));
     }
 
@@ -111,7 +111,7 @@ impl Outgoing {
     }
 
     /// Returns the mail; `taken`: its previous items were taken.
-    pub fn mail(&mut self, taken: bool) -> &mut Mail {
+    pub fn mail(&mut self, taken: bool) -> &mut Mailbox {
         self.apart &= !(taken && self.mail.words.is_empty());
         &mut self.mail
     }
@@ -119,7 +119,7 @@ impl Outgoing {
 
 /// The mailbox from one partition to another, for everything not sent by a ring.
 #[derive(Default)]
-pub struct Mail {
+pub struct Mailbox {
     /// New routes: links, with their positions.
     paths: Vec<(u32, LinkId)>,
     /// Packets that will arrive at the ends of links, in order for each link; and control messages, in order for each
@@ -129,7 +129,7 @@ pub struct Mail {
     extensions: Vec<Extension>,
 }
 
-impl Mail {
+impl Mailbox {
     /// Returns whether the mailbox is empty.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
@@ -137,7 +137,7 @@ impl Mail {
     }
 
     /// Appends later mail to this.
-    pub fn append(&mut self, later: &mut Mail) {
+    pub fn append(&mut self, later: &mut Mailbox) {
         self.paths.append(&mut later.paths);
         self.words.append(&mut later.words);
         self.extensions.append(&mut later.extensions);
@@ -145,12 +145,12 @@ impl Mail {
 
     /// Drains all contents of the mailbox.
     pub fn open(&mut self) -> Opened<'_> {
-        let Mail { paths, words, extensions } = self;
+        let Mailbox { paths, words, extensions } = self;
         Opened { paths: paths.drain(..), words: words.drain(..), extensions: extensions.drain(..) }
     }
 }
 
-/// The contents of a drained [`Mail`].
+/// The contents of a drained [`Mailbox`].
 pub struct Opened<'mail> {
     /// Links of new routes, with their positions.
     pub paths: Drain<'mail, (u32, LinkId)>,

@@ -16,7 +16,7 @@ use crate::topology::Clock;
 
 /// Deferred drop accounting at receivers' ports whose clocks are behind.
 #[derive(Default)]
-pub struct LateDrops {
+pub struct DeferredDrops {
     /// The recorded messages, the earliest first.
     booked: VecDeque<Booking>,
     /// Wire bytes that were dropped before a message was recorded and became known later.
@@ -41,21 +41,21 @@ fn arrival(at: Instant, by: LinkId) -> (Instant, u64) {
 impl Net {
     /// Prepares to record a message that arrives at a host by a connection, given by id and generation. Drops at the
     /// host's port before the current packet or control message are known now, or will be counted for it later.
-    pub fn know_drops(&mut self, host: HostId, connection: (ConnectionId, u16), message: MessageId) {
-        let (now, noticing) = (self.now, self.noticing);
+    pub fn account_deferred_drops(&mut self, host: HostId, connection: (ConnectionId, u16), message: MessageId) {
+        let (now, in_control_message) = (self.now, self.in_control_message);
         // The only link to a host has its number.
         let port = LinkId(host.0);
         if self.now_at(port) == now {
-            return self.let_in_at(host);
+            return self.enqueue_pending_at(host);
         }
         while let Some(&Booking { until, host, .. }) = self.late().and_then(|late| late.booked.front())
             && self.clock(LinkId(host.0)).shows(until.0) < now
         {
-            self.let_in_at(host);
+            self.enqueue_pending_at(host);
             self.late().and_then(|late| late.booked.pop_front());
         }
         // Control messages precede all else.
-        let until = if noticing { (now, 0) } else { arrival(now, port) };
+        let until = if in_control_message { (now, 0) } else { arrival(now, port) };
         if let Some(late) = self.late() {
             late.booked.push_back(Booking { until, host, connection, message });
         }
@@ -70,7 +70,7 @@ impl Net {
         }
         // Its route already starts at the end of the port's link.
         let at = arrival(clock.time(at), self.router.link(packet.route - 2));
-        let Some(LateDrops { booked, dropped }) = self.late() else { return false };
+        let Some(DeferredDrops { booked, dropped }) = self.late() else { return false };
         let connection = (packet.connection, packet.generation);
         let found = booked.iter().find(|booking| booking.connection == connection && at < booking.until);
         found.inspect(|found| dropped.push((found.message, packet.size.into()))).is_some()
@@ -82,7 +82,7 @@ impl Net {
         self.late().map(std::mem::take).unwrap_or_default().dropped
     }
 
-    fn late(&mut self) -> Option<&mut LateDrops> {
+    fn late(&mut self) -> Option<&mut DeferredDrops> {
         self.part.as_deref_mut().map(|part| &mut part.late)
     }
 }
@@ -102,9 +102,9 @@ mod tests {
     #[test]
     fn what_is_dropped_counts_for_the_message_that_was_arriving_then() {
         let mut net = leaves(2, 12, 1, Some(Span::ZERO), ["fifo", "fifo"]);
-        net.feed_ports(Bytes(1500));
+        net.defer_enqueues(Bytes(1500));
         let partition = Partition::new(&net.graph, 2, |_| false).expect("there are two leaves");
-        net.becomes(Arc::new(partition), 0);
+        net.set_up_partition(Arc::new(partition), 0);
         for seq in 0..12 {
             for from in 0..5 {
                 let packet = full(&mut net, (from, 5), seq);
@@ -113,7 +113,7 @@ mod tests {
         }
         let connection = (ConnectionId(0), 0);
         let mut booked = BTreeMap::new();
-        for (micros, noticing, message) in [
+        for (micros, in_control_message, message) in [
             (56, true, 0),
             (57, false, 1),
             // Control messages precede packets of the same instant.
@@ -121,15 +121,15 @@ mod tests {
             (81, false, 3),
             (99, false, 4),
         ] {
-            (net.now, net.noticing) = (Instant::from_micros(micros), noticing);
-            net.know_drops(HostId(5), connection, MessageId(message));
+            (net.now, net.in_control_message) = (Instant::from_micros(micros), in_control_message);
+            net.account_deferred_drops(HostId(5), connection, MessageId(message));
             *booked.entry(message).or_default() += net.take_dropped_at_receiver(connection).0 / 1500;
         }
         assert!(booked.values().all(|dropped| *dropped == 0), "{booked:?}: nothing is known at once");
         // All drops of messages recorded by 57 us are known 20 us later.
         assert_eq!(net.late().map(|late| late.booked.len()), Some(3));
         net.now = Instant::from_micros(150);
-        net.let_all_in();
+        net.enqueue_all_pending();
         for (message, dropped) in net.take_known_late() {
             *booked.entry(message.0).or_default() += dropped.0 / 1500;
         }

@@ -1,6 +1,6 @@
 //! Networks that are simulated in epochs, in one partition of several.
 //!
-//! This applies where ports to hosts defer enqueueing ([`feeding`](super::feeding)), and routes are straight up and
+//! This applies where ports to hosts defer enqueueing ([`deferred`](super::deferred)), and routes are straight up and
 //! straight down. The clocks of switches are ahead of the hosts' or behind ([`Partition`](crate::topology::Partition)),
 //! so far that events at switches within an epoch depend on earlier events at hosts only. So each epoch has three
 //! steps, and only arrivals at hosts are events:
@@ -21,15 +21,15 @@ use std::mem;
 use units::{Instant, LinkId, Span};
 
 use super::Net;
-use super::calendar::{Calendar, Window};
+use super::calendar::{Calendar, Epoch};
 use super::channel::Crossing;
 use super::deferred::note_wait;
-use crate::fabric::packet_pool::{Slot, Store};
+use crate::fabric::packet_pool::{PacketPool, Slot};
 use crate::fabric::port::{Fate, PortMode};
 
 /// The pending arrivals at switches.
 #[derive(Default)]
-pub struct Windows {
+pub struct Epochs {
     /// By tier of the switch.
     coming: Vec<Calendar>,
     /// The tier of the switch at the end of each link, if there is one.
@@ -54,7 +54,7 @@ struct Bound {
     to: u32,
 }
 
-impl Windows {
+impl Epochs {
     /// Returns whether the network is simulated in epochs.
     pub fn are_there(&self) -> bool {
         !self.coming.is_empty()
@@ -62,8 +62,8 @@ impl Windows {
 
     /// Adds the packet in slot `number`, which arrives at the end of a link when the clock there shows `at`.
     #[inline(always)]
-    pub fn expect(&mut self, store: &mut Store, number: u32, by: LinkId, at: Instant) {
-        self.coming[usize::from(self.tier[by.index()])].expect(store, number, by, at);
+    pub fn expect(&mut self, packet_pool: &mut PacketPool, number: u32, by: LinkId, at: Instant) {
+        self.coming[usize::from(self.tier[by.index()])].expect(packet_pool, number, by, at);
     }
 
     /// Returns the number of pending arrivals.
@@ -74,7 +74,7 @@ impl Windows {
 
 impl Net {
     /// Switches the network to epochs and to the clocks of its partition, before anything is sent.
-    pub(super) fn go_by_windows(&mut self) {
+    pub(super) fn use_epochs(&mut self) {
         let Net { part, ports, graph, .. } = self;
         let Some(part) = part.as_deref_mut() else { return };
         let (hosts, partition) = (graph.hosts, &part.partition);
@@ -82,75 +82,74 @@ impl Net {
         for ((number, link), port) in (0..).map(LinkId).zip(&graph.links).zip(ports.iter_mut()) {
             port.takes(partition.delay(number, link).expect("nothing arrives before it was sent"));
             if link.from < hosts {
-                port.goes_by_windows();
+                port.use_epochs();
             } else if link.to < hosts {
-                port.is_fed();
+                port.defer();
                 port.goes_by(partition.at_port[number]);
             } else {
-                port.feeds();
+                port.send_to_deferred();
             }
         }
         let highest = graph.links.iter().map(|link| tier(link.to)).max().unwrap_or_default();
         // Uplink packets arrive that much later, or later still if they were queued.
         let ahead = Span(partition.lookahead.0.saturating_mul(2));
-        part.windows = Windows {
+        part.epochs = Epochs {
             coming: (0..=highest).map(|_| Calendar::new(ahead)).collect(),
             tier: graph.links.iter().map(|link| tier(link.to) as u8).collect(),
             due: Vec::new(),
             bound: Vec::new(),
         };
         part.clocks = partition.at_port.clone();
-        self.is_fed = true;
+        self.defers = true;
     }
 
     /// Sends a packet of `size` bytes from a host by a link, at whose end it arrives at `at`. Its route continues at
     /// `next`.
     #[inline(never)]
-    pub(super) fn send_by_windows(&mut self, link: LinkId, next: u32, number: u32, (at, size): (Instant, u16)) {
+    pub(super) fn send_in_epoch(&mut self, link: LinkId, next: u32, number: u32, (at, size): (Instant, u16)) {
         let at = self.ports[link].keeps_order(at);
         let to = self.router.link(next);
-        let part = self.part.as_deref_mut().expect("only there are windows");
+        let part = self.part.as_deref_mut().expect("it has epochs");
         // The only link to a host has its number.
         if to.0 >= self.graph.hosts {
-            part.windows.coming[0].expect(&mut self.store, number, link, at);
+            part.epochs.coming[0].expect(&mut self.packet_pool, number, link, at);
             return;
         }
         let at = part.partition.at_port[to].when(part.partition.at_end[link], at);
-        self.store.packet_mut(number).route = next + 1;
-        self.feed(to, link, number, (at, size));
+        self.packet_pool.packet_mut(number).route = next + 1;
+        self.add_pending(to, link, number, (at, size));
     }
 
     /// Downlink pass: forwards all arrivals at switches above racks up to `by`, and until their clocks show more than
     /// `until`.
-    pub fn go_down(&mut self, until: Instant, by: Instant) {
-        for tier in (1..self.part.as_ref().map_or(0, |part| part.windows.coming.len())).rev() {
+    pub fn downlink_pass(&mut self, until: Instant, by: Instant) {
+        for tier in (1..self.part.as_ref().map_or(0, |part| part.epochs.coming.len())).rev() {
             self.come(tier, until, by);
         }
     }
 
     /// Uplink pass: forwards all arrivals from hosts at the switches of their racks up to `by`, and until these show
     /// more than `until`.
-    pub fn go_up(&mut self, until: Instant, by: Instant) {
+    pub fn uplink_pass(&mut self, until: Instant, by: Instant) {
         self.come(0, until, by);
     }
 
     /// Returns the time of the first arrival at a switch.
     pub fn comes_at(&self) -> Instant {
-        let coming = self.part.iter().flat_map(|part| &part.windows.coming);
-        coming.map(|coming| coming.next_at(&self.store)).min().unwrap_or(Instant::MAX)
+        let coming = self.part.iter().flat_map(|part| &part.epochs.coming);
+        coming.map(|coming| coming.next_at(&self.packet_pool)).min().unwrap_or(Instant::MAX)
     }
 
     /// Forwards all arrivals at switches of a tier, if the network is simulated in epochs.
     fn come(&mut self, tier: usize, until: Instant, by: Instant) {
         let Some(part) = self.part.as_deref_mut() else { return };
-        let Some(coming) = part.windows.coming.get_mut(tier) else { return };
-        let (now, mut due, mut bound) =
-            (self.now, mem::take(&mut part.windows.due), mem::take(&mut part.windows.bound));
-        coming.take(&mut self.store, &Window { until, by, clocks: &part.partition.at_end }, &mut due);
-        self.hops_let_in += due.len() as u64;
-        let Net { store, router, .. } = self;
+        let Some(coming) = part.epochs.coming.get_mut(tier) else { return };
+        let (now, mut due, mut bound) = (self.now, mem::take(&mut part.epochs.due), mem::take(&mut part.epochs.bound));
+        coming.take(&mut self.packet_pool, &Epoch { until, by, clocks: &part.partition.at_end }, &mut due);
+        self.deferred_hops += due.len() as u64;
+        let Net { packet_pool, router, .. } = self;
         bound.extend(due.drain(..).map(|number| {
-            let &Slot { at, ref packet } = store.at(number);
+            let &Slot { at, ref packet } = packet_pool.at(number);
             let (link, next) = router.links(packet.route);
             Bound { at, number, link, next, to: part.partition.of_port[next] }
         }));
@@ -159,7 +158,7 @@ impl Net {
         }
         self.now = now;
         if let Some(part) = self.part.as_deref_mut() {
-            (part.windows.due, part.windows.bound) = (due, bound);
+            (part.epochs.due, part.epochs.bound) = (due, bound);
         }
     }
 
@@ -167,18 +166,18 @@ impl Net {
     #[inline(always)]
     fn goes_on(&mut self, Bound { at, number, link, next, to }: Bound) {
         self.now = at;
-        let part = self.part.as_deref_mut().expect("only there are windows");
+        let part = self.part.as_deref_mut().expect("it has epochs");
         let port = &mut self.ports[link];
-        debug_assert_eq!(port.mode, PortMode::Feeding);
+        debug_assert_eq!(port.mode, PortMode::ToDeferred);
         if to != part.number {
             // The port writes into a copy: to copy after a write would wait for the write.
-            let mut packet = self.store.at(number).packet;
+            let mut packet = self.packet_pool.at(number).packet;
             return match port.pass(at, &mut packet) {
                 Some(at) => self.leave_for(to, number, &Crossing { at, link, packet }),
                 None => self.goes_elsewhere(to, link, number, at),
             };
         }
-        let packet = self.store.packet_mut(number);
+        let packet = self.packet_pool.packet_mut(number);
         let size = packet.size;
         let at = match port.pass(at, packet) {
             Some(at) => at,
@@ -188,11 +187,11 @@ impl Net {
             },
         };
         if next.0 < self.graph.hosts {
-            self.store.packet_mut(number).route += 1;
-            return self.feed(next, link, number, (at, size));
+            self.packet_pool.packet_mut(number).route += 1;
+            return self.add_pending(next, link, number, (at, size));
         }
-        let part = self.part.as_deref_mut().expect("only there are windows");
-        part.windows.expect(&mut self.store, number, link, at);
+        let part = self.part.as_deref_mut().expect("it has epochs");
+        part.epochs.expect(&mut self.packet_pool, number, link, at);
     }
 
     /// Offers a packet to a switch's port that may not be idle. Returns its arrival time at the other end, unless it is
@@ -200,16 +199,16 @@ impl Net {
     #[inline(never)]
     fn waits(&mut self, link: LinkId, number: u32, at: Instant) -> Option<Instant> {
         let port = &mut self.ports[link];
-        note_wait(&mut self.extensions, &self.store, port, at, number);
-        port.offer_away(&mut self.store, at, number)
+        note_wait(&mut self.extensions, &self.packet_pool, port, at, number);
+        port.offer_away(&mut self.packet_pool, at, number)
     }
 
     /// As [`waits`](Net::waits), for a packet that is sent to another partition if the port accepts it.
     #[inline(never)]
     fn goes_elsewhere(&mut self, to: u32, link: LinkId, number: u32, at: Instant) {
-        note_wait(&mut self.extensions, &self.store, &self.ports[link], at, number);
-        let mut packet = self.store.at(number).packet;
-        match self.ports[link].offer_outside(&mut self.store, at, &mut packet) {
+        note_wait(&mut self.extensions, &self.packet_pool, &self.ports[link], at, number);
+        let mut packet = self.packet_pool.at(number).packet;
+        match self.ports[link].offer_outside(&mut self.packet_pool, at, &mut packet) {
             Some(arrives) => self.leave_for(to, number, &Crossing { at: arrives, link, packet }),
             None => self.not_kept(link, number, Fate::Dropped),
         }

@@ -9,8 +9,8 @@ use transport::{Flags, Packet};
 use units::{HostId, Instant, LinkId, Span, Stream, Table};
 
 use super::Net;
-use crate::fabric::port::PortMode;
 use crate::fabric::level::Level;
+use crate::fabric::port::PortMode;
 use crate::faults::{Effect, Fault, Met};
 use crate::record::outcome::FaultCounts;
 use crate::schedule::events::Event;
@@ -71,7 +71,7 @@ struct OfLink {
 
 impl Net {
     /// Injects faults, whose changes become events.
-    pub fn strike(&mut self, faults: Vec<Fault>, seed: u64) {
+    pub fn inject_faults(&mut self, faults: Vec<Fault>, seed: u64) {
         if faults.is_empty() {
             return;
         }
@@ -127,8 +127,8 @@ impl Net {
         let (is_down, is_unmarked) =
             (matches!(fault.effect, Effect::Down { .. }), matches!(fault.effect, Effect::Unmarked));
         let links = self.directions_of(fault_number);
-        if self.feeds() {
-            self.feed_no_longer();
+        if self.defers_enqueues() {
+            self.stop_deferring();
         }
         match what {
             What::Begins if is_down => links.iter().for_each(|&link| self.take_down(link)),
@@ -267,7 +267,7 @@ impl Net {
             self.counters.packets_received += 1;
             return Some(packet);
         }
-        let number = self.store.put(packet);
+        let number = self.packet_pool.put(packet);
         self.forward(number, self.next_link(number));
         None
     }
@@ -305,27 +305,27 @@ impl Net {
             return;
         }
         let held = std::mem::take(&mut of_link.held);
-        if self.ports[link].mode == PortMode::Choosing {
+        if self.ports[link].mode == PortMode::Qdisc {
             self.begin_due(link);
         }
         let now = self.now;
         let port = &mut self.ports[link];
-        if let Some(at) = port.first_arrival(&self.store) {
+        if let Some(at) = port.first_arrival(&self.packet_pool) {
             self.events.cancel_arrival(at, link);
         }
         let mode = std::mem::replace(&mut port.mode, PortMode::Down);
         let travelling = match mode {
-            PortMode::Shared(pool) => self.pools[pool.index()].flush(&mut self.store, now, port),
-            PortMode::Choosing => {
+            PortMode::Shared(buffer) => self.shared_buffers[buffer.index()].flush(&mut self.packet_pool, now, port),
+            PortMode::Qdisc => {
                 let waiting: Vec<Packet> =
                     port.choice().into_iter().flat_map(|choice| choice.packets()).copied().collect();
-                let lost = port.flush(&mut self.store, now);
+                let lost = port.flush(&mut self.packet_pool, now);
                 waiting.iter().for_each(|packet| self.leaves(link, packet));
                 lost
             }
             _ => {
-                port.settle(&self.store, now);
-                port.flush(&mut self.store, now)
+                port.advance_to(&self.packet_pool, now);
+                port.flush(&mut self.packet_pool, now)
             }
         };
         self.faults_mut().links[link].mode = mode;

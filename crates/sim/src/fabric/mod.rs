@@ -26,11 +26,11 @@ use transport::agent::PortState;
 use transport::{Agents, Extension, Flags, Packet};
 use units::{Bytes, ConnectionId, HostId, Instant, LinkId, Rate, Span, Stream, Table};
 
+use crate::fabric::level::Level;
 use crate::fabric::marker::{MARKERS, Site};
 use crate::fabric::network::{Network, Service, Sharing};
-use crate::fabric::packet_pool::Store;
-use crate::fabric::level::Level;
-use crate::fabric::port::{Fate, Place, PoolIndex, Port, PortMode, units_of_wait};
+use crate::fabric::packet_pool::PacketPool;
+use crate::fabric::port::{BufferIndex, Fate, LinkRole, Port, PortMode, units_of_wait};
 use crate::flow::Flow;
 use crate::record::outcome::Counters;
 use crate::record::packet_log::PacketLog;
@@ -40,9 +40,9 @@ use agents::AtPorts;
 use faulty::Faults;
 use host_ports::HostPorts;
 use partition::Part;
-pub use prefetch::{Ahead, Next, Upcoming};
+pub use prefetch::{Next, Prefetch, Upcoming};
 use routing::Router;
-use shared_buffer::Pool;
+use shared_buffer::SharedBuffer;
 
 /// The network and everything in it.
 pub struct Net {
@@ -55,19 +55,19 @@ pub struct Net {
     /// Nodes and links; links are sorted by the node at their end, and ports have the same index.
     pub graph: Graph,
     ports: Table<LinkId, Port>,
-    /// Some ports [defer enqueueing](Net::feeds).
-    is_fed: bool,
+    /// Some ports [defer enqueueing](Net::defers_enqueues).
+    defers: bool,
     /// Packets enqueued from pending arrivals: hops without an event.
-    hops_let_in: u64,
+    deferred_hops: u64,
     /// Events without effect, because other events had overtaken them.
-    events_in_vain: u64,
+    void_events: u64,
     /// The current event is a control message, not the arrival of a packet.
-    pub noticing: bool,
+    pub in_control_message: bool,
     /// The packets that all ports hold.
-    store: Store,
+    packet_pool: PacketPool,
     /// Time that each port had spent sending by the end of the warm-up.
     sent_before: Table<LinkId, Span>,
-    pools: Vec<Pool>,
+    shared_buffers: Vec<SharedBuffer>,
     router: Router,
     extensions: Extensions,
     /// The agents of transport families at the ports.
@@ -93,12 +93,12 @@ impl Net {
         graph.links.sort_by_key(|link| (link.to, link.from));
         let hosts = graph.hosts;
         let longest_hop = graph.links.iter().map(|link| link.rate.transmission().of(Bytes(1600)) + link.delay).max();
-        let mut pools = Vec::new();
+        let mut shared_buffers = Vec::new();
         let mut mode_of = vec![PortMode::Own; graph.switches.len()];
         if let Sharing::Dynamic(alpha) = switch.sharing {
             for (mode, _) in mode_of.iter_mut().zip(&graph.switches).filter(|(_, node)| !node.unlimited) {
-                *mode = PortMode::Shared(PoolIndex::from_index(pools.len()));
-                pools.push(Pool::new(switch.buffer, alpha));
+                *mode = PortMode::Shared(BufferIndex::from_index(shared_buffers.len()));
+                shared_buffers.push(SharedBuffer::new(switch.buffer, alpha));
             }
         }
         // The ports of each switch that share its buffer.
@@ -108,10 +108,10 @@ impl Net {
         }
         let port = |spec: &LinkSpec| {
             let place = match (spec.from < hosts, spec.to < hosts) {
-                (true, false) => Place::HostToSwitch,
-                (true, true) => Place::HostToHost,
-                (false, false) => Place::SwitchToSwitch,
-                (false, true) => Place::SwitchToHost,
+                (true, false) => LinkRole::HostToSwitch,
+                (true, true) => LinkRole::HostToHost,
+                (false, false) => LinkRole::SwitchToSwitch,
+                (false, true) => LinkRole::SwitchToHost,
             };
             let mut port = Port::new(spec.rate, spec.delay, place);
             let mut site = Site { rate: spec.rate, mark: Level::INFINITE };
@@ -143,14 +143,14 @@ impl Net {
         };
         let mut ports = Vec::with_capacity(graph.links.len());
         for (index, (port, queue, marking, site)) in graph.links.iter().map(port).enumerate() {
-            if let Some(pool) = port.mode.pool() {
-                pools[pool.index()].add(LinkId::from_index(index));
+            if let Some(buffer) = port.mode.buffer() {
+                shared_buffers[buffer.index()].add(LinkId::from_index(index));
             }
             let by_itself = queue.built_in && marking.built_in;
-            let choosing = |port: Port| {
-                port.choosing((queue.queue)(&settings, service.priorities), (marking.marker)(&settings, &site))
+            let with_qdisc = |port: Port| {
+                port.with_qdisc((queue.queue)(&settings, service.priorities), (marking.marker)(&settings, &site))
             };
-            ports.push(if by_itself { port } else { choosing(port) });
+            ports.push(if by_itself { port } else { with_qdisc(port) });
         }
         Net {
             now: Instant::ZERO,
@@ -160,12 +160,12 @@ impl Net {
             graph,
             sent_before: vec![Span::ZERO; ports.len()].into(),
             ports: ports.into(),
-            is_fed: false,
-            hops_let_in: 0,
-            events_in_vain: 0,
-            noticing: false,
-            store: Store::default(),
-            pools,
+            defers: false,
+            deferred_hops: 0,
+            void_events: 0,
+            in_control_message: false,
+            packet_pool: PacketPool::default(),
+            shared_buffers,
             extensions: Extensions::default(),
             agents: AtPorts::default(),
             dropped_at_receiver: BTreeMap::new(),
@@ -179,7 +179,7 @@ impl Net {
     }
 
     /// Installs the agents of these families at every port.
-    pub fn station(&mut self, families: &[Agents]) {
+    pub fn install_agents(&mut self, families: &[Agents]) {
         let rates = self.graph.links.iter().map(|link| link.rate);
         self.agents = AtPorts::new(families, self.frame_overhead.into(), rates);
     }
@@ -203,8 +203,8 @@ impl Net {
     pub fn counted(&self) -> Counters {
         let counters = self.counters;
         Counters {
-            packet_hops: counters.packet_hops + self.hops_let_in,
-            events: (counters.events + self.hops_let_in).saturating_sub(self.events_in_vain),
+            packet_hops: counters.packet_hops + self.deferred_hops,
+            events: (counters.events + self.deferred_hops).saturating_sub(self.void_events),
             ..counters
         }
     }
@@ -213,7 +213,7 @@ impl Net {
     pub fn path(&mut self, from: HostId, to: HostId, flow: Flow) -> u32 {
         let (position, is_new) = self.router.path(from, to, flow);
         if is_new && let Some(part) = &mut self.part {
-            part.tell(position, self.router.latest());
+            part.publish_route(position, self.router.latest());
         }
         position
     }
@@ -232,21 +232,21 @@ impl Net {
         let mode = self.ports[link].mode;
         let next = packet.route + 1;
         // The route of a pending arrival starts at its port.
-        packet.route = next + u32::from(mode == PortMode::Feeding);
+        packet.route = next + u32::from(mode == PortMode::ToDeferred);
         packet.size += self.frame_overhead;
         let (size, is_data) = (packet.size, packet.payload > 0);
         // Use the slot from here on: with a reference, the compiler would write every packet elsewhere first.
-        let number = self.store.put(packet);
-        if matches!(mode, PortMode::Choosing | PortMode::Down) {
+        let number = self.packet_pool.put(packet);
+        if matches!(mode, PortMode::Qdisc | PortMode::Down) {
             return self.send_apart(link, number);
         }
         let at = self.launch(link, size, is_data);
-        if mode == PortMode::Feeding {
+        if mode == PortMode::ToDeferred {
             let at = self.ports[link].keeps_order(at);
-            self.feed(self.router.link(next), link, number, (at, size));
+            self.add_pending(self.router.link(next), link, number, (at, size));
         } else if mode == PortMode::Epochs {
-            self.send_by_windows(link, next, number, (at, size));
-        } else if let Some(at) = self.ports[link].transmit(&mut self.store, number, at) {
+            self.send_in_epoch(link, next, number, (at, size));
+        } else if let Some(at) = self.ports[link].transmit(&mut self.packet_pool, number, at) {
             self.events.push_arrival(self.now, at, link);
         }
     }
@@ -261,10 +261,10 @@ impl Net {
 
     #[cold]
     fn send_apart(&mut self, link: LinkId, number: u32) {
-        let packet = self.store.at(number).packet;
+        let packet = self.packet_pool.at(number).packet;
         let is_down = self.ports[link].mode == PortMode::Down;
-        self.store.leave(number);
-        if is_down || self.offer_choosing(link, packet, true) == Fate::Dropped {
+        self.packet_pool.free(number);
+        if is_down || self.offer_to_qdisc(link, packet, true) == Fate::Dropped {
             self.dropped(link, &packet);
         }
     }
@@ -286,7 +286,7 @@ impl Net {
     /// Returns the next link of a packet in the packet pool.
     #[inline]
     pub fn next_link(&self, number: u32) -> LinkId {
-        self.router.link(self.store.at(number).packet.route)
+        self.router.link(self.packet_pool.at(number).packet.route)
     }
 
     /// Removes the packet in slot `number`, the first in flight, which has reached the end of `link`.
@@ -294,9 +294,9 @@ impl Net {
     pub fn take(&mut self, link: LinkId, number: u32) {
         let port = &mut self.ports[link];
         if port.first_waits() {
-            leaves_unseen(port, &mut self.pools, &self.store);
+            leaves_unseen(port, &mut self.shared_buffers, &self.packet_pool);
         }
-        if let Some(at) = port.take(&self.store, number) {
+        if let Some(at) = port.take(&self.packet_pool, number) {
             self.events.push_arrival(self.now, at, link);
         }
         self.counters.packet_hops += 1;
@@ -305,13 +305,15 @@ impl Net {
     /// Moves a packet from the network into `packet`.
     #[inline(always)]
     pub fn collect(&mut self, number: u32, packet: &mut Packet) {
-        self.store.take(number, packet);
+        self.packet_pool.take(number, packet);
     }
 
     /// Logs the packet that is about to be taken from the end of `link`.
     #[cold]
     pub fn log_arrival(&mut self, link: LinkId) {
-        let (Some(log), Some(packet)) = (&mut self.log, self.ports[link].packets(&self.store).next()) else { return };
+        let (Some(log), Some(packet)) = (&mut self.log, self.ports[link].packets(&self.packet_pool).next()) else {
+            return;
+        };
         let next = (!self.ports[link].place.to_host()).then(|| self.router.link(packet.route));
         log.arrives(self.now, link, next, packet);
     }
@@ -339,7 +341,7 @@ impl Net {
     /// Offers a packet that has reached a switch to its next port.
     #[inline(always)]
     pub fn forward(&mut self, number: u32, link: LinkId) {
-        let packet = &self.store.at(number).packet;
+        let packet = &self.packet_pool.at(number).packet;
         let fate = if packet.flags.has(Flags::EXTENDED) {
             self.offer_extended(link, number)
         } else {
@@ -368,15 +370,21 @@ impl Net {
     fn offer(&mut self, link: LinkId, number: u32) -> Fate {
         let port = &mut self.ports[link];
         match port.mode {
-            PortMode::Own => port.offer(&mut self.store, self.now, number),
-            PortMode::Feeding => match port.offer_away(&mut self.store, self.now, number) {
-                Some(at) => self.feed_on(link, number, at),
+            PortMode::Own => port.offer(&mut self.packet_pool, self.now, number),
+            PortMode::ToDeferred => match port.offer_away(&mut self.packet_pool, self.now, number) {
+                Some(at) => self.add_pending_onwards(link, number, at),
                 None => Fate::Dropped,
             },
-            PortMode::Choosing => self.offer_beside(link, number, false),
-            PortMode::Shared(pool) => match port.offer_idle(&mut self.store, self.now, number) {
+            PortMode::Qdisc => self.offer_stored_to_qdisc(link, number, false),
+            PortMode::Shared(buffer) => match port.offer_idle(&mut self.packet_pool, self.now, number) {
                 Some(fate) => fate,
-                None => self.pools[pool.index()].offer(&mut self.store, self.now, number, link, &mut self.ports),
+                None => self.shared_buffers[buffer.index()].offer(
+                    &mut self.packet_pool,
+                    self.now,
+                    number,
+                    link,
+                    &mut self.ports,
+                ),
             },
             PortMode::Cut | PortMode::Down => self.offer_apart(link, number, false),
             mode @ (PortMode::Epochs | PortMode::Deferred) => {
@@ -388,7 +396,7 @@ impl Net {
     /// As [`offer`](Net::offer). The port's agents see an accepted packet that has a header.
     #[inline(never)]
     fn offer_extended(&mut self, link: LinkId, number: u32) -> Fate {
-        let packet = self.store.at(number).packet;
+        let packet = self.packet_pool.at(number).packet;
         let port = self.port_of(link);
         let wait = self.ports[port].idle_at().saturating_sub(self.now);
         let extension = self.extensions.at(packet.wait_or_extension);
@@ -429,25 +437,25 @@ impl Net {
     }
 
     /// Brings all queues up to the present.
-    pub fn settle(&mut self) {
-        self.let_all_in();
-        for pool in 0..self.pools.len() {
+    pub fn advance_ports(&mut self) {
+        self.enqueue_all_pending();
+        for buffer in 0..self.shared_buffers.len() {
             // All ports of the buffer are of one switch, and none defers enqueueing.
-            let now = self.pools[pool].members().first().map_or(self.now, |port| self.now_at(*port));
-            self.pools[pool].settle(&self.store, now, &mut self.ports);
+            let now = self.shared_buffers[buffer].members().first().map_or(self.now, |port| self.now_at(*port));
+            self.shared_buffers[buffer].advance_to(&self.packet_pool, now, &mut self.ports);
         }
-        self.settle_choosing();
+        self.advance_qdiscs();
         for link in (0..self.ports.len()).map(LinkId::from_index) {
             let now = self.now_at(link);
-            self.ports[link].settle(&self.store, now);
+            self.ports[link].advance_to(&self.packet_pool, now);
             self.ports[link].catch_up(now);
         }
-        self.agents.settle(self.now);
+        self.agents.advance_to(self.now);
     }
 
     /// Ends the warm-up of all ports.
     pub fn warmed_up(&mut self) {
-        self.settle();
+        self.advance_ports();
         self.sent_before = self.ports.entries().map(|(link, port)| port.sent_for(self.now_at(link))).collect();
         self.ports.iter_mut().for_each(Port::warmed_up);
         self.faults_warmed_up();
@@ -460,7 +468,7 @@ impl Net {
 
     /// Returns all packets queued at ports to hosts or on their wires.
     pub fn packets_to_hosts(&self) -> impl Iterator<Item = &Packet> {
-        self.ports.iter().filter(|port| port.place.to_host()).flat_map(|port| port.packets(&self.store))
+        self.ports.iter().filter(|port| port.place.to_host()).flat_map(|port| port.packets(&self.packet_pool))
     }
 
     /// Returns the share of the time since the warm-up in which a link has sent.
@@ -537,10 +545,10 @@ impl Net {
 /// Removes the first packet of a port from its queue: it has reached the other end, and the port was not examined since
 /// its transmission began.
 #[inline(never)]
-fn leaves_unseen(port: &mut Port, pools: &mut [Pool], store: &Store) {
+fn leaves_unseen(port: &mut Port, shared_buffers: &mut [SharedBuffer], packet_pool: &PacketPool) {
     match port.mode {
-        PortMode::Shared(pool) => pools[pool.index()].first_leaves(store, port),
-        _ => port.leave(store),
+        PortMode::Shared(buffer) => shared_buffers[buffer.index()].first_leaves(packet_pool, port),
+        _ => port.leave(packet_pool),
     }
 }
 
@@ -614,9 +622,9 @@ impl Extensions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fabric::level::Length;
     use crate::fabric::marker::{MARKERS, Marker};
     use crate::fabric::network::{HostQueue, Switch};
-    use crate::fabric::level::Length;
     use crate::fabric::qdisc;
     use crate::faults::{Effect, Fault};
     use crate::schedule::events::Event;
@@ -707,7 +715,7 @@ mod tests {
             // 12 us to send and 20 us to propagate, twice; then one every 12 us.
             let times: Vec<Instant> = arrived.iter().map(|&(at, _)| at).collect();
             assert_eq!(times, [64, 76, 88, 100].map(Instant::from_micros), "{hosts}");
-            let nic = net.ports.iter().find(|port| port.place == Place::HostToSwitch && port.packets > 0);
+            let nic = net.ports.iter().find(|port| port.place == LinkRole::HostToSwitch && port.packets > 0);
             assert_eq!(nic.map(|port| (port.packets, port.watch().drops, port.watch().marks)), Some((4, 0, 0)));
         }
     }
@@ -756,7 +764,7 @@ mod tests {
                 late += u32::from(at > exact);
                 last = at;
                 let number = net.ports[nic].first();
-                let next = net.ports[nic].take(&net.store, number);
+                let next = net.ports[nic].take(&net.packet_pool, number);
                 net.collect(number, &mut packet);
                 next.inspect(|&next| net.events.push_arrival(at, next, nic));
             }
@@ -791,7 +799,7 @@ mod tests {
     fn agents_are_told_what_waits_at_a_host() {
         let d3 = transport::registry::find("d3").and_then(|d3| d3.with(&[]).ok()).expect("it has defaults");
         let mut net = net(1, None);
-        net.station(&[d3.control.agents().expect("its routers grant rates")]);
+        net.install_agents(&[d3.control.agents().expect("its routers grant rates")]);
         for seq in 0..3 {
             let packet = full(&mut net, (0, 1), seq);
             net.send(packet);
@@ -809,24 +817,24 @@ mod tests {
     #[test]
     fn first_in_first_out_beside_the_port_is_the_same_as_within() {
         for (seed, sharing) in [(1, false), (2, false), (3, true)] {
-            let run = |beside: bool| {
+            let run = |cold: bool| {
                 let mut net = star(4, seed, None, ["fifo", "fifo"]);
                 let link = net.ports.iter().position(|port| port.place.to_host()).expect("a port to a host");
                 let link = LinkId::from_index(link);
                 let site = Site { rate: Rate::from_gbps(1), mark: Level::share(Amount::Packets(3), 1) };
                 if sharing {
-                    net.ports[link].mode = PortMode::Shared(PoolIndex::from_index(0));
-                    net.pools.push(Pool::new(Amount::Packets(12), 1.0));
-                    net.pools[0].add(link);
+                    net.ports[link].mode = PortMode::Shared(BufferIndex::from_index(0));
+                    net.shared_buffers.push(SharedBuffer::new(Amount::Packets(12), 1.0));
+                    net.shared_buffers[0].add(link);
                 }
-                if beside {
+                if cold {
                     let port = std::mem::replace(
                         &mut net.ports[link],
-                        Port::new(Rate::from_gbps(1), Span::ZERO, Place::SwitchToHost),
+                        Port::new(Rate::from_gbps(1), Span::ZERO, LinkRole::SwitchToHost),
                     );
                     let settings = Values::default();
                     let queue = (qdisc::find("fifo").expect("a discipline of that name").queue)(&settings, 1);
-                    net.ports[link] = port.choosing(queue, (MARKERS[0].marker)(&settings, &site));
+                    net.ports[link] = port.with_qdisc(queue, (MARKERS[0].marker)(&settings, &site));
                 }
                 let to = net.graph.links[link.index()].to;
                 let mut stream = Stream::new(seed, "bursts", 0);
@@ -839,12 +847,15 @@ mod tests {
                     }
                 }
                 let arrived = drain(&mut net);
-                net.settle();
+                net.advance_ports();
                 let port = &net.ports[link];
                 let watch = port.watch();
                 assert!(watch.drops > 0 && watch.marks > 0);
                 let empty = Level { value: 12, in_bytes: false };
-                assert!(net.pools.iter().all(|pool| pool.room(0, 0) == empty), "what has left takes no room");
+                assert!(
+                    net.shared_buffers.iter().all(|buffer| buffer.room(0, 0) == empty),
+                    "what has left takes no room"
+                );
                 (arrived, port.packets, port.bytes, watch.drops, watch.marks, watch.max_waiting, watch.levels.clone())
             };
             assert!(run(true) == run(false), "seed {seed}");
@@ -871,9 +882,9 @@ mod tests {
         let path = net.path(HostId(0), HostId(1), Flow::of_pair(HostId(0), HostId(1)));
         let link = net.router.link(path + 1);
         let port =
-            std::mem::replace(&mut net.ports[link], Port::new(Rate::from_gbps(1), Span::ZERO, Place::HostToHost));
+            std::mem::replace(&mut net.ports[link], Port::new(Rate::from_gbps(1), Span::ZERO, LinkRole::HostToHost));
         let queue = (qdisc::find("fifo").expect("a discipline of that name").queue)(&Values::default(), 1);
-        net.ports[link] = port.choosing(queue, Box::new(Phantom { bytes: 0, since: Instant::ZERO }));
+        net.ports[link] = port.with_qdisc(queue, Box::new(Phantom { bytes: 0, since: Instant::ZERO }));
         for seq in 0..5 {
             let packet = full(&mut net, (0, 1), seq);
             net.send(packet);
@@ -918,7 +929,7 @@ mod tests {
             net.graph.links.last_mut().expect("there are links").delay = Span::from_micros(5);
             let links = net.graph.links.last().map(|link| (link.from, link.to)).into_iter().collect();
             let fault = |effect| Fault { kind: "any", links, drawn: false, at: Instant::ZERO, until: None, effect };
-            net.strike(effect.map(fault).into_iter().collect(), 1);
+            net.inject_faults(effect.map(fault).into_iter().collect(), 1);
             let path = net.path(HostId(0), HostId(1), Flow::of_pair(HostId(0), HostId(1)));
             assert_eq!(net.propagation(path, HostId(1)), Span::from_micros(micros));
         }

@@ -18,7 +18,7 @@ pub struct Slot {
 }
 
 /// The slots of all ports of a world. It grows when necessary and never shrinks.
-pub struct Store {
+pub struct PacketPool {
     cells: Vec<Cell>,
     /// The slot freed last, which is used next; it links to the one freed before.
     free: u32,
@@ -39,13 +39,13 @@ struct Cell {
 /// The number of no slot.
 pub const NONE: u32 = u32::MAX;
 
-impl Default for Store {
-    fn default() -> Store {
-        Store { cells: Vec::new(), free: NONE }
+impl Default for PacketPool {
+    fn default() -> PacketPool {
+        PacketPool { cells: Vec::new(), free: NONE }
     }
 }
 
-impl Store {
+impl PacketPool {
     /// Returns the slot of this number.
     #[inline]
     pub fn at(&self, number: u32) -> &Slot {
@@ -83,12 +83,12 @@ impl Store {
     #[inline]
     pub fn take(&mut self, number: u32, packet: &mut Packet) {
         *packet = self.cells[number as usize].slot.packet;
-        self.leave(number);
+        self.free(number);
     }
 
     /// Frees the slot of this number.
     #[inline]
-    pub fn leave(&mut self, number: u32) {
+    pub fn free(&mut self, number: u32) {
         self.cells[number as usize].behind = self.free;
         self.free = number;
     }
@@ -112,7 +112,7 @@ impl Store {
         (cell.slot.at, cell.by, cell.behind, cell.behind_at) = (at, by, NONE, Instant::MAX);
     }
 
-    /// As [`comes`](Store::comes), with another packet behind it, or none.
+    /// As [`comes`](PacketPool::comes), with another packet behind it, or none.
     #[inline(always)]
     pub fn comes_before(&mut self, number: u32, by: LinkId, at: Instant, behind: u32) {
         let cell = &mut self.cells[number as usize];
@@ -156,21 +156,21 @@ impl Store {
     }
 }
 
-/// The in-flight FIFO of one port: packets in a [`Store`], linked in their order.
-pub struct Line {
+/// The in-flight FIFO of one port: packets in a [`PacketPool`], linked in their order.
+pub struct InFlight {
     /// The number of the first slot, or [`NONE`].
     first: u32,
     /// The number of the last slot, if there is a first.
     last: u32,
 }
 
-impl Default for Line {
-    fn default() -> Line {
-        Line { first: NONE, last: NONE }
+impl Default for InFlight {
+    fn default() -> InFlight {
+        InFlight { first: NONE, last: NONE }
     }
 }
 
-impl Line {
+impl InFlight {
     /// Returns whether there is no packet.
     #[inline]
     pub fn is_empty(&self) -> bool {
@@ -189,34 +189,37 @@ impl Line {
     /// Appends the packet in slot `number`. It arrives at the time that `at` returns, given the arrival time of the
     /// packet before it.
     #[inline]
-    pub fn push(&mut self, store: &mut Store, number: u32, at: impl FnOnce(Option<Instant>) -> Instant) {
+    pub fn push(&mut self, packet_pool: &mut PacketPool, number: u32, at: impl FnOnce(Option<Instant>) -> Instant) {
         let time;
         if self.is_empty() {
             self.first = number;
             time = at(None);
         } else {
-            let last = &mut store.cells[self.last as usize];
+            let last = &mut packet_pool.cells[self.last as usize];
             time = at(Some(last.slot.at));
             (last.behind, last.behind_at) = (number, time);
         }
         self.last = number;
-        let cell = &mut store.cells[number as usize];
+        let cell = &mut packet_pool.cells[number as usize];
         cell.slot.at = time;
         cell.behind = NONE;
     }
     /// Removes the first packet, of this number, without freeing its slot. Returns the arrival time of the next packet.
     #[inline]
-    pub fn pop(&mut self, store: &Store, number: u32) -> Option<Instant> {
+    pub fn pop(&mut self, packet_pool: &PacketPool, number: u32) -> Option<Instant> {
         debug_assert_eq!(number, self.first);
-        let cell = &store.cells[number as usize];
+        let cell = &packet_pool.cells[number as usize];
         self.first = cell.behind;
         (self.first != NONE).then_some(cell.behind_at)
     }
     /// Returns all packets, first to last.
-    pub fn iter<'store>(&self, store: &'store Store) -> impl Iterator<Item = &'store Slot> + use<'store> {
+    pub fn iter<'packet_pool>(
+        &self,
+        packet_pool: &'packet_pool PacketPool,
+    ) -> impl Iterator<Item = &'packet_pool Slot> + use<'packet_pool> {
         let mut next = self.first;
         std::iter::from_fn(move || {
-            let (slot, behind) = (next != NONE).then(|| store.at_and_behind(next))?;
+            let (slot, behind) = (next != NONE).then(|| packet_pool.at_and_behind(next))?;
             next = behind;
             Some(slot)
         })
@@ -228,87 +231,91 @@ mod tests {
     use super::*;
     use transport::Flags;
 
-    fn push(line: &mut Line, store: &mut Store, n: u64) {
-        let number = store.put(Packet::data(n, 0, 40, Instant(n), Flags::NONE));
-        line.push(store, number, |_| Instant(10 + n));
+    fn push(line: &mut InFlight, packet_pool: &mut PacketPool, n: u64) {
+        let number = packet_pool.put(Packet::data(n, 0, 40, Instant(n), Flags::NONE));
+        line.push(packet_pool, number, |_| Instant(10 + n));
     }
 
-    fn take(line: &mut Line, store: &mut Store) -> (u64, Option<Instant>) {
+    fn take(line: &mut InFlight, packet_pool: &mut PacketPool) -> (u64, Option<Instant>) {
         let mut packet = Packet::BLANK;
         let number = line.first();
-        let behind = line.pop(store, number);
-        store.take(number, &mut packet);
+        let behind = line.pop(packet_pool, number);
+        packet_pool.take(number, &mut packet);
         (packet.seq, behind)
     }
 
-    fn all(line: &Line, store: &Store) -> Vec<u64> {
-        line.iter(store).map(|slot| slot.packet.seq).collect()
+    fn all(line: &InFlight, packet_pool: &PacketPool) -> Vec<u64> {
+        line.iter(packet_pool).map(|slot| slot.packet.seq).collect()
     }
 
     #[test]
     fn a_slot_takes_a_cache_line() {
-        assert_eq!((size_of::<Cell>(), size_of::<Line>()), (64, 8));
+        assert_eq!((size_of::<Cell>(), size_of::<InFlight>()), (64, 8));
     }
 
     #[test]
     fn packets_come_out_in_order_with_the_time_of_the_next_one() {
-        let (mut store, mut line) = (Store::default(), Line::default());
+        let (mut packet_pool, mut line) = (PacketPool::default(), InFlight::default());
         assert!(line.is_empty());
-        (0..3).for_each(|n| push(&mut line, &mut store, n));
-        assert_eq!(all(&line, &store), [0, 1, 2]);
-        assert_eq!((store.at(line.first()).at, store.at(line.last()).at), (Instant(10), Instant(12)));
-        assert_eq!(take(&mut line, &mut store), (0, Some(Instant(11))));
-        assert_eq!(take(&mut line, &mut store), (1, Some(Instant(12))));
-        assert_eq!(take(&mut line, &mut store), (2, None));
-        assert!(line.is_empty() && all(&line, &store).is_empty());
-        push(&mut line, &mut store, 7);
-        assert_eq!(take(&mut line, &mut store), (7, None));
+        (0..3).for_each(|n| push(&mut line, &mut packet_pool, n));
+        assert_eq!(all(&line, &packet_pool), [0, 1, 2]);
+        assert_eq!((packet_pool.at(line.first()).at, packet_pool.at(line.last()).at), (Instant(10), Instant(12)));
+        assert_eq!(take(&mut line, &mut packet_pool), (0, Some(Instant(11))));
+        assert_eq!(take(&mut line, &mut packet_pool), (1, Some(Instant(12))));
+        assert_eq!(take(&mut line, &mut packet_pool), (2, None));
+        assert!(line.is_empty() && all(&line, &packet_pool).is_empty());
+        push(&mut line, &mut packet_pool, 7);
+        assert_eq!(take(&mut line, &mut packet_pool), (7, None));
     }
 
     /// 64 slots, then 128: the 65th packet is added while both ports have some.
     #[test]
     fn packets_of_two_ports_keep_apart_and_in_order_while_the_store_grows() {
-        let (mut store, mut lines) = (Store::default(), [Line::default(), Line::default()]);
+        let (mut packet_pool, mut lines) = (PacketPool::default(), [InFlight::default(), InFlight::default()]);
         let (mut expected, mut most) = ([0, 1], 0);
         for n in 0..1000 {
-            push(&mut lines[n as usize % 2], &mut store, n);
+            push(&mut lines[n as usize % 2], &mut packet_pool, n);
             if n % 3 == 0 {
                 let port = n as usize / 3 % 2;
-                assert_eq!(take(&mut lines[port], &mut store).0, expected[port]);
+                assert_eq!(take(&mut lines[port], &mut packet_pool).0, expected[port]);
                 expected[port] += 2;
             }
-            let held: usize = lines.iter().map(|line| line.iter(&store).count()).sum();
+            let held: usize = lines.iter().map(|line| line.iter(&packet_pool).count()).sum();
             most = held.max(most);
-            assert!(store.cells.len() <= (2 * most).max(64), "{} slots for {most} packets", store.cells.len());
+            assert!(
+                packet_pool.cells.len() <= (2 * most).max(64),
+                "{} slots for {most} packets",
+                packet_pool.cells.len()
+            );
         }
         for (line, first) in lines.iter().zip(expected) {
-            assert!(all(line, &store).into_iter().eq((first..1000).step_by(2)));
+            assert!(all(line, &packet_pool).into_iter().eq((first..1000).step_by(2)));
         }
     }
 
     /// Slots 0, 1, 2 and 3 hold packets 0 to 3 of two ports.
     #[test]
     fn the_slot_that_was_left_last_is_taken_first() {
-        let (mut store, mut one, mut other) = (Store::default(), Line::default(), Line::default());
+        let (mut packet_pool, mut one, mut other) = (PacketPool::default(), InFlight::default(), InFlight::default());
         for n in [0, 1] {
-            push(&mut one, &mut store, n);
+            push(&mut one, &mut packet_pool, n);
         }
         for n in [2, 3] {
-            push(&mut other, &mut store, n);
+            push(&mut other, &mut packet_pool, n);
         }
         assert_eq!([one.first(), one.last(), other.first(), other.last()], [0, 1, 2, 3]);
-        take(&mut one, &mut store);
-        take(&mut other, &mut store);
+        take(&mut one, &mut packet_pool);
+        take(&mut other, &mut packet_pool);
         let number = one.first();
-        one.pop(&store, number);
-        store.leave(number);
+        one.pop(&packet_pool, number);
+        packet_pool.free(number);
         assert!(one.is_empty());
         // Left were 0, 2 and 1.
         let taken = [4, 5, 6, 7].map(|n| {
-            push(&mut one, &mut store, n);
+            push(&mut one, &mut packet_pool, n);
             one.last()
         });
         assert_eq!(taken, [1, 2, 0, 4]);
-        assert_eq!((all(&one, &store), all(&other, &store)), (vec![4, 5, 6, 7], vec![3]));
+        assert_eq!((all(&one, &packet_pool), all(&other, &packet_pool)), (vec![4, 5, 6, 7], vec![3]));
     }
 }

@@ -12,12 +12,12 @@ use units::{ConnectionId, HostId, Instant, LinkId, MessageId, Span, Table};
 
 use super::Net;
 use super::channel::{Crossing, Outgoing};
-use super::deferred_drops::LateDrops;
-use super::epochs::Windows;
-use crate::control_message::Notice;
-use crate::fabric::packet_pool::Slot;
+use super::deferred_drops::DeferredDrops;
+use super::epochs::Epochs;
+use crate::control_message::ControlMessage;
 use crate::fabric::level::Level;
-use crate::fabric::port::{Choice, Fate, Port, PortMode};
+use crate::fabric::packet_pool::Slot;
+use crate::fabric::port::{Fate, Port, PortMode, QdiscState};
 use crate::record::outcome::Counters;
 use crate::topology::{Clock, Partition};
 
@@ -41,8 +41,8 @@ pub struct Part {
     pub everywhere: u64,
     /// Clock of each port; empty where all have that of the hosts.
     pub(super) clocks: Table<LinkId, Clock>,
-    pub(super) windows: Windows,
-    pub(super) late: LateDrops,
+    pub(super) epochs: Epochs,
+    pub(super) late: DeferredDrops,
     /// Messages that have arrived or were aborted since this was last taken; only when they decide the end of the run.
     pub decided: Option<Vec<MessageId>>,
 }
@@ -66,7 +66,7 @@ impl Part {
         &mut self.outgoing
     }
     /// Sends a control message to a host, if that is in another partition. Returns whether it is.
-    pub fn notify(&mut self, to: HostId, at: Instant, id: ConnectionId, notice: Notice) -> bool {
+    pub fn notify(&mut self, to: HostId, at: Instant, id: ConnectionId, notice: ControlMessage) -> bool {
         let elsewhere = !self.has(to);
         if elsewhere {
             self.earliest = self.earliest.min(at);
@@ -75,18 +75,18 @@ impl Part {
         elsewhere
     }
     /// Publishes the links of a new route to all other partitions.
-    pub fn tell(&mut self, position: u32, path: &[LinkId]) {
+    pub fn publish_route(&mut self, position: u32, path: &[LinkId]) {
         let others = self.outgoing.iter_mut().zip(0..).filter(|(_, part)| *part != self.number);
-        others.for_each(|(to, _)| to.tell(position, path));
+        others.for_each(|(to, _)| to.publish_route(position, path));
     }
 }
 
 impl Net {
     /// Sets up this network as one partition of several.
-    pub fn becomes(&mut self, partition: Arc<Partition>, number: u32) {
+    pub fn set_up_partition(&mut self, partition: Arc<Partition>, number: u32) {
         let is_level = partition.is_level();
-        assert!(is_level || self.feeds_hosts(), "only what is fed may be behind");
-        self.feed_nothing();
+        assert!(is_level || self.defers_at_hosts(), "only what is fed may be behind");
+        self.defer_nothing();
         let first = self.ports.len();
         let mut own = Vec::new();
         let mut places: Table<LinkId, LinkId> = (0..first).map(LinkId::from_index).collect();
@@ -101,8 +101,8 @@ impl Net {
                 places[link] = self.ports.push(port);
                 self.sent_before.push(Span::ZERO);
                 let port = &self.ports[places[link]];
-                if let Some(pool) = port.choice().map_or(port.mode.pool(), |choice| choice.pool) {
-                    self.pools[pool.index()].moves(link, places[link]);
+                if let Some(buffer) = port.choice().map_or(port.mode.buffer(), |choice| choice.buffer) {
+                    self.shared_buffers[buffer.index()].moves(link, places[link]);
                 }
             }
         }
@@ -119,12 +119,12 @@ impl Net {
             left: 0,
             everywhere: 0,
             clocks: Table::default(),
-            windows: Windows::default(),
-            late: LateDrops::default(),
+            epochs: Epochs::default(),
+            late: DeferredDrops::default(),
             decided: None,
         }));
         if !is_level {
-            self.go_by_windows();
+            self.use_epochs();
         }
     }
 
@@ -151,11 +151,11 @@ impl Net {
             return Fate::Dropped;
         }
         let port = self.port_of(link);
-        let extended = self.store.at(number).packet.flags.has(Flags::EXTENDED);
+        let extended = self.packet_pool.at(number).packet.flags.has(Flags::EXTENDED);
         let place = &mut self.ports[port];
         let fate = match place.mode {
             PortMode::Own if !(protected || extended) => {
-                let Some(at) = place.offer_away(&mut self.store, self.now, number) else { return Fate::Dropped };
+                let Some(at) = place.offer_away(&mut self.packet_pool, self.now, number) else { return Fate::Dropped };
                 self.hand_on(link, number, at);
                 return Fate::Queued;
             }
@@ -163,7 +163,7 @@ impl Net {
             _ => self.offer(port, number),
         };
         // A port with a queueing discipline forwards packets when their transmission begins.
-        if fate == Fate::Dropped || self.ports[port].mode == PortMode::Choosing {
+        if fate == Fate::Dropped || self.ports[port].mode == PortMode::Qdisc {
             fate
         } else if extended {
             // Agents may still write into its header.
@@ -185,8 +185,8 @@ impl Net {
     /// Forwards the last packet accepted by a port to the end of its link.
     #[inline(never)]
     pub(super) fn send_on(&mut self, link: LinkId, port: LinkId) {
-        let &Slot { at, packet } = self.ports[port].hand_over(&mut self.store);
-        let number = self.store.put(packet);
+        let &Slot { at, packet } = self.ports[port].hand_over(&mut self.packet_pool);
+        let number = self.packet_pool.put(packet);
         self.hand_on(link, number, at);
     }
 
@@ -194,10 +194,10 @@ impl Net {
     #[inline(always)]
     fn hand_on(&mut self, link: LinkId, number: u32, at: Instant) {
         let part = self.part.as_deref_mut().expect("only a network in parts has cut links");
-        let packet = self.store.at(number).packet;
+        let packet = self.packet_pool.at(number).packet;
         let to = part.partition.of_port[self.router.link(packet.route)];
         if to == part.number {
-            if let Some(at) = self.ports[link].receive(&mut self.store, number, at) {
+            if let Some(at) = self.ports[link].receive(&mut self.packet_pool, number, at) {
                 self.events.push_arrival(self.now, at, link);
             }
             return;
@@ -217,7 +217,7 @@ impl Net {
         } else {
             outgoing.put(&coming.to_words());
         }
-        self.store.leave(number);
+        self.packet_pool.free(number);
     }
 
     /// Returns the cut link of a port whose index is behind all links.
@@ -243,10 +243,10 @@ impl Net {
     pub fn receive(&mut self, Crossing { at, link, packet }: Crossing) {
         let part = self.part.as_deref_mut().expect("only one part of several has others");
         part.left = part.left.wrapping_sub(1);
-        let number = self.store.put(packet);
-        if part.windows.are_there() {
-            part.windows.expect(&mut self.store, number, link, at);
-        } else if let Some(at) = self.ports[link].receive(&mut self.store, number, at) {
+        let number = self.packet_pool.put(packet);
+        if part.epochs.are_there() {
+            part.epochs.expect(&mut self.packet_pool, number, link, at);
+        } else if let Some(at) = self.ports[link].receive(&mut self.packet_pool, number, at) {
             self.events.push_arrival(self.now, at, link);
         }
     }
@@ -256,14 +256,14 @@ impl Net {
     pub fn packets_in_flight(&self) -> u64 {
         let in_line = |ports: &[Port]| {
             // A port before deferred enqueue, or one that sends in epochs, only keeps copies of queued packets.
-            let ports = ports.iter().filter(|port| port.mode != PortMode::Feeding);
-            ports.map(|port| port.packets(&self.store).count() as u64).sum::<u64>()
+            let ports = ports.iter().filter(|port| port.mode != PortMode::ToDeferred);
+            ports.map(|port| port.packets(&self.packet_pool).count() as u64).sum::<u64>()
         };
-        let elsewhere = (self.held().count() + self.on_their_way()) as u64;
+        let elsewhere = (self.held().count() + self.num_pending()) as u64;
         let Some(part) = &self.part else { return in_line(&self.ports) + elsewhere };
         let (ends, ports) = self.ports.split_at(part.first);
-        let waiting: u64 = ports.iter().filter_map(Port::choice).map(Choice::waiting).sum();
-        (in_line(ends) + waiting + elsewhere + part.windows.packets()).wrapping_add(part.left)
+        let waiting: u64 = ports.iter().filter_map(Port::choice).map(QdiscState::waiting).sum();
+        (in_line(ends) + waiting + elsewhere + part.epochs.packets()).wrapping_add(part.left)
     }
 
     /// As [`offer`](Net::offer), for a packet that is accepted also when there is no room.
@@ -271,15 +271,19 @@ impl Net {
         match self.ports[link].mode {
             PortMode::Own => {
                 let port = &mut self.ports[link];
-                port.settle(&self.store, self.now);
-                port.offer_within(&mut self.store, self.now, number, Level::INFINITE)
+                port.advance_to(&self.packet_pool, self.now);
+                port.offer_within(&mut self.packet_pool, self.now, number, Level::INFINITE)
             }
-            PortMode::Choosing => self.offer_beside(link, number, true),
-            PortMode::Shared(pool) => {
-                self.pools[pool.index()].admit(&mut self.store, self.now, number, link, &mut self.ports)
-            }
+            PortMode::Qdisc => self.offer_stored_to_qdisc(link, number, true),
+            PortMode::Shared(buffer) => self.shared_buffers[buffer.index()].admit(
+                &mut self.packet_pool,
+                self.now,
+                number,
+                link,
+                &mut self.ports,
+            ),
             PortMode::Cut | PortMode::Down => self.offer_apart(link, number, true),
-            mode @ (PortMode::Epochs | PortMode::Feeding | PortMode::Deferred) => {
+            mode @ (PortMode::Epochs | PortMode::ToDeferred | PortMode::Deferred) => {
                 unreachable!("no agent protects packets at a port that is {mode:?}")
             }
         }

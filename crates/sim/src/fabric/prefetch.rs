@@ -28,7 +28,7 @@ pub struct Upcoming {
 
 /// The next two arrivals, removed from the wheel. Arrivals scheduled later may precede them, and so may other events.
 #[derive(Clone, Copy, Debug)]
-pub struct Ahead {
+pub struct Prefetch {
     next: Upcoming,
     /// The second one, whose route is not prefetched yet; none with deferred enqueue.
     second: Upcoming,
@@ -72,9 +72,9 @@ impl Upcoming {
     }
 }
 
-impl Ahead {
+impl Prefetch {
     /// No arrival is prefetched.
-    pub const EMPTY: Ahead = Ahead { next: Upcoming::NOTHING, second: Upcoming::NOTHING };
+    pub const EMPTY: Prefetch = Prefetch { next: Upcoming::NOTHING, second: Upcoming::NOTHING };
 }
 
 impl Net {
@@ -90,48 +90,48 @@ impl Net {
         self.events.look_no_further(until);
     }
 
-    /// Returns the prefetched arrival if it is the next event; else [`another`](Net::another) returns that. `FED`:
-    /// ports [defer enqueueing](Net::feeds).
+    /// Returns the prefetched arrival if it is the next event; else [`another`](Net::another) returns that. `DEFERS`:
+    /// ports [defer enqueueing](Net::defers_enqueues).
     #[inline(always)]
-    pub fn next_arrival<const FED: bool>(&mut self, ahead: &mut Ahead) -> Option<Upcoming> {
+    pub fn next_arrival<const DEFERS: bool>(&mut self, ahead: &mut Prefetch) -> Option<Upcoming> {
         if !self.events.comes(ahead.next.at) {
             return None;
         }
-        Some(self.step::<FED>(ahead))
+        Some(self.step::<DEFERS>(ahead))
     }
 
     /// Returns the next prefetched arrival, and prefetches one more.
     #[inline(always)]
-    fn step<const FED: bool>(&mut self, ahead: &mut Ahead) -> Upcoming {
+    fn step<const DEFERS: bool>(&mut self, ahead: &mut Prefetch) -> Upcoming {
         let next = ahead.next;
-        if FED {
-            let one = self.take_ahead::<true>(0);
+        if DEFERS {
+            let one = self.take_prefetched::<true>(0);
             ahead.next = self.with_path(one);
         } else {
             ahead.next = self.with_path(ahead.second);
-            ahead.second = self.take_ahead::<false>(usize::from(ahead.next.is_there()));
+            ahead.second = self.take_prefetched::<false>(usize::from(ahead.next.is_there()));
         }
         next
     }
 
     /// Returns the next event by `until`, of any kind.
     #[inline(never)]
-    pub fn another<const FED: bool>(&mut self, ahead: &mut Ahead, until: Instant) -> Next {
-        if FED && self.events.has_hastened() {
+    pub fn another<const DEFERS: bool>(&mut self, ahead: &mut Prefetch, until: Instant) -> Next {
+        if DEFERS && self.events.has_rescheduled() {
             self.leave(ahead);
         }
-        let few = if FED { FEW_WHERE_FED } else { FEW };
+        let few = if DEFERS { FEW_WHERE_FED } else { FEW };
         let popped = if self.has_active_faults() || self.events.arrivals() < few {
             self.leave(ahead);
             self.events.pop(until)
         } else {
-            self.put_in_order::<FED>(ahead);
+            self.put_in_order::<DEFERS>(ahead);
             self.events.pop_beside(ahead.next.at, ahead.next.link, until)
         };
         self.look_until(until);
         match popped {
             None => Next::Nothing,
-            Some((_, Event::Arrival(link))) if ahead.next.is_at(link) => Next::Arrival(self.step::<FED>(ahead)),
+            Some((_, Event::Arrival(link))) if ahead.next.is_at(link) => Next::Arrival(self.step::<DEFERS>(ahead)),
             Some((at, Event::Arrival(link))) if !self.has_active_faults() => Next::Arrival(self.arrival(at, link)),
             Some((at, event)) => Next::Other(at, event),
         }
@@ -139,11 +139,11 @@ impl Net {
 
     /// Completes the prefetched arrivals, and replaces them where arrivals scheduled since are earlier. At least one
     /// must be pending.
-    fn put_in_order<const FED: bool>(&mut self, Ahead { next, second }: &mut Ahead) {
-        if FED {
+    fn put_in_order<const DEFERS: bool>(&mut self, Prefetch { next, second }: &mut Prefetch) {
+        if DEFERS {
             if !next.is_there() || self.events.first_due().is_some_and(|first| self.is_after(next, first)) {
                 self.put_back(next);
-                *next = self.take_ahead::<true>(0);
+                *next = self.take_prefetched::<true>(0);
                 *next = self.with_path(*next);
             }
             return;
@@ -151,7 +151,7 @@ impl Net {
         loop {
             if !second.is_there() || self.events.first_due().is_some_and(|first| self.is_after(second, first)) {
                 self.put_back(second);
-                *second = self.take_ahead::<false>(usize::from(next.is_there()));
+                *second = self.take_prefetched::<false>(usize::from(next.is_there()));
             }
             if !second.is_there() || next.is_there() && !self.is_after(next, (second.at, second.link)) {
                 return;
@@ -172,20 +172,20 @@ impl Net {
     }
 
     /// Returns the prefetched arrivals to the wheel.
-    pub fn leave(&mut self, ahead: &mut Ahead) {
+    pub fn leave(&mut self, ahead: &mut Prefetch) {
         self.put_back(&ahead.second);
         self.put_back(&ahead.next);
-        *ahead = Ahead::EMPTY;
-        if self.events.has_hastened() {
-            self.events.hasten_all(self.now);
+        *ahead = Prefetch::EMPTY;
+        if self.events.has_rescheduled() {
+            self.events.reschedule_all_earlier(self.now);
         }
     }
 
-    /// Removes the next arrival from the wheel, in addition to `in_hand` prefetched ones.
+    /// Removes the next arrival from the wheel, in addition to `prefetched` prefetched ones.
     #[inline(always)]
-    fn take_ahead<const FED: bool>(&mut self, in_hand: usize) -> Upcoming {
-        match self.events.take_ahead(in_hand) {
-            Some((at, link)) => self.upcoming::<FED>(at, link),
+    fn take_prefetched<const DEFERS: bool>(&mut self, prefetched: usize) -> Upcoming {
+        match self.events.take_prefetched(prefetched) {
+            Some((at, link)) => self.upcoming::<DEFERS>(at, link),
             None => Upcoming::NOTHING,
         }
     }
@@ -197,9 +197,9 @@ impl Net {
 
     /// Returns the first packet in the in-flight FIFO of a link.
     #[inline(always)]
-    fn upcoming<const FED: bool>(&self, at: Instant, link: LinkId) -> Upcoming {
+    fn upcoming<const DEFERS: bool>(&self, at: Instant, link: LinkId) -> Upcoming {
         let port = &self.ports[link];
-        let number = if FED { port.first_foreseen(&self.store) } else { port.first() };
+        let number = if DEFERS { port.first_foreseen(&self.packet_pool) } else { port.first() };
         Upcoming { at, link, number, to: Router::END }
     }
 
@@ -223,7 +223,7 @@ mod tests {
     use units::{Bytes, ConnectionId, Span, Stream};
 
     /// A network in which packets and other events bring about more of both, in slices of time, until it calms down.
-    struct Trial {
+    struct Calibration {
         net: Net,
         stream: Stream,
         hosts: u32,
@@ -233,15 +233,15 @@ mod tests {
         until: Instant,
     }
 
-    impl Trial {
+    impl Calibration {
         /// All times are whole microseconds, so that much happens at once.
-        fn new(hosts: u32, seed: u64) -> Trial {
-            Trial::of(star(hosts, seed, Some(Span::ZERO), ["fifo", "fifo"]), hosts, seed)
+        fn new(hosts: u32, seed: u64) -> Calibration {
+            Calibration::of(star(hosts, seed, Some(Span::ZERO), ["fifo", "fifo"]), hosts, seed)
         }
 
-        fn of(net: Net, hosts: u32, seed: u64) -> Trial {
+        fn of(net: Net, hosts: u32, seed: u64) -> Calibration {
             let stream = Stream::new(seed, "trial", 0);
-            let mut trial = Trial { net, stream, hosts, waits: 0, seen: Vec::new(), until: Instant::ZERO };
+            let mut trial = Calibration { net, stream, hosts, waits: 0, seen: Vec::new(), until: Instant::ZERO };
             (0..2 * hosts).for_each(|_| trial.send());
             trial
         }
@@ -268,13 +268,13 @@ mod tests {
             match self.stream.below(2) {
                 // After all arrivals of its instant, or before.
                 0 => self.net.events.push_timer(at, Event::SenderTimer(id), self.stream.bits() >> 4),
-                _ => self.net.events.push(at, Event::Notice(id)),
+                _ => self.net.events.push(at, Event::ControlMessage(id)),
             }
         }
 
         fn arrives(&mut self, mut arrival: Upcoming) {
             self.net.now = arrival.at;
-            if !self.net.feeds() {
+            if !self.net.defers_enqueues() {
                 self.net.take(arrival.link, arrival.number);
             } else if !self.net.arrives(&mut arrival) {
                 return;
@@ -312,7 +312,7 @@ mod tests {
                 && self.stream.below(4) == 0
             {
                 // All ports are brought up to date from outside.
-                self.net.settle();
+                self.net.advance_ports();
             }
             self.send();
         }
@@ -324,8 +324,8 @@ mod tests {
         }
 
         /// Runs without prefetching, one event after the other.
-        fn plainly(mut self) -> Trial {
-            let mut nothing = Ahead::EMPTY;
+        fn plainly(mut self) -> Calibration {
+            let mut nothing = Prefetch::EMPTY;
             while self.slice() {
                 while let Some((at, event)) = self.net.events.pop(self.until) {
                     match event {
@@ -340,14 +340,14 @@ mod tests {
         }
 
         /// Runs with prefetching of arrivals.
-        fn ahead<const FED: bool>(mut self) -> Trial {
+        fn ahead<const DEFERS: bool>(mut self) -> Calibration {
             while self.slice() {
-                let mut ahead = Ahead::EMPTY;
+                let mut ahead = Prefetch::EMPTY;
                 self.net.look_until(self.until);
                 loop {
-                    match self.net.next_arrival::<FED>(&mut ahead) {
+                    match self.net.next_arrival::<DEFERS>(&mut ahead) {
                         Some(arrival) => self.arrives(arrival),
-                        None => match self.net.another::<FED>(&mut ahead, self.until) {
+                        None => match self.net.another::<DEFERS>(&mut ahead, self.until) {
                             Next::Arrival(arrival) => self.arrives(arrival),
                             Next::Other(at, event) => self.happens(at, event),
                             Next::Nothing => break,
@@ -370,7 +370,7 @@ mod tests {
 
         /// Returns the observations of each port, and the counts of the network.
         fn at_ports(mut self) -> (Vec<impl PartialEq + std::fmt::Debug>, [u64; 3]) {
-            self.net.settle();
+            self.net.advance_ports();
             let Counters { packet_hops, events, drops, .. } = self.net.counted();
             let of = |port: &Port| {
                 let Watch { drops, marks, max_waiting, levels, .. } = port.watch().clone();
@@ -385,8 +385,8 @@ mod tests {
     fn what_is_in_hand_comes_in_its_turn() {
         for hosts in [2, 5, 40] {
             for seed in 0..5 {
-                let plainly = Trial::new(hosts, seed).plainly().seen;
-                let ahead = Trial::new(hosts, seed).ahead::<false>().seen;
+                let plainly = Calibration::new(hosts, seed).plainly().seen;
+                let ahead = Calibration::new(hosts, seed).ahead::<false>().seen;
                 let others = ahead.iter().filter(|(_, event)| !matches!(event, Event::Arrival(_))).count();
                 assert!(ahead.len() > 18_000 && others > 200, "{hosts} hosts: {} events, {others} others", ahead.len());
                 assert_eq!(plainly, ahead);
@@ -406,10 +406,10 @@ mod tests {
                 let trial = |fed: bool| {
                     let mut net = leaves(number, hosts, seed, late.map(Span::from_micros), ["fifo", "fifo"]);
                     if fed {
-                        net.feed_ports(Bytes(1500));
-                        assert!(net.feeds());
+                        net.defer_enqueues(Bytes(1500));
+                        assert!(net.defers_enqueues());
                     }
-                    Trial::of(net, hosts, seed)
+                    Calibration::of(net, hosts, seed)
                 };
                 let (other, plainly, ahead) =
                     (trial(false).plainly(), trial(true).plainly(), trial(true).ahead::<true>());

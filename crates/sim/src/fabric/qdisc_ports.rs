@@ -1,4 +1,4 @@
-//! Room, shared buffers and events of ports with a queueing discipline ([`Choice`](crate::fabric::port::Choice)).
+//! Room, shared buffers and events of ports with a queueing discipline ([`QdiscState`](crate::fabric::port::QdiscState)).
 //!
 //! While packets are queued, the end of each transmission is an event of its own: one more per packet-hop. A
 //! transmission that is due begins before anything else that happens to the port at the same instant. So the order of
@@ -14,23 +14,23 @@ use crate::schedule::events::Event;
 impl Net {
     /// Begins the next transmission at a port after one has ended.
     pub fn depart(&mut self, link: LinkId) {
-        self.ports[link].choice_mut().armed = false;
+        self.ports[link].qdisc_mut().armed = false;
         self.begin_due(link);
         self.arm(link);
     }
 
-    /// As [`offer_choosing`](Net::offer_choosing), for a packet in the packet pool, where it stays if it is dropped.
-    pub(super) fn offer_beside(&mut self, link: LinkId, number: u32, protected: bool) -> Fate {
-        let fate = self.offer_choosing(link, onwards(&self.store.at(number).packet), protected);
+    /// As [`offer_to_qdisc`](Net::offer_to_qdisc), for a packet in the packet pool, where it stays if it is dropped.
+    pub(super) fn offer_stored_to_qdisc(&mut self, link: LinkId, number: u32, protected: bool) -> Fate {
+        let fate = self.offer_to_qdisc(link, onwards(&self.packet_pool.at(number).packet), protected);
         if fate != Fate::Dropped {
-            self.store.leave(number);
+            self.packet_pool.free(number);
         }
         fate
     }
 
     /// Enqueues a packet, or drops it; a protected one is enqueued also when there is no room. Its route already starts
     /// at the end of this link.
-    pub(super) fn offer_choosing(&mut self, link: LinkId, mut packet: Packet, protected: bool) -> Fate {
+    pub(super) fn offer_to_qdisc(&mut self, link: LinkId, mut packet: Packet, protected: bool) -> Fate {
         self.begin_due(link);
         let now = self.now;
         let port = &mut self.ports[link];
@@ -48,20 +48,20 @@ impl Net {
             self.begin(link, packet, Span::ZERO);
             return Fate::Queued;
         }
-        let pool = port.choice_mut().pool;
+        let buffer = port.qdisc_mut().buffer;
         port.push(now, packet);
-        if let Some(pool) = pool {
-            self.pools[pool.index()].enter(&packet);
+        if let Some(buffer) = buffer {
+            self.shared_buffers[buffer.index()].enter(&packet);
         }
         self.arm(link);
         Fate::Queued
     }
 
     /// Begins all transmissions that are due.
-    pub(super) fn settle_choosing(&mut self) {
+    pub(super) fn advance_qdiscs(&mut self) {
         let now = self.now;
         for link in (0..self.ports.len()).map(LinkId::from_index) {
-            if self.ports[link].mode == PortMode::Choosing {
+            if self.ports[link].mode == PortMode::Qdisc {
                 self.now = self.now_at(link);
                 self.begin_due(link);
                 self.arm(link);
@@ -90,7 +90,7 @@ impl Net {
         let port = &mut self.ports[link];
         let is_late = port.place.at_host() && packet.payload > 0;
         let late = |transmission| if is_late { jitter.draw(now, link, transmission) } else { Span::ZERO };
-        let first = port.begin(&mut self.store, now, packet, late);
+        let first = port.begin(&mut self.packet_pool, now, packet, late);
         if let Some(cut) = self.cut_behind(link) {
             self.send_on(cut, link);
         } else if let Some(at) = first {
@@ -103,20 +103,24 @@ impl Net {
         let mut settled = false;
         loop {
             let port = &mut self.ports[link];
-            let pool = port.choice_mut().pool;
-            let room = match pool {
-                Some(pool) => self.pools[pool.index()].room(port.waiting(), port.waiting_bytes()),
+            let buffer = port.qdisc_mut().buffer;
+            let room = match buffer {
+                Some(buffer) => self.shared_buffers[buffer.index()].room(port.waiting(), port.waiting_bytes()),
                 None => port.limit(),
             };
             if !room.exceeded(port.length_with(packet)) {
                 return true;
             }
-            if let Some(pool) = pool
+            if let Some(buffer) = buffer
                 && !settled
             {
                 // Departures from other ports that are due at this very instant make room.
                 settled = true;
-                self.pools[pool.index()].members().to_vec().into_iter().for_each(|member| self.begin_due(member));
+                self.shared_buffers[buffer.index()]
+                    .members()
+                    .to_vec()
+                    .into_iter()
+                    .for_each(|member| self.begin_due(member));
                 continue;
             }
             let Some(out) = port.push_out(self.now, packet) else { return false };
@@ -127,16 +131,16 @@ impl Net {
 
     /// Removes a packet from the shared buffer, if there is one.
     pub(super) fn leaves(&mut self, link: LinkId, packet: &Packet) {
-        let pool = self.ports[link].choice_mut().pool;
-        if let Some(pool) = pool {
-            self.pools[pool.index()].leave(packet);
+        let buffer = self.ports[link].qdisc_mut().buffer;
+        if let Some(buffer) = buffer {
+            self.shared_buffers[buffer.index()].leave(packet);
         }
     }
 
     /// Schedules an event at the end of the transmission while packets are queued.
     fn arm(&mut self, link: LinkId) {
         let port = &mut self.ports[link];
-        let (idle_at, choice) = (port.idle_at(), port.choice_mut());
+        let (idle_at, choice) = (port.idle_at(), port.qdisc_mut());
         if choice.waiting() > 0 && !choice.armed {
             choice.armed = true;
             self.events.push(idle_at, Event::Departure(link));

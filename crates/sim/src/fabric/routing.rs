@@ -8,11 +8,11 @@ use units::{HostId, LinkId, mix64};
 
 use crate::flow::Flow;
 use crate::topology::Graph;
-use crate::topology::routing::{Detours, Ways};
+use crate::topology::routing::{Detours, Routing};
 
 /// Finds routes, and stores each different one once.
 pub struct Router {
-    ways: Ways,
+    ways: Routing,
     /// Drawn from the seed: the routes of flows differ from seed to seed.
     salt: u64,
     /// Links that no flow may use, if there is another route.
@@ -42,7 +42,7 @@ impl Router {
     /// Returns a router for a graph, whose links are numbered in their order.
     pub fn new(graph: &Graph, salt: u64) -> Router {
         Router {
-            ways: Ways::new(graph),
+            ways: Routing::new(graph),
             salt,
             avoided: BTreeSet::new(),
             detours: Detours::default(),

@@ -3,13 +3,13 @@
 use transport::Packet;
 use units::{Amount, Instant, LinkId, Table};
 
-use crate::fabric::packet_pool::Store;
 use crate::fabric::level::Level;
+use crate::fabric::packet_pool::PacketPool;
 use crate::fabric::port::{Fate, Port};
 
 /// A buffer that the ports of one switch share: a port's queue may hold up to `alpha` times the free memory (Choudhury
 /// and Hahne 1998).
-pub struct Pool {
+pub struct SharedBuffer {
     capacity: Amount,
     alpha: f64,
     /// The ports of the switch.
@@ -19,10 +19,10 @@ pub struct Pool {
     bytes: u64,
 }
 
-impl Pool {
+impl SharedBuffer {
     /// Returns an empty buffer.
-    pub fn new(capacity: Amount, alpha: f64) -> Pool {
-        Pool { capacity, alpha, members: Vec::new(), packets: 0, bytes: 0 }
+    pub fn new(capacity: Amount, alpha: f64) -> SharedBuffer {
+        SharedBuffer { capacity, alpha, members: Vec::new(), packets: 0, bytes: 0 }
     }
 
     /// Adds a port to this buffer.
@@ -53,70 +53,77 @@ impl Pool {
     /// Offers a packet to one of the ports, within the room that the others leave.
     pub fn offer(
         &mut self,
-        store: &mut Store,
+        packet_pool: &mut PacketPool,
         now: Instant,
         number: u32,
         index: LinkId,
         ports: &mut Table<LinkId, Port>,
     ) -> Fate {
         let port = &mut ports[index];
-        self.look_at(store, now, port);
+        self.look_at(packet_pool, now, port);
         // Departures from other ports since they were examined only add to the room: if it suffices without them, these
         // ports need not be examined.
         let (packets, bytes) = (port.waiting_in_line(), port.waiting_bytes());
         let mut room = self.room(packets, bytes);
-        if !port.fits(now, &store.at(number).packet, room) {
-            self.settle(store, now, ports);
+        if !port.fits(now, &packet_pool.at(number).packet, room) {
+            self.advance_to(packet_pool, now, ports);
             room = self.room(packets, bytes);
         }
-        self.offer_within(store, now, number, &mut ports[index], room)
+        self.offer_within(packet_pool, now, number, &mut ports[index], room)
     }
 
-    /// As [`offer`](Pool::offer), for a packet that is accepted also when there is no room.
+    /// As [`offer`](SharedBuffer::offer), for a packet that is accepted also when there is no room.
     pub fn admit(
         &mut self,
-        store: &mut Store,
+        packet_pool: &mut PacketPool,
         now: Instant,
         number: u32,
         index: LinkId,
         ports: &mut Table<LinkId, Port>,
     ) -> Fate {
-        self.look_at(store, now, &mut ports[index]);
-        self.offer_within(store, now, number, &mut ports[index], Level::INFINITE)
+        self.look_at(packet_pool, now, &mut ports[index]);
+        self.offer_within(packet_pool, now, number, &mut ports[index], Level::INFINITE)
     }
 
     #[inline]
-    fn offer_within(&mut self, store: &mut Store, now: Instant, number: u32, port: &mut Port, room: Level) -> Fate {
+    fn offer_within(
+        &mut self,
+        packet_pool: &mut PacketPool,
+        now: Instant,
+        number: u32,
+        port: &mut Port,
+        room: Level,
+    ) -> Fate {
         let (packets, bytes) = (port.waiting_in_line(), port.waiting_bytes());
-        let fate = port.offer_within(store, now, number, room);
+        let fate = port.offer_within(packet_pool, now, number, room);
         self.packets += port.waiting_in_line() - packets;
         self.bytes += port.waiting_bytes() - bytes;
         fate
     }
 
     /// Removes all packets whose transmission has begun by `now`.
-    pub fn settle(&mut self, store: &Store, now: Instant, ports: &mut Table<LinkId, Port>) {
+    pub fn advance_to(&mut self, packet_pool: &PacketPool, now: Instant, ports: &mut Table<LinkId, Port>) {
         for i in 0..self.members.len() {
-            self.look_at(store, now, &mut ports[self.members[i]]);
+            self.look_at(packet_pool, now, &mut ports[self.members[i]]);
         }
     }
 
     /// Removes all packets at a port and on its wire.
-    pub fn flush(&mut self, store: &mut Store, now: Instant, port: &mut Port) -> Vec<Packet> {
-        self.look_at(store, now, port);
+    pub fn flush(&mut self, packet_pool: &mut PacketPool, now: Instant, port: &mut Port) -> Vec<Packet> {
+        self.look_at(packet_pool, now, port);
         self.packets -= port.waiting_in_line();
         self.bytes -= port.waiting_bytes();
-        port.flush(store, now)
+        port.flush(packet_pool, now)
     }
 
     /// Begins the transmission of the first queued packet of a port.
-    pub fn first_leaves(&mut self, store: &Store, port: &mut Port) {
-        self.watch(port, |port| port.leave(store));
+    pub fn first_leaves(&mut self, packet_pool: &PacketPool, port: &mut Port) {
+        self.watch(port, |port| port.leave(packet_pool));
     }
 
     #[inline]
-    fn look_at(&mut self, store: &Store, now: Instant, port: &mut Port) {
-        self.watch(port, |port| port.settle(store, now));
+    fn look_at(&mut self, packet_pool: &PacketPool, now: Instant, port: &mut Port) {
+        self.watch(port, |port| port.advance_to(packet_pool, now));
     }
 
     /// Updates the counts after packets may have left the queue of a port.
@@ -144,45 +151,45 @@ impl Pool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fabric::port::Place;
+    use crate::fabric::port::LinkRole;
     use transport::Flags;
     use units::{Rate, Span};
 
     /// The ports of a switch, and the packets that they hold.
-    type Ports = (Table<LinkId, Port>, Store);
+    type Ports = (Table<LinkId, Port>, PacketPool);
 
-    fn pool(capacity: Amount, alpha: f64, ports: u32) -> (Pool, Ports) {
-        let mut pool = Pool::new(capacity, alpha);
-        (0..ports).for_each(|index| pool.add(LinkId(index)));
-        let port = || Port::new(Rate::from_gbps(1), Span(1), Place::SwitchToHost);
+    fn buffer(capacity: Amount, alpha: f64, ports: u32) -> (SharedBuffer, Ports) {
+        let mut buffer = SharedBuffer::new(capacity, alpha);
+        (0..ports).for_each(|index| buffer.add(LinkId(index)));
+        let port = || Port::new(Rate::from_gbps(1), Span(1), LinkRole::SwitchToHost);
         let ports = (0..ports).map(|_| port().limited(Level::INFINITE, Level::INFINITE, false)).collect();
-        (pool, (ports, Store::default()))
+        (buffer, (ports, PacketPool::default()))
     }
 
     /// Offers full packets to one port until it drops; returns the number accepted.
-    fn fill(pool: &mut Pool, (ports, store): &mut Ports, index: u32, now: Instant) -> u64 {
-        (0..).find(|_| offer(pool, (ports, store), index, now) == Fate::Dropped).expect("it drops at last")
+    fn fill(buffer: &mut SharedBuffer, (ports, packet_pool): &mut Ports, index: u32, now: Instant) -> u64 {
+        (0..).find(|_| offer(buffer, (ports, packet_pool), index, now) == Fate::Dropped).expect("it drops at last")
     }
 
     /// Offers a full packet to one port.
     fn offer(
-        pool: &mut Pool,
-        (ports, store): (&mut Table<LinkId, Port>, &mut Store),
+        buffer: &mut SharedBuffer,
+        (ports, packet_pool): (&mut Table<LinkId, Port>, &mut PacketPool),
         index: u32,
         now: Instant,
     ) -> Fate {
-        let number = store.put(Packet::data(0, 1460, 40, Instant::ZERO, Flags::NONE));
-        pool.offer(store, now, number, LinkId(index), ports)
+        let number = packet_pool.put(Packet::data(0, 1460, 40, Instant::ZERO, Flags::NONE));
+        buffer.offer(packet_pool, now, number, LinkId(index), ports)
     }
 
     #[test]
     fn with_alpha_one_the_first_port_takes_half_and_the_second_half_of_the_rest() {
-        let (mut pool, mut ports) = pool(Amount::Packets(100), 1.0, 2);
+        let (mut buffer, mut ports) = buffer(Amount::Packets(100), 1.0, 2);
         // One is transmitted at once; 50 are queued when 50 are free.
-        assert_eq!(fill(&mut pool, &mut ports, 0, Instant::ZERO), 51);
-        assert_eq!(fill(&mut pool, &mut ports, 1, Instant::ZERO), 26);
+        assert_eq!(fill(&mut buffer, &mut ports, 0, Instant::ZERO), 51);
+        assert_eq!(fill(&mut buffer, &mut ports, 1, Instant::ZERO), 26);
         // Much later the buffer is empty again.
-        assert_eq!(fill(&mut pool, &mut ports, 1, Instant::from_millis(10)), 51);
+        assert_eq!(fill(&mut buffer, &mut ports, 1, Instant::from_millis(10)), 51);
     }
 
     /// A queue of n packets is accepted when n is at most alpha times the memory free before. With one port, n <= alpha
@@ -192,8 +199,8 @@ mod tests {
     fn the_threshold_is_alpha_times_what_is_free() {
         for (alpha, first, second) in [(0.5, 33, 22), (2.0, 67, 22)] {
             for capacity in [Amount::Packets(100), Amount::Bytes(100 * 1500)] {
-                let (mut pool, mut ports) = pool(capacity, alpha, 2);
-                let filled = [0, 1].map(|index| fill(&mut pool, &mut ports, index, Instant::ZERO) - 1);
+                let (mut buffer, mut ports) = buffer(capacity, alpha, 2);
+                let filled = [0, 1].map(|index| fill(&mut buffer, &mut ports, index, Instant::ZERO) - 1);
                 assert_eq!(filled, [first, second], "{alpha} of {capacity}");
             }
         }
@@ -203,75 +210,75 @@ mod tests {
     #[test]
     fn room_that_another_port_frees_counts_from_that_instant_on() {
         for (at, taken) in [(12_000_000 - 1, 25), (12_000_000, 26)] {
-            let (mut pool, mut ports) = pool(Amount::Packets(100), 1.0, 2);
-            fill(&mut pool, &mut ports, 0, Instant::ZERO);
-            assert_eq!(fill(&mut pool, &mut ports, 1, Instant(at)), taken + 1, "{at} ps");
-            pool.settle(&ports.1, Instant(at), &mut ports.0);
+            let (mut buffer, mut ports) = buffer(Amount::Packets(100), 1.0, 2);
+            fill(&mut buffer, &mut ports, 0, Instant::ZERO);
+            assert_eq!(fill(&mut buffer, &mut ports, 1, Instant(at)), taken + 1, "{at} ps");
+            buffer.advance_to(&ports.1, Instant(at), &mut ports.0);
             let waiting = ports.0.iter().map(Port::waiting).sum::<u64>();
-            assert_eq!((pool.packets, pool.bytes), (waiting, 1500 * waiting));
+            assert_eq!((buffer.packets, buffer.bytes), (waiting, 1500 * waiting));
         }
     }
 
     /// Of three packets one is in transmission and two are queued.
     #[test]
     fn what_leaves_a_port_before_anybody_looks_leaves_the_buffer() {
-        let (mut pool, (mut ports, mut store)) = pool(Amount::Packets(100), 1.0, 1);
+        let (mut buffer, (mut ports, mut packet_pool)) = buffer(Amount::Packets(100), 1.0, 1);
         for _ in 0..3 {
-            offer(&mut pool, (&mut ports, &mut store), 0, Instant::ZERO);
+            offer(&mut buffer, (&mut ports, &mut packet_pool), 0, Instant::ZERO);
         }
-        assert_eq!((pool.packets, pool.bytes), (2, 3000));
-        pool.first_leaves(&store, &mut ports[LinkId(0)]);
-        assert_eq!((pool.packets, pool.bytes, ports[LinkId(0)].waiting()), (1, 1500, 1));
+        assert_eq!((buffer.packets, buffer.bytes), (2, 3000));
+        buffer.first_leaves(&packet_pool, &mut ports[LinkId(0)]);
+        assert_eq!((buffer.packets, buffer.bytes, ports[LinkId(0)].waiting()), (1, 1500, 1));
         // The other one begins after 24 us.
-        pool.settle(&store, Instant(24_000_000), &mut ports);
-        assert_eq!((pool.packets, pool.bytes), (0, 0));
+        buffer.advance_to(&packet_pool, Instant(24_000_000), &mut ports);
+        assert_eq!((buffer.packets, buffer.bytes), (0, 0));
     }
 
     #[test]
     fn a_protected_packet_is_taken_and_counted_where_there_is_no_room() {
-        let (mut pool, mut ports) = pool(Amount::Packets(4), 1.0, 1);
+        let (mut buffer, mut ports) = buffer(Amount::Packets(4), 1.0, 1);
         // Two are queued when four were free: a third would exceed the two that are left.
-        assert_eq!(fill(&mut pool, &mut ports, 0, Instant::ZERO), 3);
+        assert_eq!(fill(&mut buffer, &mut ports, 0, Instant::ZERO), 3);
         let number = ports.1.put(Packet::data(0, 0, 40, Instant::ZERO, Flags::NONE));
-        assert_eq!(pool.admit(&mut ports.1, Instant::ZERO, number, LinkId(0), &mut ports.0), Fate::Queued);
-        assert_eq!((pool.packets, pool.bytes), (3, 3040));
+        assert_eq!(buffer.admit(&mut ports.1, Instant::ZERO, number, LinkId(0), &mut ports.0), Fate::Queued);
+        assert_eq!((buffer.packets, buffer.bytes), (3, 3040));
         // The first queued packet begins after 12 us, the second after 24, the small one after 36.
         for (at, left) in [(12_000_000, (2, 1540)), (23_999_999, (2, 1540)), (24_000_000, (1, 40))] {
-            pool.settle(&ports.1, Instant(at), &mut ports.0);
-            assert_eq!((pool.packets, pool.bytes), left, "{at} ps");
+            buffer.advance_to(&ports.1, Instant(at), &mut ports.0);
+            assert_eq!((buffer.packets, buffer.bytes), left, "{at} ps");
         }
-        pool.settle(&ports.1, Instant(36_000_000), &mut ports.0);
-        assert_eq!((pool.packets, pool.bytes), (0, 0));
+        buffer.advance_to(&ports.1, Instant(36_000_000), &mut ports.0);
+        assert_eq!((buffer.packets, buffer.bytes), (0, 0));
     }
 
     #[test]
     fn no_alpha_makes_the_buffer_larger_than_it_is() {
-        let (mut pool, mut ports) = pool(Amount::Bytes(15_000), 100.0, 1);
-        assert_eq!(fill(&mut pool, &mut ports, 0, Instant::ZERO), 11);
+        let (mut buffer, mut ports) = buffer(Amount::Bytes(15_000), 100.0, 1);
+        assert_eq!(fill(&mut buffer, &mut ports, 0, Instant::ZERO), 11);
     }
 
     /// Of four, port 0 accepts two and port 1 one; then room is short until port 0 begins its second packet.
     #[test]
     fn before_a_packet_is_dropped_all_ports_are_looked_at() {
         for (at, fate) in [(12_000_000 - 1, Fate::Dropped), (12_000_000, Fate::Queued)] {
-            let (mut pool, mut ports) = pool(Amount::Packets(4), 1.0, 2);
-            assert_eq!(fill(&mut pool, &mut ports, 0, Instant::ZERO), 3);
-            assert_eq!(fill(&mut pool, &mut ports, 1, Instant(1_000_000)), 2);
-            let (ports, store) = (&mut ports.0, &mut ports.1);
-            assert_eq!(offer(&mut pool, (ports, store), 1, Instant(at)), fate, "{at} ps");
+            let (mut buffer, mut ports) = buffer(Amount::Packets(4), 1.0, 2);
+            assert_eq!(fill(&mut buffer, &mut ports, 0, Instant::ZERO), 3);
+            assert_eq!(fill(&mut buffer, &mut ports, 1, Instant(1_000_000)), 2);
+            let (ports, packet_pool) = (&mut ports.0, &mut ports.1);
+            assert_eq!(offer(&mut buffer, (ports, packet_pool), 1, Instant(at)), fate, "{at} ps");
         }
     }
 
     #[test]
     fn what_waits_elsewhere_is_counted_too() {
-        let (mut pool, _) = pool(Amount::Bytes(6000), 1.0, 2);
-        assert_eq!(pool.members(), [LinkId(0), LinkId(1)]);
+        let (mut buffer, _) = buffer(Amount::Bytes(6000), 1.0, 2);
+        assert_eq!(buffer.members(), [LinkId(0), LinkId(1)]);
         let packet = |payload| Packet::data(0, payload, 40, Instant::ZERO, Flags::NONE);
-        pool.enter(&packet(1460));
-        pool.enter(&packet(460));
-        pool.enter(&packet(960));
-        pool.leave(&packet(1460));
-        assert_eq!((pool.packets, pool.bytes), (2, 1500));
-        assert_eq!(pool.room(0, 0), Level { value: 4500, in_bytes: true });
+        buffer.enter(&packet(1460));
+        buffer.enter(&packet(460));
+        buffer.enter(&packet(960));
+        buffer.leave(&packet(1460));
+        assert_eq!((buffer.packets, buffer.bytes), (2, 1500));
+        assert_eq!(buffer.room(0, 0), Level { value: 4500, in_bytes: true });
     }
 }

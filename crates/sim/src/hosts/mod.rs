@@ -1,7 +1,7 @@
 //! The hosts: the ends of their connections, and the control messages from one host to another.
 //!
 //! Sending ends and receiving ends are separate, and nothing here reads the one and changes the other. A receiving host
-//! learns of a message by a [`Notice`], which takes the time of its route. So any effect of one host on another takes
+//! learns of a message by a [`ControlMessage`], which takes the time of its route. So any effect of one host on another takes
 //! at least one propagation delay. A [`Stage`] checks that each event changes one host only.
 
 mod numbers;
@@ -24,7 +24,7 @@ use transport::registry::Config;
 use transport::{Extension, Flags, Message, Packet};
 use units::{ConnectionId, HostId, MessageId, Table};
 
-use crate::control_message::{Notice, Notices};
+use crate::control_message::{ControlMessage, ControlMessages};
 use crate::fabric::Net;
 
 /// The ends of all connections, and the control messages in flight between them.
@@ -34,7 +34,7 @@ pub struct Hosts {
     /// The receiving ends of connections.
     pub receivers: Receivers,
     /// Control messages in flight.
-    pub notices: Notices,
+    pub control_messages: ControlMessages,
     /// The state of each host as a whole; its ends refer to it by the host's id.
     pub states: Table<HostId, HostState>,
     /// The host that acts in the current event.
@@ -61,7 +61,7 @@ impl Hosts {
         Hosts {
             senders: Senders::new(groups, stage.clone()),
             receivers: Receivers::new(stage.clone()),
-            notices: Notices::default(),
+            control_messages: ControlMessages::default(),
             states: (0..hosts).map(HostId).map(HostState::new).collect(),
             stage,
         }
@@ -156,15 +156,15 @@ impl Hosts {
 
     /// Returns every message that an end or a control message still refers to, some of them several times.
     pub fn in_use(&self) -> impl Iterator<Item = MessageId> {
-        self.senders.in_use().chain(self.receivers.in_use()).chain(self.notices.in_use())
+        self.senders.in_use().chain(self.receivers.in_use()).chain(self.control_messages.in_use())
     }
 
     /// Sends a control message from the sending end of a connection to the receiving host.
-    pub fn notify(&mut self, net: &mut Net, id: ConnectionId, notice: Notice) {
+    pub fn notify(&mut self, net: &mut Net, id: ConnectionId, notice: ControlMessage) {
         let Way { to, delay, .. } = self.senders.at(id).way();
         let at = net.now + delay;
         if !net.part.as_mut().is_some_and(|part| part.notify(to, at, id, notice)) {
-            self.notices.send(&mut net.events, at, id, notice);
+            self.control_messages.send(&mut net.events, at, id, notice);
         }
     }
 }

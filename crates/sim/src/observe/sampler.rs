@@ -8,7 +8,7 @@ use units::{Bytes, Instant, MessageId, Span};
 
 use crate::fabric::Net;
 use crate::hosts::{Figure, Hosts};
-use crate::record::message_log::Ledger;
+use crate::record::message_log::MessageLog;
 use crate::record::outcome::{Message, Sample, Subject};
 use crate::run::{QUEUE, THROUGHPUT, Trace};
 
@@ -39,7 +39,7 @@ impl Sampler {
     }
 
     /// Samples everything now: messages in the order of their starts, then links.
-    pub fn take(&mut self, net: &Net, hosts: &mut Hosts, configs: &[Config], ledger: &Ledger) {
+    pub fn take(&mut self, net: &Net, hosts: &mut Hosts, configs: &[Config], message_log: &MessageLog) {
         let now = net.now;
         let per_sample = 8.0 / self.trace.every.as_secs_f64() / 1e6;
         let mut arrived = std::mem::take(&mut self.over);
@@ -69,7 +69,7 @@ impl Sampler {
         let mut found: Vec<(MessageId, Observation)> = throughput.chain(seen).collect();
         found.sort_by_key(|(message, _)| *message);
         for (row, signals) in found {
-            let &Message { class, from, to, .. } = ledger.sent(row);
+            let &Message { class, from, to, .. } = message_log.sent(row);
             for (signal, value) in signals.iter() {
                 self.add(now, signal, Subject::Message { row, class, from, to }, value);
             }

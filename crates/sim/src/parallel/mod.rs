@@ -10,10 +10,10 @@
 //! warm-up and of the measurement all must be at one time. For that, partitions that are behind catch up, and later
 //! events wait.
 
+mod calibration;
 mod cores;
-mod pace;
-mod post;
-mod trial;
+mod governor;
+mod mailboxes;
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use units::{Instant, Span};
 
 use crate::class::Class;
 use crate::cool_down::CoolDown;
-use crate::fabric::channel::Mail;
+use crate::fabric::channel::Mailbox;
 use crate::fabric::network::Sharing;
 use crate::priorities::Priorities;
 use crate::record::outcome::{Outcome, Taken};
@@ -34,19 +34,19 @@ use crate::schedule::ring::Words;
 use crate::topology::Partition;
 use crate::world::World;
 use crate::world::stock::{self, Measured};
-use pace::Pace;
-use post::{Post, Presence, Receiver};
-pub use trial::Terms;
-use trial::{Choice, Trial};
+pub use calibration::Terms;
+use calibration::{Calibration, Choice};
+use governor::Governor;
+use mailboxes::{Mailboxes, Presence, Receiver};
 
 /// A run in progress, by one thread or by several.
 pub enum Simulation {
     /// A run by one thread.
     Alone(Box<World>),
     /// A run by several threads.
-    Together(Box<Team>),
+    Together(Box<ParallelRun>),
     /// A run by one thread during calibration; `None` only while that is evaluated.
-    Open(Option<Box<Trial>>),
+    Open(Option<Box<Calibration>>),
 }
 
 const OPEN: &str = "it is decided at once";
@@ -59,7 +59,10 @@ impl Simulation {
             Ok(partition) => {
                 let parts = partition.parts;
                 let note = format!("this runs on {parts} threads, one for each switch with hosts, not on {threads}");
-                (Simulation::Together(Box::new(Team::of(scenario, partition))), (parts < threads).then_some(note))
+                (
+                    Simulation::Together(Box::new(ParallelRun::of(scenario, partition))),
+                    (parts < threads).then_some(note),
+                )
             }
             Err(why) => {
                 let note = (threads > 1).then(|| format!("this runs on one thread: {why}"));
@@ -70,9 +73,9 @@ impl Simulation {
 
     /// Returns a run ready to start, for one thread or for up to `most` threads, whichever is faster on its beginning.
     /// `most` is called once the run has begun. The calibration's cost is hardly noticeable where one thread is faster.
-    pub fn choosing(scenario: Scenario, most: fn() -> u32, terms: Terms) -> Simulation {
+    pub fn calibrated(scenario: Scenario, most: fn() -> u32, terms: Terms) -> Simulation {
         match part(&scenario, 2) {
-            Ok(_) => Simulation::Open(Some(Box::new(Trial::new(scenario, most, terms)))),
+            Ok(_) => Simulation::Open(Some(Box::new(Calibration::new(scenario, most, terms)))),
             Err(_) => Simulation::Alone(Box::new(World::new(scenario))),
         }
     }
@@ -81,13 +84,13 @@ impl Simulation {
     pub fn advance(&mut self, events: u64) -> bool {
         match self {
             Simulation::Alone(world) => world.advance(events),
-            Simulation::Together(team) => team.advance(events),
-            Simulation::Open(trial) => {
-                let (choice, more) = trial.take().expect(OPEN).advance(events);
+            Simulation::Together(run) => run.advance(events),
+            Simulation::Open(calibration) => {
+                let (choice, more) = calibration.take().expect(OPEN).advance(events);
                 *self = match choice {
                     Choice::Alone(world) => Simulation::Alone(world),
-                    Choice::Together(team) => Simulation::Together(team),
-                    Choice::Open(trial) => Simulation::Open(Some(trial)),
+                    Choice::Together(run) => Simulation::Together(run),
+                    Choice::Open(calibration) => Simulation::Open(Some(calibration)),
                 };
                 more
             }
@@ -97,7 +100,7 @@ impl Simulation {
     /// Returns the simulated time reached.
     pub fn now(&self) -> Instant {
         match self {
-            Simulation::Together(team) => team.now,
+            Simulation::Together(run) => run.now,
             _ => self.world().now(),
         }
     }
@@ -110,7 +113,7 @@ impl Simulation {
     /// Returns the number of counted data packets that have reached receivers so far.
     pub fn packets_delivered(&self) -> u64 {
         match self {
-            Simulation::Together(team) => team.packets_delivered(),
+            Simulation::Together(run) => run.packets_delivered(),
             _ => self.world().packets_delivered(),
         }
     }
@@ -119,8 +122,8 @@ impl Simulation {
     pub fn world(&self) -> &World {
         match self {
             Simulation::Alone(world) => world,
-            Simulation::Together(team) => &team.worlds[0],
-            Simulation::Open(trial) => &trial.as_ref().expect(OPEN).world,
+            Simulation::Together(run) => &run.worlds[0],
+            Simulation::Open(calibration) => &calibration.as_ref().expect(OPEN).world,
         }
     }
 
@@ -128,8 +131,8 @@ impl Simulation {
     pub fn blocks_of(&mut self, rows: usize) {
         match self {
             Simulation::Alone(world) => world.blocks_of(rows),
-            Simulation::Together(team) => team.worlds.iter_mut().for_each(|world| world.blocks_of(rows)),
-            Simulation::Open(trial) => trial.as_mut().expect(OPEN).blocks_of(rows),
+            Simulation::Together(run) => run.worlds.iter_mut().for_each(|world| world.blocks_of(rows)),
+            Simulation::Open(calibration) => calibration.as_mut().expect(OPEN).blocks_of(rows),
         }
     }
 
@@ -152,13 +155,13 @@ impl Simulation {
     pub fn finish_taken(self) -> (Outcome, Rest) {
         match self {
             Simulation::Alone(world) => world.finish_taken(),
-            Simulation::Together(team) => team.finish_taken(),
-            Simulation::Open(trial) => trial.expect(OPEN).world.finish_taken(),
+            Simulation::Together(run) => run.finish_taken(),
+            Simulation::Open(calibration) => calibration.expect(OPEN).world.finish_taken(),
         }
     }
 }
 
-/// Returns a partition of the scenario among threads, if ports to hosts can defer enqueueing ([`World::can_be`]). The
+/// Returns a partition of the scenario among threads, if ports to hosts can defer enqueueing ([`World::suitable_partition`]). The
 /// error gives the reason why there is none.
 fn part(scenario: &Scenario, threads: u32) -> Result<Partition, &'static str> {
     let Scenario { run, network, faults, transports, classes, .. } = scenario;
@@ -187,7 +190,7 @@ fn part(scenario: &Scenario, threads: u32) -> Result<Partition, &'static str> {
 }
 
 /// A run by several threads, each with a partition.
-pub struct Team {
+pub struct ParallelRun {
     worlds: Vec<World>,
     lookahead: Span,
     /// The maximum by which a clock is ahead of the hosts', and the maximum by which one is behind.
@@ -203,7 +206,7 @@ pub struct Team {
     /// Events per recent epoch, and the minimum that is worth more than one thread.
     per_window: u64,
     fewest: u64,
-    pace: Pace,
+    governor: Governor,
     /// Duration of all epochs, without the start of threads.
     took: Duration,
 }
@@ -215,7 +218,7 @@ struct Awaited {
     decided: Vec<bool>,
 }
 
-impl Team {
+impl ParallelRun {
     /// Minimum average events per epoch for threads to run together, if that is faster. Fewer are not worth a try:
     /// communication between threads takes as long as some events.
     const FEWEST: u64 = 30;
@@ -223,21 +226,21 @@ impl Team {
     /// start threads is negligible.
     const STINT: u64 = 1 << 21;
 
-    fn of(scenario: Scenario, partition: Partition) -> Team {
+    fn of(scenario: Scenario, partition: Partition) -> ParallelRun {
         let scenarios = copies(&scenario, partition.parts - 1).into_iter().chain([scenario]);
         let mut worlds: Vec<World> = thread::scope(|scope| {
             let threads: Vec<_> = scenarios.map(|scenario| scope.spawn(|| World::new(scenario))).collect();
             threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
         });
-        let partition = &Arc::new(worlds[0].can_be(partition));
+        let partition = &Arc::new(worlds[0].suitable_partition(partition));
         thread::scope(|scope| {
             for (world, number) in worlds.iter_mut().zip(0..) {
-                scope.spawn(move || world.becomes(partition, number));
+                scope.spawn(move || world.set_up_partition(partition, number));
             }
         });
         let (ahead, behind) = partition.furthest();
         let until = worlds[0].duration().after_start();
-        Team {
+        ParallelRun {
             lookahead: partition.lookahead,
             ahead,
             behind,
@@ -247,8 +250,8 @@ impl Team {
             until,
             measured: None,
             per_window: 0,
-            fewest: Team::FEWEST,
-            pace: Pace::default(),
+            fewest: ParallelRun::FEWEST,
+            governor: Governor::default(),
             took: Duration::ZERO,
         }
     }
@@ -256,8 +259,8 @@ impl Team {
     /// Returns the run with a minimum of average events per epoch for threads to run together; zero means always. The
     /// results are the same.
     #[must_use]
-    pub fn together_from(self, events: u64) -> Team {
-        Team { fewest: events, ..self }
+    pub fn together_from(self, events: u64) -> ParallelRun {
+        ParallelRun { fewest: events, ..self }
     }
 
     /// Runs threads together for about `events` events, to measure their duration.
@@ -276,14 +279,14 @@ impl Team {
     /// As [`Simulation::advance`], for at least a trial's events.
     pub fn advance(&mut self, events: u64) -> bool {
         // Fewer would not suffice to measure their duration.
-        self.goes_on(events.max(Pace::TRY))
+        self.goes_on(events.max(Governor::TRY))
     }
 
     /// Processes `events` events or some more; returns false when the run is over.
     fn goes_on(&mut self, events: u64) -> bool {
         let goal = self.events().saturating_add(events);
         while self.events() < goal {
-            let goal = goal.min(self.events() + Team::STINT);
+            let goal = goal.min(self.events() + ParallelRun::STINT);
             let over = match &self.measured {
                 Some(_) => self.await_decisions(goal),
                 None => self.measure(goal),
@@ -305,30 +308,30 @@ impl Team {
         let before = self.events();
         let target = self.warm_up.unwrap_or(self.until);
         let always = self.fewest == 0;
-        let together = always || self.per_window >= self.fewest && self.pace.together();
-        let most = if always { goal - before } else { self.pace.next().min(goal - before) };
+        let together = always || self.per_window >= self.fewest && self.governor.together();
+        let most = if always { goal - before } else { self.governor.next().min(goal - before) };
         // If no partition is beyond that, all can be synchronized to one time.
-        let stint =
-            Stint { lookahead: self.lookahead, until: target.earlier_by(self.ahead), goal: goal.min(before + most) };
+        let slice =
+            Slice { lookahead: self.lookahead, until: target.earlier_by(self.ahead), goal: goal.min(before + most) };
         let from = self.next_at().max(self.now);
         let (over, took) = if target.since_start() < self.ahead {
             (true, Duration::ZERO)
         } else if together {
-            stint.together(&mut self.worlds, self.per_window)
+            slice.together(&mut self.worlds, self.per_window)
         } else {
-            stint.alone(&mut self.worlds)
+            slice.alone(&mut self.worlds)
         };
         self.now = self.worlds.iter().map(World::reached).max().unwrap_or_default();
         let (events, windows) = (self.events() - before, self.now.saturating_sub(from).0 / self.lookahead.0.max(1));
         if self.per_window >= self.fewest {
-            self.pace.saw(together, events, took);
+            self.governor.saw(together, events, took);
         }
         self.took += took;
         self.per_window = events / windows.max(1);
         if !over {
             return false;
         }
-        self.meet(target);
+        self.synchronize(target);
         if self.warm_up.take().is_none() {
             return true;
         }
@@ -343,7 +346,7 @@ impl Team {
     }
 
     /// Synchronizes all partitions at one time: all events up to it are executed, and no later ones.
-    fn meet(&mut self, at: Instant) {
+    fn synchronize(&mut self, at: Instant) {
         let worlds = &mut self.worlds;
         let mut reached = worlds.iter().map(World::reached).min().unwrap_or(at);
         // Then all clocks show at least that time.
@@ -372,7 +375,7 @@ impl Team {
         let decided: Vec<bool> = first.messages().map(is_decided).collect();
         let cool_down = stock::awaits(&self.worlds, |message| decided[message.index()]);
         self.until = cool_down.until(self.now);
-        self.worlds.iter_mut().for_each(World::tells_what_is_decided);
+        self.worlds.iter_mut().for_each(World::report_decided);
         self.measured = Some((measured, Awaited { cool_down, decided }));
         let goes_on = self.until > self.now;
         if goes_on {
@@ -427,21 +430,21 @@ impl Team {
 
     fn finish_taken(mut self) -> (Outcome, Rest) {
         if self.measured.is_none() {
-            self.meet(self.now.saturating_add(self.ahead));
+            self.synchronize(self.now.saturating_add(self.ahead));
         }
         stock::finish(self.worlds, self.measured.map(|both| both.0), (self.now, self.until))
     }
 }
 
 /// A slice: epochs until there have been `goal` events.
-struct Stint {
+struct Slice {
     lookahead: Span,
     until: Instant,
     /// Events since the beginning of the run.
     goal: u64,
 }
 
-impl Stint {
+impl Slice {
     /// Advances all partitions with one thread. Returns whether the slice is over, and its duration.
     fn alone(&self, worlds: &mut [World]) -> (bool, Duration) {
         let clock = Clock::now();
@@ -470,30 +473,30 @@ impl Stint {
         let end = next.saturating_add(Span(self.lookahead.0.saturating_mul(windows))).min(self.until);
         // At the very beginning, not even events at time zero have been processed.
         let reached = |world: &World| next.max(world.reached().saturating_add(Span(1)).min(world.next_at()));
-        let post = Post::new(worlds.iter().map(reached));
-        worlds.iter_mut().zip(0..).for_each(|(world, part)| post.opens(part, world.outgoing()));
+        let mailboxes = Mailboxes::new(worlds.iter().map(reached));
+        worlds.iter_mut().zip(0..).for_each(|(world, part)| mailboxes.opens(part, world.outgoing()));
         let (first, others) = worlds.split_first_mut().expect("there are two or more");
         let took = thread::scope(|scope| {
-            let _presence = Presence(&post);
+            let _presence = Presence(&mailboxes);
             for (world, part) in others.iter_mut().zip(1..) {
-                let post = &post;
-                scope.spawn(move || self.take_part(world, part, end, post));
+                let mailboxes = &mailboxes;
+                scope.spawn(move || self.take_part(world, part, end, mailboxes));
             }
-            self.take_part(first, 0, end, &post)
+            self.take_part(first, 0, end, &mailboxes)
         });
-        worlds.iter_mut().zip(0..).for_each(|(world, part)| post.take(part, world));
+        worlds.iter_mut().zip(0..).for_each(|(world, part)| mailboxes.take(part, world));
         worlds.iter_mut().flat_map(World::outgoing).for_each(|outgoing| outgoing.goes_by(None));
         (worlds.iter().all(|world| world.next_at() > self.until), took)
     }
 
     /// Runs one thread of a slice; returns its duration since all had begun.
-    fn take_part(&self, world: &mut World, part: usize, end: Instant, post: &Post) -> Duration {
-        let _presence = Presence(post);
-        post.gather(part);
+    fn take_part(&self, world: &mut World, part: usize, end: Instant, mailboxes: &Mailboxes) -> Duration {
+        let _presence = Presence(mailboxes);
+        mailboxes.wait_for_all(part);
         let clock = Clock::now();
         let end = end.saturating_add(Span(1));
         let step = Span(self.lookahead.0.div_ceil(2));
-        let mut reached = post.reached(part);
+        let mut reached = mailboxes.reached(part);
         let mut horizon = reached;
         while reached < end {
             // The slowest can always advance by the whole lookahead, so some partition never waits. But each advances
@@ -502,13 +505,13 @@ impl Stint {
             let next = reached.saturating_add(step).min(end);
             // Items sent since the last exchange are for later than the previous horizon.
             if horizon < next {
-                let Some(can) = post.wait(part, self.lookahead, next) else { break };
+                let Some(can) = mailboxes.wait(part, self.lookahead, next) else { break };
                 horizon = can;
-                post.take(part, world);
+                mailboxes.take(part, world);
             }
             reached = next;
             world.goes_to(reached.earlier_by(Span(1)));
-            post.leave(part, reached, world.outgoing());
+            mailboxes.leave(part, reached, world.outgoing());
         }
         clock.elapsed()
     }
@@ -519,7 +522,7 @@ impl Receiver for World {
     fn words(&mut self, words: Words) {
         self.receive_words(words);
     }
-    fn mail(&mut self, mail: &mut Mail) {
+    fn mail(&mut self, mail: &mut Mailbox) {
         self.receive(mail);
     }
 }

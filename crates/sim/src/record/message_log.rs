@@ -17,7 +17,7 @@ use crate::topology::Partition;
 ///
 /// A message has two halves, each recorded by the host that knows it. They are joined when the message is taken from
 /// the log: with its block when that is complete, or at the end of the run.
-pub struct Ledger {
+pub struct MessageLog {
     /// The senders' halves: one row per message, in order of their starts, without end and marks.
     sent: Rows<Message>,
     /// The position of each message's route.
@@ -69,10 +69,10 @@ pub struct Of {
 /// No row: a host of another partition sends the message.
 const ELSEWHERE: u32 = u32::MAX;
 
-impl Ledger {
+impl MessageLog {
     /// Returns an empty log for the classes. Payload `counts` from the start if there is no warm-up.
-    pub fn new(classes: usize, counts: bool) -> Ledger {
-        Ledger {
+    pub fn new(classes: usize, counts: bool) -> MessageLog {
+        MessageLog {
             counts,
             sent: Rows::new(BLOCK),
             paths: Rows::new(BLOCK),
@@ -190,7 +190,7 @@ impl Ledger {
     }
 
     /// Adds the sums of classes and flows of another partition of the run.
-    pub fn take_sums(&mut self, other: &mut Ledger) {
+    pub fn take_sums(&mut self, other: &mut MessageLog) {
         for (own, theirs) in self.delivered.iter_mut().zip(other.delivered.iter_mut()) {
             *own += std::mem::take(theirs);
         }
@@ -214,7 +214,7 @@ impl Ledger {
     }
 
     /// Records the counts of a sending end for a message.
-    pub fn book_sent(&mut self, message: MessageId, timeouts: u32, retransmits: u32) {
+    pub fn record_sent(&mut self, message: MessageId, timeouts: u32, retransmits: u32) {
         if (timeouts, retransmits) == (0, 0) {
             return;
         }
@@ -226,7 +226,7 @@ impl Ledger {
     }
 
     /// Records the arrivals at a receiving end for a message and its flow.
-    pub fn book_arrivals(&mut self, message: MessageId, arrivals: &mut Arrivals, dropped_bytes: Bytes) {
+    pub fn record_arrivals(&mut self, message: MessageId, arrivals: &mut Arrivals, dropped_bytes: Bytes) {
         let arrivals = std::mem::take(arrivals);
         let received = self.received(message);
         received.marks += arrivals.marks;
@@ -240,7 +240,7 @@ impl Ledger {
     }
 
     /// Records wire bytes that are queued at the receiver's port at the end of the run, or that were dropped there.
-    pub fn book_at_port(&mut self, of: Of, bytes: Bytes) {
+    pub fn record_at_port(&mut self, of: Of, bytes: Bytes) {
         self.flow(of).bytes += bytes;
     }
 
@@ -287,7 +287,7 @@ impl Ledger {
         self.sent.held()
     }
 
-    /// Returns whether another block has become full since the last call of [`take_over`](Ledger::take_over).
+    /// Returns whether another block has become full since the last call of [`take_over`](MessageLog::take_over).
     pub fn has_filled(&self) -> bool {
         self.sent.full() > self.looked_at
     }
@@ -329,7 +329,7 @@ impl Ledger {
 
 /// The remaining messages of a finished run, block by block: so the rows of only one block are in memory twice.
 pub struct Left {
-    ledgers: Vec<Ledger>,
+    message_logs: Vec<MessageLog>,
     /// The assignment of hosts to the logs, if there are several.
     partition: Option<Arc<Partition>>,
     blocks: Range<usize>,
@@ -337,35 +337,35 @@ pub struct Left {
 
 impl Left {
     /// Returns the messages in the logs of all partitions of a run, or in the only one.
-    pub fn of(ledgers: Vec<Ledger>, partition: Option<Arc<Partition>>) -> Left {
+    pub fn of(message_logs: Vec<MessageLog>, partition: Option<Arc<Partition>>) -> Left {
         let blocks = match &partition {
-            None => ledgers[0].sent.blocks().map(|(block, _)| block + 1).max().unwrap_or_default(),
-            Some(_) => ledgers[0].started().len().div_ceil(ledgers[0].sent.each()),
+            None => message_logs[0].sent.blocks().map(|(block, _)| block + 1).max().unwrap_or_default(),
+            Some(_) => message_logs[0].started().len().div_ceil(message_logs[0].sent.each()),
         };
-        Left { ledgers, partition, blocks: 0..blocks }
+        Left { message_logs, partition, blocks: 0..blocks }
     }
 
     /// Returns the number of rows, before the first block is taken.
     pub fn rows(&self) -> usize {
-        self.ledgers.iter().map(Ledger::rows_held).sum()
+        self.message_logs.iter().map(MessageLog::rows_held).sum()
     }
 
     /// Joins the halves of each message from the logs of its hosts.
     fn joined(&self, partition: &Partition, block: usize) -> Block {
-        let (started, each) = (self.ledgers[0].started().len(), self.ledgers[0].sent.each());
+        let (started, each) = (self.message_logs[0].started().len(), self.message_logs[0].sent.each());
         let numbers = block * each..started.min((block + 1) * each);
         let (mut messages, mut paths) = (Vec::with_capacity(numbers.len()), Vec::with_capacity(numbers.len()));
         for number in numbers.map(MessageId::from_index) {
-            let here = |ledger: &Ledger| {
-                let row = ledger.row(number)?;
-                Some((*ledger.sent.find(row)?, *ledger.paths.find(row)?))
+            let here = |message_log: &MessageLog| {
+                let row = message_log.row(number)?;
+                Some((*message_log.sent.find(row)?, *message_log.paths.find(row)?))
             };
-            let (mut message, path) = self.ledgers.iter().find_map(here).expect("it is sent somewhere");
-            self.ledgers[partition.of_host[message.to] as usize].join(number, &mut message);
+            let (mut message, path) = self.message_logs.iter().find_map(here).expect("it is sent somewhere");
+            self.message_logs[partition.of_host[message.to] as usize].join(number, &mut message);
             messages.push(message);
             paths.push(path);
         }
-        Block { first: self.ledgers[0].sent.first(block), messages, paths }
+        Block { first: self.message_logs[0].sent.first(block), messages, paths }
     }
 }
 
@@ -377,7 +377,7 @@ impl Iterator for Left {
             let number = self.blocks.next()?;
             let block = match &self.partition {
                 Some(partition) => self.joined(partition, number),
-                None => self.ledgers[0].take(number),
+                None => self.message_logs[0].take(number),
             };
             // Some were taken during the run.
             if !block.messages.is_empty() {

@@ -50,7 +50,7 @@ pub enum Event {
     HostTurn(HostId),
     /// A control message from the sending host of a connection arrives at the receiving one. A packet without payload
     /// that was sent after it may take as little time; it arrives after it.
-    Notice(ConnectionId),
+    ControlMessage(ConnectionId),
     /// A fault begins or ends, or routing learns of it: the change of this number. It precedes everything but control
     /// messages of the same instant.
     Fault(u32),
@@ -72,7 +72,7 @@ impl Event {
             Event::Departure(link) => (7, link.0),
             Event::HostTimer(host) => (HOST_TIMER, host.0),
             Event::HostTurn(host) => (HOST_TURN, host.0),
-            Event::Notice(connection) => (NOTICE, connection.0),
+            Event::ControlMessage(connection) => (NOTICE, connection.0),
             Event::Fault(change) => (FAULT, change),
             Event::Held(link) => (HELD, link.0),
         };
@@ -106,7 +106,7 @@ impl Source {
             5 => Event::WarmedUp,
             6 => Event::Sample,
             7 => Event::Departure(LinkId(number)),
-            NOTICE => Event::Notice(ConnectionId(number)),
+            NOTICE => Event::ControlMessage(ConnectionId(number)),
             FAULT => Event::Fault(number),
             HELD => Event::Held(LinkId(number)),
             HOST_TURN => Event::HostTurn(HostId(number)),
@@ -132,13 +132,13 @@ const HOST_TURN: u64 = 12;
 /// heap.
 pub struct EventQueue {
     wheel: Wheel,
-    far: BinaryHeap<Reverse<Moment>>,
+    far: BinaryHeap<Reverse<EventKey>>,
     /// Cancelled arrivals that are still in the heap. None is its first event: [`look_far`](EventQueue::look_far)
     /// removes it.
-    cancelled: BinaryHeap<Reverse<Moment>>,
+    cancelled: BinaryHeap<Reverse<EventKey>>,
     /// The time of the heap's first event; `u64::MAX` if there is none.
     far_at: u64,
-    /// An arrival that was [prefetched](EventQueue::take_ahead) is the next event if its time is before this. No event
+    /// An arrival that was [prefetched](EventQueue::take_prefetched) is the next event if its time is before this. No event
     /// scheduled since, no event of the heap, and no limit on the time is earlier.
     clear_until: u64,
     /// The rank of the event that was last taken from the heap.
@@ -148,17 +148,17 @@ pub struct EventQueue {
 }
 
 /// The key of an event: its time, its rank among events of that time, its source.
-pub type Moment = (u64, u64, Source);
+pub type EventKey = (u64, u64, Source);
 
 /// The last key of all.
-pub const LAST: Moment = (u64::MAX, u64::MAX, Source(u64::MAX));
+pub const LAST: EventKey = (u64::MAX, u64::MAX, Source(u64::MAX));
 
 /// Returns the key of an arrival at a link's end.
-pub fn arrival(at: Instant, link: LinkId) -> Moment {
+pub fn arrival(at: Instant, link: LinkId) -> EventKey {
     moment(at.0, Event::Arrival(link).source())
 }
 
-fn moment(at: u64, source: Source) -> Moment {
+fn moment(at: u64, source: Source) -> EventKey {
     (at, source.rank(at), source)
 }
 
@@ -205,7 +205,7 @@ impl EventQueue {
     /// Prefetches the next arrival of the wheel, in addition to `held` arrivals prefetched before. They stay pending
     /// until they [are executed](EventQueue::comes) or [put back](EventQueue::put_back).
     #[inline(always)]
-    pub fn take_ahead(&mut self, held: usize) -> Option<(Instant, LinkId)> {
+    pub fn take_prefetched(&mut self, held: usize) -> Option<(Instant, LinkId)> {
         self.wheel.pop(held).map(|next| (Instant(next.at), next.link))
     }
 
@@ -283,7 +283,7 @@ impl EventQueue {
 
     /// Reschedules the arrival at `link` from `from` to the earlier time `to`.
     #[inline(never)]
-    pub fn hasten(&mut self, now: Instant, from: Instant, to: Instant, link: LinkId) {
+    pub fn reschedule_earlier(&mut self, now: Instant, from: Instant, to: Instant, link: LinkId) {
         if self.wheel.unlink(Arrival { at: from.0, link }) {
             self.push_arrival(now, to, link);
         } else {
@@ -293,14 +293,14 @@ impl EventQueue {
         }
     }
 
-    /// Returns whether an arrival that may have been prefetched is to be [rescheduled](EventQueue::hasten). Then no
+    /// Returns whether an arrival that may have been prefetched is to be [rescheduled](EventQueue::reschedule_earlier). Then no
     /// arrival may stay prefetched.
-    pub fn has_hastened(&self) -> bool {
+    pub fn has_rescheduled(&self) -> bool {
         !self.hastened.is_empty()
     }
 
-    /// Applies the pending calls of [`hasten`](EventQueue::hasten). Nothing may be prefetched.
-    pub fn hasten_all(&mut self, now: Instant) {
+    /// Applies the pending calls of [`reschedule_earlier`](EventQueue::reschedule_earlier). Nothing may be prefetched.
+    pub fn reschedule_all_earlier(&mut self, now: Instant) {
         for (from, to, link) in std::mem::take(&mut self.hastened) {
             self.cancel_arrival(from, link);
             self.push_arrival(now, to, link);
@@ -330,7 +330,7 @@ impl EventQueue {
         self.rank == timer.source().rank(at.0) | order
     }
 
-    fn push_far(&mut self, moment: Moment) {
+    fn push_far(&mut self, moment: EventKey) {
         self.far_at = self.far_at.min(moment.0);
         self.clear_until = self.clear_until.min(moment.0);
         self.far.push(Reverse(moment));
@@ -408,7 +408,7 @@ struct Arrival {
 }
 
 impl Arrival {
-    fn moment(self) -> Moment {
+    fn moment(self) -> EventKey {
         moment(self.at, Event::Arrival(self.link).source())
     }
 
@@ -637,7 +637,7 @@ mod tests {
         for longest_hop in [Span(1), Span::from_micros(1), Span::from_micros(100), Span::from_millis(10)] {
             let mut stream = Stream::new(1, "events", longest_hop.0);
             let mut queue = EventQueue::new(100, longest_hop);
-            let mut pending: Vec<Moment> = Vec::new();
+            let mut pending: Vec<EventKey> = Vec::new();
             let mut now = Instant::ZERO;
             let schedule = |queue: &mut EventQueue, pending: &mut Vec<_>, now: Instant, link, stream: &mut Stream| {
                 let spread = [1, 50, 100_000, 40_000_000, 3_000_000_000][stream.below(5) as usize];
@@ -739,7 +739,7 @@ mod tests {
                 match pending.get_mut(&link) {
                     Some(at) => {
                         let to = Instant(now.0 + stream.below(at.0 - now.0 + 1));
-                        queue.hasten(now, *at, to, link);
+                        queue.reschedule_earlier(now, *at, to, link);
                         *at = to;
                     }
                     None => {
@@ -750,7 +750,7 @@ mod tests {
                     }
                 }
                 if stream.below(3) == 0 {
-                    queue.hasten_all(now);
+                    queue.reschedule_all_earlier(now);
                     let (at, event) = queue.pop(Instant::MAX).expect("something is pending");
                     let Event::Arrival(link) = event else { panic!("{event:?}") };
                     assert_eq!(Some(&at), pending.values().min());
@@ -799,7 +799,7 @@ mod tests {
             Event::WarmedUp,
             Event::Sample,
             Event::Departure(LinkId(8)),
-            Event::Notice(ConnectionId(9)),
+            Event::ControlMessage(ConnectionId(9)),
             Event::Fault(10),
             Event::Held(LinkId(11)),
             Event::HostTimer(HostId(12)),

@@ -16,7 +16,7 @@ pub type Words = [u64; 7];
 pub struct Ring {
     front: Front,
     back: Back,
-    lines: [Line; Ring::ROOM],
+    lines: [InFlight; Ring::ROOM],
 }
 
 /// The sender's state, on cache lines of its own.
@@ -40,9 +40,9 @@ struct Back {
 /// One slot of a ring: a cache line.
 #[repr(align(64))]
 #[derive(Default)]
-struct Line([AtomicU64; size_of::<Words>() / size_of::<u64>()]);
+struct InFlight([AtomicU64; size_of::<Words>() / size_of::<u64>()]);
 
-impl Line {
+impl InFlight {
     #[inline(always)]
     fn put(&self, words: &Words) {
         self.0.iter().zip(words).for_each(|(place, word)| place.store(*word, Ordering::Relaxed));
@@ -60,7 +60,7 @@ impl Ring {
     /// Returns an empty ring, whose sender has processed all events before `reached`.
     pub fn at(reached: Instant) -> Ring {
         let front = Front { reached: AtomicU64::new(reached.0), ..Front::default() };
-        Ring { front, back: Back::default(), lines: array::from_fn(|_| Line::default()) }
+        Ring { front, back: Back::default(), lines: array::from_fn(|_| InFlight::default()) }
     }
 
     /// Returns the time before which the sender has processed all events.

@@ -23,7 +23,7 @@ pub struct Descriptor {
     pub help: &'static str,
     /// Other words for its name or for one of its keys.
     pub aliases: &'static [Alias],
-    /// Its keys beside [`network::KEYS`](crate::fabric::network::KEYS).
+    /// Its keys beside [`network::KEYS`](crate::network::KEYS).
     pub keys: &'static [Key],
     /// An example of its keys, with 16 hosts, as in a scenario file.
     pub example: &'static str,

@@ -13,10 +13,10 @@ pub type Step = (LinkId, u32);
 
 /// For every node, the links on shortest routes to a host.
 ///
-/// A host has one link, so a route to it is a route to its switch. If switches form [tiers](Tiers), the links follow
+/// A host has one link, so a route to it is a route to its switch. If switches form tiers, the links follow
 /// from the hosts below each switch, and nothing is stored for pairs of nodes. Otherwise a table of all switches'
 /// distances is computed for each switch whose hosts are requested.
-pub struct Ways {
+pub struct Routing {
     hosts: u32,
     access: Table<HostId, Access>,
     /// Links between switches, by the switch at their start.
@@ -34,16 +34,16 @@ struct Access {
     down: Step,
 }
 
-impl Ways {
+impl Routing {
     /// Returns the routes of a graph whose links are numbered in their order, and whose hosts have one link each, to a
     /// switch.
-    pub fn new(graph: &Graph) -> Ways {
-        let mut ways = Ways::without_tiers(graph);
+    pub fn new(graph: &Graph) -> Routing {
+        let mut ways = Routing::without_tiers(graph);
         ways.tiers = Tiers::find(&ways);
         ways
     }
 
-    fn without_tiers(graph: &Graph) -> Ways {
+    fn without_tiers(graph: &Graph) -> Routing {
         let hosts = graph.hosts;
         let nowhere = (LinkId(u32::MAX), u32::MAX);
         let mut access = Table::from(vec![Access { up: nowhere, down: nowhere }; hosts as usize]);
@@ -58,7 +58,7 @@ impl Ways {
         }
         let switches = graph.switches.len();
         let between = || numbered().filter(|(_, spec)| spec.from.min(spec.to) >= hosts);
-        Ways {
+        Routing {
             hosts,
             access,
             out: Adjacent::new(switches, || between().map(|(link, spec)| (spec.from - hosts, (link, spec.to)))),
@@ -68,12 +68,12 @@ impl Ways {
         }
     }
 
-    /// Returns whether switches form [tiers](Tiers): routes are straight up, then straight down.
+    /// Returns whether switches form tiers: routes are straight up, then straight down.
     pub fn has_tiers(&self) -> bool {
         self.tiers.is_some()
     }
 
-    /// Prepares calls of [`choices`](Ways::choices) for this host.
+    /// Prepares calls of [`choices`](Routing::choices) for this host.
     pub fn prepare(&mut self, to: HostId) {
         if self.tiers.is_none() {
             self.tables.find(self.switch_of(to), self.hosts, &self.into, |_| true);
@@ -81,7 +81,7 @@ impl Ways {
     }
 
     /// Returns the links from a node on shortest routes to a host, in order of their numbers; none if there is no
-    /// route. [`prepare`](Ways::prepare) must have been called.
+    /// route. [`prepare`](Routing::prepare) must have been called.
     pub fn choices(&self, node: u32, to: HostId) -> Cow<'_, [Step]> {
         match (self.beside_switches(node, to), &self.tiers) {
             (Ok(step), _) => std::slice::from_ref(step).into(),
@@ -119,15 +119,15 @@ pub struct Detours {
 
 impl Detours {
     /// Returns whether there is a route from one host to another over permitted links.
-    pub fn prepare(&mut self, ways: &Ways, from: HostId, to: HostId, may_be_taken: impl Fn(LinkId) -> bool) -> bool {
+    pub fn prepare(&mut self, ways: &Routing, from: HostId, to: HostId, may_be_taken: impl Fn(LinkId) -> bool) -> bool {
         let (first, last) = (ways.switch_of(from), ways.switch_of(to));
         may_be_taken(ways.access[from].up.0)
             && may_be_taken(ways.access[to].down.0)
             && self.tables.find(last, ways.hosts, &ways.into, may_be_taken)[first as usize] != u32::MAX
     }
 
-    /// As [`Ways::choices`], with the distances of [`prepare`](Detours::prepare).
-    pub fn choices(&self, ways: &Ways, node: u32, to: HostId, may_be_taken: impl Fn(LinkId) -> bool) -> Vec<Step> {
+    /// As [`Routing::choices`], with the distances of [`prepare`](Detours::prepare).
+    pub fn choices(&self, ways: &Routing, node: u32, to: HostId, may_be_taken: impl Fn(LinkId) -> bool) -> Vec<Step> {
         match ways.beside_switches(node, to) {
             Ok(step) => vec![*step],
             Err(switch) => self.tables.choices(switch, ways.switch_of(to), ways, may_be_taken),
@@ -164,7 +164,7 @@ impl Distances {
         })
     }
 
-    fn choices(&self, from: u32, to: u32, ways: &Ways, may_be_taken: impl Fn(LinkId) -> bool) -> Vec<Step> {
+    fn choices(&self, from: u32, to: u32, ways: &Routing, may_be_taken: impl Fn(LinkId) -> bool) -> Vec<Step> {
         let distances = &self.to[&to];
         let here = distances[from as usize];
         let nearer = |&&(link, next): &&Step| {
@@ -192,7 +192,7 @@ struct Tiers {
 
 impl Tiers {
     /// Returns the tiers of a network, if it has any.
-    fn find(ways: &Ways) -> Option<Tiers> {
+    fn find(ways: &Routing) -> Option<Tiers> {
         let tier = Tiers::numbers(ways);
         let switches = || 0..ways.out.len() as u32;
         let number = |node: u32| tier[(node - ways.hosts) as usize];
@@ -268,7 +268,7 @@ impl Tiers {
     }
 
     /// Returns for each switch the number of steps above a switch with hosts.
-    fn numbers(ways: &Ways) -> Vec<u32> {
+    fn numbers(ways: &Routing) -> Vec<u32> {
         let mut tier = vec![u32::MAX; ways.out.len()];
         (0..ways.hosts).for_each(|host| tier[ways.switch_of(HostId(host)) as usize] = 0);
         let mut edge: Vec<u32> = (0..tier.len() as u32).filter(|&switch| tier[switch as usize] == 0).collect();
@@ -345,7 +345,7 @@ mod tests {
 
     /// Checks that both methods return the same for every node and host; returns whether there are tiers.
     fn agree(graph: &Graph) -> bool {
-        let (ways, mut by_tables) = (Ways::new(graph), Ways::without_tiers(graph));
+        let (ways, mut by_tables) = (Routing::new(graph), Routing::without_tiers(graph));
         for to in graph.all_hosts() {
             by_tables.prepare(to);
             for node in (0..graph.nodes()).filter(|&node| node != to.0) {
@@ -425,7 +425,7 @@ mod tests {
     #[test]
     fn a_detour_leaves_out_what_may_not_be_taken() {
         let graph = pod();
-        let ways = Ways::new(&graph);
+        let ways = Routing::new(&graph);
         let number = |ends: (u32, u32)| {
             LinkId::from_index(
                 graph.links.iter().position(|link| (link.from, link.to) == ends).expect("a link between these nodes"),

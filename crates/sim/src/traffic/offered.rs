@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use units::{HostId, LinkId, Table};
 
 use crate::topology::Graph;
-use crate::topology::routing::Ways;
+use crate::topology::routing::Routing;
 
 /// Traffic from some hosts to others. Each sender has an equal part, divided evenly among all receivers but itself.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -113,7 +113,7 @@ impl<'a> Offered<'a> {
     }
 
     /// Returns the expected bytes of each link, with flows spread evenly over shortest routes.
-    pub fn per_link(&self, ways: &mut Ways) -> PerLink {
+    pub fn per_link(&self, ways: &mut Routing) -> PerLink {
         let graph = self.graph;
         let mut loads = Table::from(vec![0.0; graph.links.len()]);
         for (index, link) in graph.links.iter().enumerate() {
@@ -231,7 +231,7 @@ mod tests {
         for (from, to, bytes) in demands {
             offered.add(&Demand { from: &hosts(from), to: &hosts(to), messages: 1.0, bytes: *bytes });
         }
-        let loads = offered.per_link(&mut Ways::new(graph)).bytes;
+        let loads = offered.per_link(&mut Routing::new(graph)).bytes;
         let named = graph
             .links
             .iter()

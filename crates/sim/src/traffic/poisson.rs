@@ -6,7 +6,7 @@ use units::{
 
 use super::offered::{Offered, PerLink};
 use super::{Batch, Built, COUNT, Context, DEADLINE, Demand, Descriptor, Generator, Nature, Request, SIZE};
-use crate::topology::routing::Ways;
+use crate::topology::routing::Routing;
 use crate::topology::{Graph, LinkSpec};
 
 /// The pattern of open-loop arrivals between random pairs.
@@ -104,7 +104,7 @@ fn build(values: &Values, context: &Context) -> Built {
 fn capacity(between_switches: bool, from: &[HostId], to: &[HostId], graph: &Graph) -> Result<f64, Problem> {
     let mut offered = Offered::new(graph);
     offered.add(&Demand { from, to, messages: 0.0, bytes: 1.0 });
-    let PerLink { bytes, is_complete } = offered.per_link(&mut Ways::new(graph));
+    let PerLink { bytes, is_complete } = offered.per_link(&mut Routing::new(graph));
     if !is_complete {
         return Err(Problem::new("load", "this network has too many paths to know the load of each link")
             .hint("write it as a share of the senders' links, such as load = \"40%\""));

@@ -6,7 +6,7 @@ use transport::Flags;
 use units::{Instant, MessageId};
 
 use super::World;
-use crate::fabric::channel::{Item, Mail, Opened, Outgoing};
+use crate::fabric::channel::{Item, Mailbox, Opened, Outgoing};
 use crate::record::outcome::Message;
 use crate::schedule::events::Event;
 use crate::schedule::ring::Words;
@@ -15,18 +15,18 @@ use crate::traffic::Request;
 
 impl World {
     /// Returns the variant of a partition that this network supports: with all clocks at the hosts' time, unless ports
-    /// to hosts [defer enqueueing](crate::fabric::Net::feeds).
-    pub fn can_be(&self, partition: Partition) -> Partition {
-        if self.net.feeds_hosts() { partition } else { partition.level(&self.net.graph) }
+    /// to hosts [defer enqueueing](crate::fabric::Net::defers_enqueues).
+    pub fn suitable_partition(&self, partition: Partition) -> Partition {
+        if self.net.defers_at_hosts() { partition } else { partition.level(&self.net.graph) }
     }
 
     /// Sets up this world as one partition of several, before any event. All of them draw the same messages and give
     /// them the same ids; each starts the messages of its own hosts. The end of the warm-up is set from outside by
     /// [`warms_up`](World::warms_up).
-    pub fn becomes(&mut self, partition: &Arc<Partition>, number: u32) {
+    pub fn set_up_partition(&mut self, partition: &Arc<Partition>, number: u32) {
         self.net.events.cancel(Event::WarmedUp);
-        self.net.becomes(partition.clone(), number);
-        self.ledger.is_one_of_several();
+        self.net.set_up_partition(partition.clone(), number);
+        self.message_log.is_one_of_several();
         self.hosts.senders.keep_to(number, partition.parts);
     }
 
@@ -37,10 +37,10 @@ impl World {
 
     /// Advances until its clocks show `until`, without events after `at`.
     pub fn goes_to_within(&mut self, until: Instant, at: Instant) {
-        self.net.go_down(until, at);
+        self.net.downlink_pass(until, at);
         self.until = until.min(at);
         self.advance(u64::MAX);
-        self.net.go_up(until, at);
+        self.net.uplink_pass(until, at);
     }
 
     /// Sets the present, after all events up to it and no later ones.
@@ -81,7 +81,7 @@ impl World {
     }
 
     /// Records decided messages from now on.
-    pub fn tells_what_is_decided(&mut self) {
+    pub fn report_decided(&mut self) {
         if let Some(part) = &mut self.net.part {
             part.decided = Some(Vec::new());
         }
@@ -95,17 +95,17 @@ impl World {
 
     /// Returns whether a message is decided, as far as this partition knows.
     pub fn has_decided(&self, message: MessageId) -> bool {
-        self.ledger.is_decided(message)
+        self.message_log.is_decided(message)
     }
 
     /// Returns all messages that have started in any partition.
     pub fn messages(&self) -> impl Iterator<Item = MessageId> + use<> {
-        self.ledger.started()
+        self.message_log.started()
     }
 
     /// Returns the request of a message, if it is sent here.
     pub fn message(&self, message: MessageId) -> Option<&Message> {
-        self.ledger.find(message)
+        self.message_log.find(message)
     }
 
     /// Returns the number of events processed here.
@@ -122,12 +122,14 @@ impl World {
     fn comes(&mut self, what: Item) {
         match what {
             Item::Packet(coming) => self.net.receive(coming),
-            Item::Notice(at, id, notice) => self.hosts.notices.send(&mut self.net.events, at, id, notice),
+            Item::ControlMessage(at, id, notice) => {
+                self.hosts.control_messages.send(&mut self.net.events, at, id, notice)
+            }
         }
     }
 
     /// Receives the mail of another partition.
-    pub fn receive(&mut self, mail: &mut Mail) {
+    pub fn receive(&mut self, mail: &mut Mailbox) {
         let Opened { paths, words, mut extensions } = mail.open();
         self.net.learn(paths);
         for words in words {
@@ -155,7 +157,7 @@ impl World {
         self.happens_everywhere();
         let here = self.net.part.as_ref().is_none_or(|part| part.has(request.from));
         if !here {
-            self.ledger.starts_elsewhere();
+            self.message_log.starts_elsewhere();
         }
         here
     }

@@ -8,7 +8,7 @@ use crate::cool_down::CoolDown;
 use crate::fabric::Net;
 use crate::fabric::partition::add;
 use crate::observe::RateWatch;
-use crate::record::message_log::{Ledger, Left, Of};
+use crate::record::message_log::{Left, MessageLog, Of};
 use crate::record::outcome::{
     ClassOutcome, Counters, FaultCounts, Link, LinkRates, Message, Outcome, Paths, Queue, Requests, Sample,
 };
@@ -28,22 +28,22 @@ pub struct Measured {
 /// Returns the measurements up to now.
 pub fn take(worlds: &mut [World]) -> Measured {
     worlds.iter_mut().for_each(World::catch_up);
-    book_packets_at_receivers(worlds);
+    record_packets_at_receivers(worlds);
     // Control messages are no events of the network, but they are counted by now.
     let counted = |world: &World| {
         let counters = world.totals();
-        Counters { events: counters.events - world.hosts.notices.arrived(), ..counters }
+        Counters { events: counters.events - world.hosts.control_messages.arrived(), ..counters }
     };
     let mut counters = sum(worlds, counted);
     let everywhere = worlds[0].net.part.as_ref().map_or(0, |part| part.everywhere);
     counters.events -= everywhere * (worlds.len() as u64 - 1);
     let links = (0..worlds[0].net.graph.links.len()).map(LinkId::from_index);
     let links = links.map(|link| row(&worlds[owner(worlds, link)], link)).collect();
-    worlds.iter_mut().for_each(|world| world.ledger.close());
+    worlds.iter_mut().for_each(|world| world.message_log.close());
     let (first, others) = worlds.split_first_mut().expect("there is one");
-    others.iter_mut().for_each(|other| first.ledger.take_sums(&mut other.ledger));
+    others.iter_mut().for_each(|other| first.message_log.take_sums(&mut other.message_log));
     let classes = first.sources.entries().map(|(id, TrafficSource { class, framing, too_late, .. })| {
-        let outcome = first.ledger.class(id, class, first.names[class.transport], *framing);
+        let outcome = first.message_log.class(id, class, first.names[class.transport], *framing);
         ClassOutcome { too_late: *too_late, ..outcome }
     });
     Measured {
@@ -62,14 +62,14 @@ pub fn take(worlds: &mut [World]) -> Measured {
 /// whether it is decided.
 pub fn awaits(worlds: &[World], is_decided: impl Fn(MessageId) -> bool) -> CoolDown {
     let world = &worlds[0];
-    let messages = worlds.iter().flat_map(|world| world.ledger.messages());
+    let messages = worlds.iter().flat_map(|world| world.message_log.messages());
     let undecided = messages.filter(|(message, _)| !is_decided(*message)).map(|(_, row)| row);
     let of_class = |(class, source): (_, &'_ TrafficSource)| {
         source.waiting.iter().map(|waiting| (class, waiting.request)).collect::<Vec<_>>()
     };
     let waiting: Vec<_> = world.sources.entries().flat_map(of_class).collect();
     let waiting = waiting.iter().map(|(class, request)| (*class, request));
-    CoolDown::new(&world.run, world.ledger.counted_queries().clone(), undecided, waiting)
+    CoolDown::new(&world.run, world.message_log.counted_queries().clone(), undecided, waiting)
 }
 
 /// Ends a run at `now` that would have ended at `until`; `measured` is `None` if the measurement has not ended. Returns
@@ -79,9 +79,9 @@ pub fn finish(mut worlds: Vec<World>, measured: Option<Measured>, (now, until): 
         Some(measured) => {
             for world in &mut worlds {
                 world.hosts.stage.watched();
-                world.let_all_in();
-                world.book_receivers();
-                world.book_senders();
+                world.enqueue_all_pending();
+                world.record_receivers();
+                world.record_senders();
             }
             // A run that ends earlier has decided all messages that it waits for.
             (measured, if now >= until { worlds[0].run.latest() } else { now })
@@ -89,12 +89,12 @@ pub fn finish(mut worlds: Vec<World>, measured: Option<Measured>, (now, until): 
         None => (take(&mut worlds), now),
     };
     let before_warm_up = sum(&worlds, |world| world.before_warm_up);
-    let mut ledgers: Vec<Ledger> =
-        worlds.iter_mut().map(|world| std::mem::replace(&mut world.ledger, Ledger::new(0, false))).collect();
+    let mut message_logs: Vec<MessageLog> =
+        worlds.iter_mut().map(|world| std::mem::replace(&mut world.message_log, MessageLog::new(0, false))).collect();
     let mut first = worlds.swap_remove(0);
     let partition = first.net.part.take().map(|part| part.partition().clone());
     let Measured { at, counters, classes, requests, faults, links, trace } = measured;
-    let (queries, blocks) = (ledgers[0].take_queries(), Left::of(ledgers, partition));
+    let (queries, blocks) = (message_logs[0].take_queries(), Left::of(message_logs, partition));
     let outcome = Outcome {
         title: first.title,
         seed: first.run.seed,
@@ -128,18 +128,18 @@ fn owner(worlds: &[World], link: LinkId) -> usize {
 }
 
 /// Counts packets queued at receivers' ports or on their wires as arrived there.
-fn book_packets_at_receivers(worlds: &mut [World]) {
+fn record_packets_at_receivers(worlds: &mut [World]) {
     for at in 0..worlds.len() {
         let packets = worlds[at].net.packets_to_hosts();
         let data: Vec<Packet> = packets.filter(|packet| !packet.flags.has(Flags::ACK)).copied().collect();
         for packet in data {
             let of = worlds.iter().find_map(|world| {
-                let &Message { class, from, to, .. } = world.ledger.sent(world.hosts.senders.message_of(&packet)?);
+                let &Message { class, from, to, .. } = world.message_log.sent(world.hosts.senders.message_of(&packet)?);
                 Some(Of { class, from, to })
             });
             // Its host may not have received the control message about it.
             if let Some(of) = of {
-                worlds[at].ledger.book_at_port(of, Bytes::from(packet.size));
+                worlds[at].message_log.record_at_port(of, Bytes::from(packet.size));
             }
         }
     }

@@ -20,7 +20,7 @@ pub struct Backlog {
 impl Backlog {
     /// Adds a packet that begins its transmission at `start` and has `size` wire bytes.
     pub fn add(&mut self, watch: &mut Watch, now: Instant, (start, size): (Instant, u64)) {
-        self.settle(watch, now);
+        self.advance_to(watch, now);
         watch.stay(self.packets(), now);
         self.packets.push_back((start, size));
         self.bytes += size;
@@ -29,7 +29,7 @@ impl Backlog {
 
     /// Returns the queued wire bytes.
     pub fn bytes(&mut self, watch: &mut Watch, now: Instant) -> u64 {
-        self.settle(watch, now);
+        self.advance_to(watch, now);
         self.bytes
     }
 
@@ -44,7 +44,7 @@ impl Backlog {
     }
 
     /// Removes the packets that have begun their transmission by `now`.
-    pub fn settle(&mut self, watch: &mut Watch, now: Instant) {
+    pub fn advance_to(&mut self, watch: &mut Watch, now: Instant) {
         while let Some(&(start, size)) = self.packets.front()
             && start <= now
         {

@@ -5,19 +5,19 @@ use units::{Bytes, Instant};
 
 use super::Port;
 use crate::fabric::level::Level;
-use crate::fabric::packet_pool::{NONE, Store};
+use crate::fabric::packet_pool::{NONE, PacketPool};
 
 impl Port {
     /// Returns the arrival time of the first packet on the wire at the other end.
-    pub fn first_arrival(&self, store: &Store) -> Option<Instant> {
-        self.line.iter(store).next().map(|slot| slot.at)
+    pub fn first_arrival(&self, packet_pool: &PacketPool) -> Option<Instant> {
+        self.line.iter(packet_pool).next().map(|slot| slot.at)
     }
 
     /// Removes all packets on the wire, then all queued packets. The port must have caught up with the present. It is
     /// idle at once; packets not transmitted to their end are not counted as sent.
-    pub fn flush(&mut self, store: &mut Store, now: Instant) -> Vec<Packet> {
+    pub fn flush(&mut self, packet_pool: &mut PacketPool, now: Instant) -> Vec<Packet> {
         self.catch_up(now);
-        let mut lost: Vec<Packet> = self.line.iter(store).map(|slot| slot.packet).collect();
+        let mut lost: Vec<Packet> = self.line.iter(packet_pool).map(|slot| slot.packet).collect();
         for packet in lost.iter().rev() {
             if self.busy_until <= now {
                 break;
@@ -29,13 +29,13 @@ impl Port {
         }
         // Where nothing is on the wire, nothing is in transmission.
         self.busy_until = self.busy_until.min(now);
-        self.drop_until(store, NONE);
+        self.drop_until(packet_pool, NONE);
         (self.waiting, self.waiting_packets, self.next_start) = (NONE, 0, Instant::MAX);
         if self.choice().is_none() {
             self.waiting_bytes = 0;
         }
-        if let Some(beside) = &mut self.beside {
-            beside.backlog.clear();
+        if let Some(cold) = &mut self.cold {
+            cold.backlog.clear();
         }
         while let Some(packet) = self.drop_waiting(now) {
             lost.push(packet);
@@ -46,7 +46,7 @@ impl Port {
     /// Stops all marking; returns the threshold that [`resume_marks`](Port::resume_marks) needs.
     pub fn stop_marks(&mut self) -> Level {
         if self.choice().is_some() {
-            self.choice_mut().unheard = true;
+            self.qdisc_mut().unheard = true;
         }
         let threshold = self.mark_above();
         self.marks_above(Level::INFINITE);
@@ -56,7 +56,7 @@ impl Port {
     /// Resumes marking above `threshold`.
     pub fn resume_marks(&mut self, threshold: Level) {
         if self.choice().is_some() {
-            self.choice_mut().unheard = false;
+            self.qdisc_mut().unheard = false;
         }
         self.marks_above(threshold);
     }
@@ -66,13 +66,13 @@ impl Port {
 mod tests {
     use super::*;
     use crate::fabric::port::tests::Alone;
-    use crate::fabric::port::{Fate, Place};
+    use crate::fabric::port::{Fate, LinkRole};
     use transport::Flags;
     use units::{Rate, Span};
 
     /// 1 Gbps: a full packet takes 12 us, and 20 us to the other end.
     fn limited(mark: Level) -> Alone {
-        let port = Port::new(Rate::from_gbps(1), Span::from_micros(20), Place::SwitchToHost);
+        let port = Port::new(Rate::from_gbps(1), Span::from_micros(20), LinkRole::SwitchToHost);
         Alone::new(port.limited(Level::INFINITE, mark, false))
     }
 
@@ -84,7 +84,7 @@ mod tests {
         (0..5).for_each(|seq| _ = port.offer(at(0), &packet(seq)));
         assert_eq!(port.first_arrival(), Some(at(32)));
         // At 30 us two have left, the third is in transmission until 36 us, two wait.
-        port.settle(at(30));
+        port.advance_to(at(30));
         assert_eq!((port.waiting(), port.packets), (2, 5));
         assert_eq!(port.flush(at(30)).len(), 5);
         assert_eq!((port.waiting(), port.waiting_bytes(), port.packets, port.bytes), (0, 0, 2, 3000));
@@ -96,7 +96,7 @@ mod tests {
         assert_eq!(port.offer(at(34), &packet(5)), Fate::First(at(34 + 12 + 20)));
         assert_eq!(port.offer(at(35), &packet(6)), Fate::Queued);
         assert_eq!((port.waiting(), port.waiting_bytes()), (1, 1500));
-        port.settle(at(46));
+        port.advance_to(at(46));
         assert_eq!((port.waiting(), port.waiting_bytes()), (0, 0));
     }
 
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn nothing_waits_at_a_flushed_port_that_counts() {
         let packet = Packet::data(0, 1460, 40, Instant::ZERO, Flags::NONE);
-        let mut nic = Alone::new(Port::new(Rate::from_gbps(1), Span::from_micros(20), Place::HostToSwitch));
+        let mut nic = Alone::new(Port::new(Rate::from_gbps(1), Span::from_micros(20), LinkRole::HostToSwitch));
         for _ in 0..4 {
             nic.transmit(Instant::ZERO, |_| Span::ZERO, packet);
         }

@@ -3,7 +3,7 @@
 //! Hosts and switches have the same ports. Nearly all are first in, first out and mark above a threshold, if at all.
 //! Such a port knows on a packet's arrival when the packet will depart, so a packet-hop costs one event: the arrival at
 //! the other end. The length of the queue follows from the times at which queued packets begin their transmission.
-//! Every other [discipline](queue) or [marker](mark) is part of the port's cold state ([`Choice`]); the port then
+//! Every other [discipline](crate::fabric::qdisc) or [marker](crate::fabric::marker) is part of the port's cold state ([`QdiscState`]); the port then
 //! decides at each departure.
 
 mod backlog;
@@ -14,25 +14,25 @@ mod pending;
 mod qdisc_state;
 mod watch;
 
-pub use mode::{PoolIndex, PortMode};
-pub use qdisc_state::Choice;
+pub use mode::{BufferIndex, PortMode};
+pub use qdisc_state::QdiscState;
 pub use watch::Watch;
 
 use transport::{Flags, Packet};
 use units::{Bytes, Instant, Rate, Span, Transmission};
 
-use crate::fabric::marker::{Marker, Threshold};
-use crate::fabric::packet_pool::{Line, NONE, Slot, Store};
-use backlog::Backlog;
 use crate::fabric::level::{Length, Level};
-use pending::{Early, Inlet};
+use crate::fabric::marker::{Marker, Threshold};
+use crate::fabric::packet_pool::{InFlight, NONE, PacketPool, Slot};
+use backlog::Backlog;
+use pending::{PendingArrivals, Reordered};
 
 /// A port with its queue, and the wire to the next node. It has two cache lines, and uses a third while packets are
 /// queued. The first contains everything needed at the end of the wire.
 #[repr(C, align(64))]
 pub struct Port {
     /// The in-flight FIFO: packets on the wire, in transmission, and queued unless the port has a queueing discipline.
-    line: Line,
+    line: InFlight,
     /// Slot of the first packet that is still queued, or [`NONE`].
     waiting: u32,
     /// Number of queued packets.
@@ -45,11 +45,11 @@ pub struct Port {
     busy_until: Instant,
     delay: Span,
     /// Cold state, unused by most packets at a host's port; `None` where none is ever needed.
-    beside: Option<Box<Beside>>,
+    cold: Option<Box<ColdState>>,
     /// The way in which it takes packets and sends them on.
     pub mode: PortMode,
     /// The link's role in the network.
-    pub place: Place,
+    pub place: LinkRole,
     limits: Limits,
     drop_unmarkable: bool,
     /// Some arrivals are reordered: they precede others that were sent earlier.
@@ -65,7 +65,7 @@ pub struct Port {
     mark_above: u64,
     /// Pending arrivals, with deferred enqueue. If the port sends to such ports, `due` is the arrival time of the last
     /// packet sent.
-    inlet: Inlet,
+    pending: PendingArrivals,
 }
 
 /// Flags in one byte, so that a port takes two cache lines. They tell which limits count bytes, not packets, and
@@ -98,18 +98,18 @@ impl Limits {
 
 /// The cold state of a port.
 #[derive(Default)]
-struct Beside {
+struct ColdState {
     watch: Watch,
-    choice: Option<Choice>,
+    choice: Option<QdiscState>,
     /// The packets queued at a host's port that is first in, first out.
     backlog: Backlog,
     /// The reordered pending arrivals.
-    early: Early,
+    early: Reordered,
 }
 
 /// The role of a link: the kinds of nodes at its two ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum LinkRole {
     /// A host's NIC, connected to a switch.
     HostToSwitch,
     /// A host's NIC, connected to another host.
@@ -120,11 +120,11 @@ pub enum Place {
     SwitchToHost,
 }
 
-impl Place {
+impl LinkRole {
     /// Returns whether the wire ends at a host.
     #[inline]
     pub fn to_host(self) -> bool {
-        matches!(self, Place::HostToHost | Place::SwitchToHost)
+        matches!(self, LinkRole::HostToHost | LinkRole::SwitchToHost)
     }
     /// Returns whether the port is a switch's.
     pub fn at_switch(self) -> bool {
@@ -132,7 +132,7 @@ impl Place {
     }
     /// Returns whether the port is a host's.
     pub fn at_host(self) -> bool {
-        matches!(self, Place::HostToSwitch | Place::HostToHost)
+        matches!(self, LinkRole::HostToSwitch | LinkRole::HostToHost)
     }
 }
 
@@ -172,9 +172,9 @@ struct Admitted {
 
 impl Port {
     /// Returns an idle port with an unlimited queue and no marking.
-    pub fn new(rate: Rate, delay: Span, place: Place) -> Port {
+    pub fn new(rate: Rate, delay: Span, place: LinkRole) -> Port {
         Port {
-            line: Line::default(),
+            line: InFlight::default(),
             waiting: NONE,
             waiting_packets: 0,
             next_start: Instant::MAX,
@@ -191,8 +191,8 @@ impl Port {
             mode: PortMode::Own,
             packets: 0,
             bytes: 0,
-            inlet: Inlet::EMPTY,
-            beside: None,
+            pending: PendingArrivals::EMPTY,
+            cold: None,
         }
     }
 
@@ -204,7 +204,7 @@ impl Port {
             mark_above: mark_above.value,
             limits: Limits::of(limit, mark_above),
             drop_unmarkable,
-            beside: Some(Box::default()),
+            cold: Some(Box::default()),
             ..self
         }
     }
@@ -229,23 +229,23 @@ impl Port {
     /// Puts the packet in slot `number`, [launched](Port::launch) before, into the in-flight FIFO. It arrives at `at`
     /// or later, as it keeps its order. Returns the time if it is first in the FIFO, to be scheduled.
     #[inline(always)]
-    pub fn transmit(&mut self, store: &mut Store, number: u32, at: Instant) -> Option<Instant> {
+    pub fn transmit(&mut self, packet_pool: &mut PacketPool, number: u32, at: Instant) -> Option<Instant> {
         let first = self.line.is_empty();
-        self.line.push(store, number, |last| last.map_or(at, |last| at.max(last)));
+        self.line.push(packet_pool, number, |last| last.map_or(at, |last| at.max(last)));
         first.then_some(at)
     }
 
     /// As [`transmit`](Port::transmit), for a packet that is not kept in the FIFO. Returns its arrival time.
     #[inline(always)]
     pub fn keeps_order(&mut self, at: Instant) -> Instant {
-        self.inlet.due = at.max(self.inlet.due);
-        self.inlet.due
+        self.pending.due = at.max(self.pending.due);
+        self.pending.due
     }
 
     /// Queues a packet of `size` bytes at a host's port until `start`.
     #[inline(never)]
     fn joins_backlog(&mut self, now: Instant, start: Instant, size: u64) {
-        let Beside { backlog, watch, .. } = &mut **self.beside.get_or_insert_default();
+        let ColdState { backlog, watch, .. } = &mut **self.cold.get_or_insert_default();
         backlog.add(watch, now, (start, size));
     }
 
@@ -272,23 +272,23 @@ impl Port {
     /// Accepts the packet in slot `number`, which has arrived by another link, or drops it: then the caller frees the
     /// slot.
     #[inline(always)]
-    pub fn offer(&mut self, store: &mut Store, now: Instant, number: u32) -> Fate {
-        self.settle(store, now);
-        self.accept(store, now, number, self.limit(), 1)
+    pub fn offer(&mut self, packet_pool: &mut PacketPool, now: Instant, number: u32) -> Fate {
+        self.advance_to(packet_pool, now);
+        self.accept(packet_pool, now, number, self.limit(), 1)
     }
 
-    /// As [`offer`](Port::offer), within the port's limit in a shared buffer, after [`settle`](Port::settle).
+    /// As [`offer`](Port::offer), within the port's limit in a shared buffer, after [`advance_to`](Port::advance_to).
     #[inline(always)]
-    pub fn offer_within(&mut self, store: &mut Store, now: Instant, number: u32, limit: Level) -> Fate {
+    pub fn offer_within(&mut self, packet_pool: &mut PacketPool, now: Instant, number: u32, limit: Level) -> Fate {
         debug_assert!(self.next_start > now);
-        self.accept(store, now, number, limit, 1)
+        self.accept(packet_pool, now, number, limit, 1)
     }
 
     /// As [`offer`](Port::offer), for a packet that [passes](Port::pass) an idle port; `None` if nothing has changed.
     #[inline(always)]
-    pub fn offer_idle(&mut self, store: &mut Store, now: Instant, number: u32) -> Option<Fate> {
-        let at = self.pass(now, store.packet_mut(number))?;
-        Some(self.receive(store, number, at).map_or(Fate::Queued, Fate::First))
+    pub fn offer_idle(&mut self, packet_pool: &mut PacketPool, now: Instant, number: u32) -> Option<Fate> {
+        let at = self.pass(now, packet_pool.packet_mut(number))?;
+        Some(self.receive(packet_pool, number, at).map_or(Fate::Queued, Fate::First))
     }
 
     /// Accepts a packet that has arrived by another link while the port is idle and the queue empty, if it passes
@@ -316,45 +316,50 @@ impl Port {
     /// As [`offer`](Port::offer), at a port whose wire ends elsewhere. Returns the time of the packet's arrival there
     /// and leaves the slot to the caller; `None` if the packet is dropped.
     #[inline(always)]
-    pub fn offer_away(&mut self, store: &mut Store, now: Instant, number: u32) -> Option<Instant> {
-        self.settle(store, now);
-        let admitted = self.admit(store.packet_mut(number), now, self.limit(), 1)?;
+    pub fn offer_away(&mut self, packet_pool: &mut PacketPool, now: Instant, number: u32) -> Option<Instant> {
+        self.advance_to(packet_pool, now);
+        let admitted = self.admit(packet_pool.packet_mut(number), now, self.limit(), 1)?;
         if admitted.start > now {
-            let copy = store.at(number).packet;
-            self.keep_copy(store, copy, now, &admitted);
+            let copy = packet_pool.at(number).packet;
+            self.keep_copy(packet_pool, copy, now, &admitted);
         }
         Some(admitted.at)
     }
 
     /// As [`offer_away`](Port::offer_away), for a packet outside the packet pool.
     #[inline(never)]
-    pub fn offer_outside(&mut self, store: &mut Store, now: Instant, packet: &mut Packet) -> Option<Instant> {
-        self.settle(store, now);
+    pub fn offer_outside(
+        &mut self,
+        packet_pool: &mut PacketPool,
+        now: Instant,
+        packet: &mut Packet,
+    ) -> Option<Instant> {
+        self.advance_to(packet_pool, now);
         let admitted = self.admit(packet, now, self.limit(), 1)?;
         if admitted.start > now {
-            self.keep_copy(store, *packet, now, &admitted);
+            self.keep_copy(packet_pool, *packet, now, &admitted);
         }
         Some(admitted.at)
     }
 
     /// Keeps a copy of a queued packet here too, so that the length of the queue is known.
     #[cold]
-    fn keep_copy(&mut self, store: &mut Store, copy: Packet, now: Instant, admitted: &Admitted) {
+    fn keep_copy(&mut self, packet_pool: &mut PacketPool, copy: Packet, now: Instant, admitted: &Admitted) {
         let &Admitted { with_it, start, at } = admitted;
-        self.drop_until(store, self.waiting);
-        let number = store.put(copy);
-        self.line.push(store, number, |_| at);
+        self.drop_until(packet_pool, self.waiting);
+        let number = packet_pool.put(copy);
+        self.line.push(packet_pool, number, |_| at);
         self.queue(with_it, start, now);
     }
 
     /// As [`offer_within`](Port::offer_within), after packets in transmission have left the queue.
     #[inline(always)]
-    fn accept(&mut self, store: &mut Store, now: Instant, number: u32, limit: Level, hops: u32) -> Fate {
-        let Some(Admitted { with_it, start, at }) = self.admit(store.packet_mut(number), now, limit, hops) else {
+    fn accept(&mut self, packet_pool: &mut PacketPool, now: Instant, number: u32, limit: Level, hops: u32) -> Fate {
+        let Some(Admitted { with_it, start, at }) = self.admit(packet_pool.packet_mut(number), now, limit, hops) else {
             return Fate::Dropped;
         };
         let first = self.line.is_empty();
-        self.line.push(store, number, |_| at);
+        self.line.push(packet_pool, number, |_| at);
         if start > now {
             // Behind the one in transmission, at least.
             self.queue(with_it, start, now);
@@ -434,7 +439,7 @@ impl Port {
         }
         self.waiting_packets += 1;
         self.waiting_bytes = with_it.bytes;
-        if let Some(Beside { watch, .. }) = self.beside.as_deref_mut() {
+        if let Some(ColdState { watch, .. }) = self.cold.as_deref_mut() {
             watch.stay(with_it.packets - 1, now);
             watch.max_waiting = watch.max_waiting.max(with_it.packets);
         }
@@ -480,13 +485,13 @@ impl Port {
     /// Removes the packet in slot `number`, the first, from the in-flight FIFO: it has arrived at the other end.
     /// Returns the arrival time of the next. The packet must not count as [queued](Port::first_waits).
     #[inline(always)]
-    pub fn take(&mut self, store: &Store, number: u32) -> Option<Instant> {
+    pub fn take(&mut self, packet_pool: &PacketPool, number: u32) -> Option<Instant> {
         debug_assert!(!self.first_waits());
-        self.line.pop(store, number)
+        self.line.pop(packet_pool, number)
     }
 
     /// Returns whether the first packet in flight counts as queued, although its transmission may have begun since the
-    /// last [`settle`](Port::settle). There must be one.
+    /// last [`advance_to`](Port::advance_to). There must be one.
     #[inline(always)]
     pub fn first_waits(&self) -> bool {
         self.waiting == self.line.first()
@@ -495,27 +500,27 @@ impl Port {
     /// Returns the last accepted packet, with its arrival time at the end of the link, wherever that is. The port keeps
     /// the queued packets, whose transmissions have not begun, and this last one, behind which others keep their order.
     #[inline]
-    pub fn hand_over<'store>(&mut self, store: &'store mut Store) -> &'store Slot {
+    pub fn hand_over<'packet_pool>(&mut self, packet_pool: &'packet_pool mut PacketPool) -> &'packet_pool Slot {
         let last = self.line.last();
-        self.drop_until(store, if self.waiting == NONE { last } else { self.waiting });
-        store.at(last)
+        self.drop_until(packet_pool, if self.waiting == NONE { last } else { self.waiting });
+        packet_pool.at(last)
     }
 
     /// Frees the packets in flight before slot `number`, or all.
-    fn drop_until(&mut self, store: &mut Store, number: u32) {
+    fn drop_until(&mut self, packet_pool: &mut PacketPool, number: u32) {
         while self.line.first() != number {
             let gone = self.line.first();
-            self.line.pop(store, gone);
-            store.leave(gone);
+            self.line.pop(packet_pool, gone);
+            packet_pool.free(gone);
         }
     }
 
     /// Adds the packet in slot `number`, which arrives at the end of the link at `at`. Returns the time if it is first
     /// in the FIFO.
     #[inline]
-    pub fn receive(&mut self, store: &mut Store, number: u32, at: Instant) -> Option<Instant> {
+    pub fn receive(&mut self, packet_pool: &mut PacketPool, number: u32, at: Instant) -> Option<Instant> {
         let first = self.line.is_empty();
-        self.line.push(store, number, |_| at);
+        self.line.push(packet_pool, number, |_| at);
         first.then_some(at)
     }
 
@@ -526,20 +531,20 @@ impl Port {
 
     /// Removes from the queue the packets whose transmission has begun by `now`.
     #[inline]
-    pub fn settle(&mut self, store: &Store, now: Instant) {
+    pub fn advance_to(&mut self, packet_pool: &PacketPool, now: Instant) {
         while self.next_start <= now {
-            self.leave(store);
+            self.leave(packet_pool);
         }
     }
 
     /// Begins the transmission of the first queued packet.
     #[inline]
-    pub fn leave(&mut self, store: &Store) {
-        let (first, behind) = store.at_and_behind(self.waiting);
+    pub fn leave(&mut self, packet_pool: &PacketPool) {
+        let (first, behind) = packet_pool.at_and_behind(self.waiting);
         let size = u64::from(first.packet.size);
         // It will have left one propagation delay before it arrives.
         let next_start = first.at - self.delay;
-        if let Some(Beside { watch, .. }) = self.beside.as_deref_mut() {
+        if let Some(ColdState { watch, .. }) = self.cold.as_deref_mut() {
             watch.stay(u64::from(self.waiting_packets), self.next_start);
         }
         self.waiting = behind;
@@ -548,12 +553,12 @@ impl Port {
         self.next_start = if behind == NONE { Instant::MAX } else { next_start };
     }
 
-    /// Returns the number of queued packets, as of the last [`settle`](Port::settle); at a host's port, of the last
+    /// Returns the number of queued packets, as of the last [`advance_to`](Port::advance_to); at a host's port, of the last
     /// [`catch_up`](Port::catch_up).
     pub fn waiting(&self) -> u64 {
-        match self.beside.as_deref() {
-            Some(Beside { choice: Some(choice), .. }) => choice.waiting(),
-            Some(Beside { backlog, .. }) if self.place.at_host() => backlog.packets(),
+        match self.cold.as_deref() {
+            Some(ColdState { choice: Some(choice), .. }) => choice.waiting(),
+            Some(ColdState { backlog, .. }) if self.place.at_host() => backlog.packets(),
             _ => self.waiting_in_line(),
         }
     }
@@ -562,21 +567,21 @@ impl Port {
     pub fn waiting_in_line(&self) -> u64 {
         u64::from(self.waiting_packets)
     }
-    /// Returns the queued wire bytes, as of the last [`settle`](Port::settle).
+    /// Returns the queued wire bytes, as of the last [`advance_to`](Port::advance_to).
     pub fn waiting_bytes(&self) -> u64 {
         self.waiting_bytes
     }
     /// Returns the queued wire bytes, also at a host's port.
     pub fn backlog(&mut self, now: Instant) -> u64 {
-        match self.beside.as_deref_mut() {
-            Some(Beside { choice: None, backlog, watch, .. }) if self.place.at_host() => backlog.bytes(watch, now),
+        match self.cold.as_deref_mut() {
+            Some(ColdState { choice: None, backlog, watch, .. }) if self.place.at_host() => backlog.bytes(watch, now),
             _ => self.waiting_bytes,
         }
     }
     /// Returns all packets queued or on the wire.
-    pub fn packets<'a>(&'a self, store: &'a Store) -> impl Iterator<Item = &'a Packet> {
-        let on_the_wire = self.line.iter(store).map(|slot| &slot.packet);
-        on_the_wire.chain(self.choice().into_iter().flat_map(Choice::packets))
+    pub fn packets<'a>(&'a self, packet_pool: &'a PacketPool) -> impl Iterator<Item = &'a Packet> {
+        let on_the_wire = self.line.iter(packet_pool).map(|slot| &slot.packet);
+        on_the_wire.chain(self.choice().into_iter().flat_map(QdiscState::packets))
     }
     /// Returns the time spent sending by `now`.
     pub fn sent_for(&self, now: Instant) -> Span {
@@ -584,28 +589,28 @@ impl Port {
     }
     /// Returns the observations of this port.
     pub fn watch(&self) -> &Watch {
-        self.beside.as_ref().map_or(Watch::NOTHING, |beside| &beside.watch)
+        self.cold.as_ref().map_or(Watch::NOTHING, |cold| &cold.watch)
     }
-    /// Brings the observations up to `now` (as of the last [`settle`](Port::settle)).
+    /// Brings the observations up to `now` (as of the last [`advance_to`](Port::advance_to)).
     pub fn catch_up(&mut self, now: Instant) {
-        if let Some(Beside { backlog, watch, .. }) = self.beside.as_deref_mut() {
-            backlog.settle(watch, now);
+        if let Some(ColdState { backlog, watch, .. }) = self.cold.as_deref_mut() {
+            backlog.advance_to(watch, now);
         }
         let waiting = self.waiting();
-        if let Some(beside) = &mut self.beside {
-            beside.watch.stay(waiting, now);
+        if let Some(cold) = &mut self.cold {
+            cold.watch.stay(waiting, now);
         }
     }
     /// Ends the warm-up: begins the distribution of queued packets anew.
     pub fn warmed_up(&mut self) {
         let waiting = self.waiting();
-        if let Some(beside) = &mut self.beside {
-            beside.watch.warmed_up(waiting);
+        if let Some(cold) = &mut self.cold {
+            cold.watch.warmed_up(waiting);
         }
     }
 
     fn watch_mut(&mut self) -> &mut Watch {
-        &mut self.beside.as_mut().expect("a port without a limit, marks and a choice drops and marks nothing").watch
+        &mut self.cold.as_mut().expect("a port without a limit, marks and a choice drops and marks nothing").watch
     }
 }
 
@@ -623,47 +628,47 @@ mod tests {
     /// A port with a packet pool of its own.
     pub(super) struct Alone {
         port: Port,
-        store: Store,
+        packet_pool: PacketPool,
     }
 
     impl Alone {
         pub fn new(port: Port) -> Alone {
-            Alone { port, store: Store::default() }
+            Alone { port, packet_pool: PacketPool::default() }
         }
         pub fn transmit(&mut self, at: Instant, late: impl FnOnce(Span) -> Span, packet: Packet) -> Option<Instant> {
             let at = self.port.launch(at, late, packet.size);
-            let number = self.store.put(packet);
-            self.port.transmit(&mut self.store, number, at)
+            let number = self.packet_pool.put(packet);
+            self.port.transmit(&mut self.packet_pool, number, at)
         }
         pub fn offer(&mut self, at: Instant, packet: &Packet) -> Fate {
-            let number = self.store.put(*packet);
-            let fate = self.port.offer(&mut self.store, at, number);
+            let number = self.packet_pool.put(*packet);
+            let fate = self.port.offer(&mut self.packet_pool, at, number);
             if fate == Fate::Dropped {
-                self.store.leave(number);
+                self.packet_pool.free(number);
             }
             fate
         }
         pub fn take(&mut self) -> (Packet, Option<Instant>) {
             let mut packet = Packet::BLANK;
             if self.port.first_waits() {
-                self.port.leave(&self.store);
+                self.port.leave(&self.packet_pool);
             }
             let number = self.port.first();
-            let next = self.port.take(&self.store, number);
-            self.store.take(number, &mut packet);
+            let next = self.port.take(&self.packet_pool, number);
+            self.packet_pool.take(number, &mut packet);
             (packet, next)
         }
-        pub fn settle(&mut self, at: Instant) {
-            self.port.settle(&self.store, at);
+        pub fn advance_to(&mut self, at: Instant) {
+            self.port.advance_to(&self.packet_pool, at);
         }
         pub fn flush(&mut self, at: Instant) -> Vec<Packet> {
-            self.port.flush(&mut self.store, at)
+            self.port.flush(&mut self.packet_pool, at)
         }
         pub fn first_arrival(&self) -> Option<Instant> {
-            self.port.first_arrival(&self.store)
+            self.port.first_arrival(&self.packet_pool)
         }
         pub fn packets(&self) -> impl Iterator<Item = &Packet> {
-            self.port.packets(&self.store)
+            self.port.packets(&self.packet_pool)
         }
     }
 
@@ -698,12 +703,12 @@ mod tests {
     }
 
     fn limited(limit: Level, mark: Level, drop_unmarkable: bool) -> Alone {
-        let port = Port::new(Rate::from_gbps(1), Span(20 * MICRO), Place::SwitchToHost);
+        let port = Port::new(Rate::from_gbps(1), Span(20 * MICRO), LinkRole::SwitchToHost);
         Alone::new(port.limited(limit, mark, drop_unmarkable))
     }
 
     fn nic() -> Alone {
-        Alone::new(Port::new(Rate::from_gbps(1), Span(20 * MICRO), Place::HostToSwitch))
+        Alone::new(Port::new(Rate::from_gbps(1), Span(20 * MICRO), LinkRole::HostToSwitch))
     }
 
     fn offer(port: &mut Alone, now: u64, flags: Flags) -> Fate {
@@ -780,7 +785,7 @@ mod tests {
         for (at, waiting, bytes) in
             [(0, 3, 2500), (11, 3, 2500), (12, 2, 2000), (15, 2, 2000), (16, 1, 500), (28, 0, 0)]
         {
-            port.settle(Instant(at * MICRO));
+            port.advance_to(Instant(at * MICRO));
             assert_eq!((port.waiting(), port.waiting_bytes()), (waiting, bytes), "{at} us");
         }
         let arrivals: Vec<Option<Instant>> = (0..4).map(|_| port.take().1).collect();
@@ -814,19 +819,19 @@ mod tests {
     /// again, and so has the second, which was queued. Other ports' packets reuse the slots of these two.
     #[test]
     fn what_has_arrived_waits_no_more_though_nobody_has_looked() {
-        let (mut port, mut other) = (port(100, 100), Port::new(Rate::from_gbps(1), Span::ZERO, Place::HostToSwitch));
+        let (mut port, mut other) = (port(100, 100), Port::new(Rate::from_gbps(1), Span::ZERO, LinkRole::HostToSwitch));
         (0..4).for_each(|_| _ = offer(&mut port, 0, Flags::NONE));
         assert!(!port.first_waits());
         assert_eq!(port.take().1, Some(Instant(44 * MICRO)));
         assert!(port.first_waits());
         assert_eq!((port.take().1, port.waiting(), port.waiting_bytes()), (Some(Instant(56 * MICRO)), 2, 3000));
         for _ in 0..2 {
-            let number = port.store.put(Packet::BLANK);
-            other.transmit(&mut port.store, number, Instant::ZERO);
+            let number = port.packet_pool.put(Packet::BLANK);
+            other.transmit(&mut port.packet_pool, number, Instant::ZERO);
         }
         // They began after 12, 24 and 36 us.
         for (at, waiting) in [(23, 2), (24, 1), (35, 1), (36, 0)] {
-            port.settle(Instant(at * MICRO));
+            port.advance_to(Instant(at * MICRO));
             assert_eq!((port.waiting(), port.waiting_bytes()), (waiting, 1500 * waiting), "{at} us");
         }
         port.catch_up(Instant(50 * MICRO));
@@ -840,8 +845,8 @@ mod tests {
         let mut port = port(100, 100);
         for (at, kept, arrives) in [(0, 1, 32), (0, 1, 44), (0, 2, 56), (12, 2, 68), (100, 1, 132)] {
             offer(&mut port, at, Flags::NONE);
-            let Alone { port: cut, store } = &mut port;
-            assert_eq!(cut.hand_over(store).at, Instant(arrives * MICRO));
+            let Alone { port: cut, packet_pool } = &mut port;
+            assert_eq!(cut.hand_over(packet_pool).at, Instant(arrives * MICRO));
             assert_eq!(port.packets().count(), kept, "{at} us");
         }
     }
@@ -865,17 +870,17 @@ mod tests {
             // It has waited somewhere else.
             let packet = Packet { wait_or_extension: 77, ..packet };
             let fate = here.offer(now, &packet);
-            let Alone { port, store } = &mut away;
-            let number = store.put(packet);
-            let passes = if pass && seq % 2 == 0 { port.pass(now, store.packet_mut(number)) } else { None };
+            let Alone { port, packet_pool } = &mut away;
+            let number = packet_pool.put(packet);
+            let passes = if pass && seq % 2 == 0 { port.pass(now, packet_pool.packet_mut(number)) } else { None };
             passed += u32::from(passes.is_some());
-            let arrives = passes.or_else(|| port.offer_away(store, now, number));
+            let arrives = passes.or_else(|| port.offer_away(packet_pool, now, number));
             assert_eq!(arrives.is_none(), fate == Fate::Dropped);
             if let Some(at) = arrives {
-                let last = here.store.at(here.port.line.last());
-                assert!((at, store.at(number).packet) == (last.at, last.packet));
+                let last = here.packet_pool.at(here.port.line.last());
+                assert!((at, packet_pool.at(number).packet) == (last.at, last.packet));
             }
-            store.leave(number);
+            packet_pool.free(number);
             let queue = |port: &Port| (port.waiting(), port.waiting_bytes(), port.idle_at(), port.packets, port.bytes);
             assert_eq!(queue(&here), queue(&away));
             let watch = |port: &Port| {
@@ -969,7 +974,7 @@ mod tests {
         for _ in 0..3 {
             offer(&mut port, 0, Flags::NONE);
         }
-        port.settle(Instant(100 * MICRO));
+        port.advance_to(Instant(100 * MICRO));
         port.catch_up(Instant(100 * MICRO));
         // Two waited for 12 us, then one for 12 us.
         assert_eq!(port.watch().levels[..2], [12 * MICRO, 12 * MICRO]);
@@ -979,7 +984,7 @@ mod tests {
         assert_eq!((port.watch().max_waiting, port.watch().levels[0]), (0, 0));
         offer(&mut port, 200, Flags::NONE);
         offer(&mut port, 205, Flags::NONE);
-        port.settle(Instant(300 * MICRO));
+        port.advance_to(Instant(300 * MICRO));
         // From 205 to 212 us.
         assert_eq!((port.watch().max_waiting, port.watch().levels[0]), (1, 7 * MICRO));
     }
@@ -1006,10 +1011,10 @@ mod tests {
         }
         let levels = |port: &Alone| port.watch().levels[..3].to_vec();
         // One from 0 to 5 us, two up to 12, one up to 24.
-        port.settle(Instant(20 * MICRO));
+        port.advance_to(Instant(20 * MICRO));
         port.catch_up(Instant(20 * MICRO));
         assert_eq!(levels(&port), [13 * MICRO, 7 * MICRO, 0]);
-        port.settle(Instant(100 * MICRO));
+        port.advance_to(Instant(100 * MICRO));
         assert_eq!(levels(&port), [17 * MICRO, 7 * MICRO, 0]);
     }
 }

@@ -8,15 +8,15 @@ pub enum PortMode {
     #[default]
     Own,
     /// It shares a buffer with other ports of its switch.
-    Shared(PoolIndex),
+    Shared(BufferIndex),
     /// As [`Own`](PortMode::Own), at a host: its packets are passed to the next port in epochs.
     Epochs,
     /// As [`Own`](PortMode::Own). All packets are sent to ports with deferred enqueue.
-    Feeding,
+    ToDeferred,
     /// As [`Own`](PortMode::Own), with deferred enqueue: all arrivals are first pending in its inlet.
     Deferred,
-    /// Packets are queued in the port's cold state, in a queue of its discipline ([`Choice`](super::Choice)).
-    Choosing,
+    /// Packets are queued in the port's cold state, in a queue of its discipline ([`QdiscState`](super::QdiscState)).
+    Qdisc,
     /// Only the end of the link's wire: the port that transmits on it is in another partition.
     Cut,
     /// A fault has taken the link down: the port takes nothing.
@@ -25,9 +25,9 @@ pub enum PortMode {
 
 impl PortMode {
     /// Returns the shared buffer that the port draws on, if there is one.
-    pub fn pool(self) -> Option<PoolIndex> {
+    pub fn buffer(self) -> Option<BufferIndex> {
         match self {
-            PortMode::Shared(pool) => Some(pool),
+            PortMode::Shared(buffer) => Some(buffer),
             _ => None,
         }
     }
@@ -35,14 +35,14 @@ impl PortMode {
 
 /// The index of a shared buffer, in the three bytes beside the tag of a [`PortMode`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PoolIndex([u8; 3]);
+pub struct BufferIndex([u8; 3]);
 
-impl PoolIndex {
+impl BufferIndex {
     /// Returns the index as such. Panics from 2^24 on: a network has at most 2^20 links.
-    pub fn from_index(index: usize) -> PoolIndex {
+    pub fn from_index(index: usize) -> BufferIndex {
         assert!(index < 1 << 24, "{index} shared buffers");
         let [a, b, c, ..] = index.to_le_bytes();
-        PoolIndex([a, b, c])
+        BufferIndex([a, b, c])
     }
     /// Returns the index as a number.
     #[inline(always)]
@@ -60,8 +60,8 @@ mod tests {
     fn a_mode_takes_four_bytes_and_keeps_its_pool() {
         assert_eq!(size_of::<PortMode>(), 4);
         for index in [0, 1, 255, 256, 65_537, (1 << 24) - 1] {
-            assert_eq!(PortMode::Shared(PoolIndex::from_index(index)).pool().map(PoolIndex::index), Some(index));
+            assert_eq!(PortMode::Shared(BufferIndex::from_index(index)).buffer().map(BufferIndex::index), Some(index));
         }
-        assert_eq!(PortMode::Own.pool(), None);
+        assert_eq!(PortMode::Own.buffer(), None);
     }
 }

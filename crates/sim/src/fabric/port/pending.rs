@@ -1,6 +1,6 @@
 //! The pending arrivals of a port.
 //!
-//! Packets for a port with [deferred enqueue](super::fed) are kept here from when they are sent until the port is
+//! Packets for a port with [deferred enqueue](super::deferred) are kept here from when they are sent until the port is
 //! examined, in the order of arrival. Nearly all arrive in the order in which they are sent, and are linked in the
 //! packet pool. Reordered arrivals are kept in a heap.
 
@@ -9,12 +9,12 @@ use std::collections::BinaryHeap;
 
 use units::{Instant, LinkId};
 
-use crate::fabric::packet_pool::{NONE, Store};
-use crate::schedule::events::{LAST, Moment, arrival};
+use crate::fabric::packet_pool::{NONE, PacketPool};
+use crate::schedule::events::{EventKey, LAST, arrival};
 use crate::topology::Clock;
 
 /// Pending arrivals of a port. Small, because it is part of the port's cache lines.
-pub struct Inlet {
+pub struct PendingArrivals {
     /// The time of the first arrival; [`Instant::MAX`] if there is none.
     first_at: Instant,
     /// Arrivals in the order of sending, linked in the packet pool: the slots of the first, or [`NONE`], and of the
@@ -27,16 +27,16 @@ pub struct Inlet {
 
 /// Reordered arrivals: they arrive before packets that were sent earlier. Arrivals of one event key, thus by one link,
 /// keep the order of sending. Each has its slot.
-pub struct Early {
-    heap: BinaryHeap<Reverse<(Moment, u64, u32)>>,
+pub struct Reordered {
+    heap: BinaryHeap<Reverse<(EventKey, u64, u32)>>,
     sent: u64,
     /// The clock of the port.
     pub clock: Clock,
 }
 
-impl Default for Early {
-    fn default() -> Early {
-        Early { heap: BinaryHeap::new(), sent: 0, clock: Clock::HOSTS }
+impl Default for Reordered {
+    fn default() -> Reordered {
+        Reordered { heap: BinaryHeap::new(), sent: 0, clock: Clock::HOSTS }
     }
 }
 
@@ -51,9 +51,10 @@ pub enum Turn {
     Later,
 }
 
-impl Inlet {
+impl PendingArrivals {
     /// An inlet without pending arrivals.
-    pub const EMPTY: Inlet = Inlet { first_at: Instant::MAX, first: NONE, last: NONE, due: Instant::MAX };
+    pub const EMPTY: PendingArrivals =
+        PendingArrivals { first_at: Instant::MAX, first: NONE, last: NONE, due: Instant::MAX };
 
     /// Returns the time of the first arrival; [`Instant::MAX`] if there is none.
     #[inline(always)]
@@ -72,7 +73,7 @@ impl Inlet {
     #[inline(always)]
     pub fn expect(
         &mut self,
-        store: &mut Store,
+        packet_pool: &mut PacketPool,
         number: u32,
         by: LinkId,
         (at, any_early): (Instant, bool),
@@ -82,10 +83,10 @@ impl Inlet {
                 return None;
             }
             self.first = number;
-        } else if !store.follows(self.last, number, by, at) {
+        } else if !packet_pool.follows(self.last, number, by, at) {
             return None;
         }
-        store.comes(number, by, at);
+        packet_pool.comes(number, by, at);
         self.last = number;
         Some(self.turn(at))
     }
@@ -101,8 +102,8 @@ impl Inlet {
         turn
     }
 
-    /// As [`expect`](Inlet::expect), for a packet that arrives before others that were sent earlier.
-    pub fn expect_early(&mut self, early: &mut Early, number: u32, by: LinkId, at: Instant) -> Turn {
+    /// As [`expect`](PendingArrivals::expect), for a packet that arrives before others that were sent earlier.
+    pub fn expect_early(&mut self, early: &mut Reordered, number: u32, by: LinkId, at: Instant) -> Turn {
         early.sent += 1;
         early.heap.push(Reverse((moment(early.clock, at, by), early.sent, number)));
         self.turn(at)
@@ -110,22 +111,22 @@ impl Inlet {
 
     /// Takes the first arrival where none is reordered; returns its time and its slot. There must be one.
     #[inline(always)]
-    pub fn take(&mut self, store: &Store) -> (Instant, u32) {
+    pub fn take(&mut self, packet_pool: &PacketPool) -> (Instant, u32) {
         let taken = (self.first_at, self.first);
-        (self.first_at, self.first) = store.behind(self.first);
+        (self.first_at, self.first) = packet_pool.behind(self.first);
         taken
     }
 
-    /// As [`take`](Inlet::take), where some arrivals are reordered.
-    pub fn take_of_both(&mut self, early: &mut Early, store: &Store) -> (Instant, u32) {
-        let (taken, in_order_at) = match self.first_early(early, store) {
+    /// As [`take`](PendingArrivals::take), where some arrivals are reordered.
+    pub fn take_of_both(&mut self, early: &mut Reordered, packet_pool: &PacketPool) -> (Instant, u32) {
+        let (taken, in_order_at) = match self.first_early(early, packet_pool) {
             Some(&(moment, _, number)) => {
                 early.heap.pop();
-                ((Instant(moment.0), number), self.in_order_at(store))
+                ((Instant(moment.0), number), self.in_order_at(packet_pool))
             }
             None => {
-                let taken = (self.in_order_at(store), self.first);
-                let (next_at, next) = store.behind(self.first);
+                let taken = (self.in_order_at(packet_pool), self.first);
+                let (next_at, next) = packet_pool.behind(self.first);
                 self.first = next;
                 (taken, next_at)
             }
@@ -135,52 +136,56 @@ impl Inlet {
     }
 
     /// Returns the event key of the first arrival, by the port's clock; the last key of all if there is none.
-    pub fn moment(&self, early: Option<&Early>, store: &Store) -> Moment {
-        let first = early.and_then(|early| self.first_early(early, store));
+    pub fn moment(&self, early: Option<&Reordered>, packet_pool: &PacketPool) -> EventKey {
+        let first = early.and_then(|early| self.first_early(early, packet_pool));
         let clock = early.map_or(Clock::HOSTS, |early| early.clock);
-        first.map_or_else(|| self.moment_in_order(clock, store), |first| first.0)
+        first.map_or_else(|| self.moment_in_order(clock, packet_pool), |first| first.0)
     }
 
     /// Returns the slot of the first arrival, if there is one.
-    pub fn first(&self, early: &Early, store: &Store) -> u32 {
-        self.first_early(early, store).map_or(self.first, |first| first.2)
+    pub fn first(&self, early: &Reordered, packet_pool: &PacketPool) -> u32 {
+        self.first_early(early, packet_pool).map_or(self.first, |first| first.2)
     }
 
     /// Returns the first arrival if it is a reordered one. Ranks count at one instant only.
-    fn first_early<'early>(&self, early: &'early Early, store: &Store) -> Option<&'early (Moment, u64, u32)> {
+    fn first_early<'early>(
+        &self,
+        early: &'early Reordered,
+        packet_pool: &PacketPool,
+    ) -> Option<&'early (EventKey, u64, u32)> {
         let Reverse(first) = early.heap.peek()?;
-        let (at, in_order_at) = (first.0.0, self.in_order_at(store).0);
+        let (at, in_order_at) = (first.0.0, self.in_order_at(packet_pool).0);
         let is_first =
-            if at == in_order_at { first.0 < self.moment_in_order(early.clock, store) } else { at < in_order_at };
+            if at == in_order_at { first.0 < self.moment_in_order(early.clock, packet_pool) } else { at < in_order_at };
         is_first.then_some(first)
     }
 
     /// Returns the time of the first arrival in the order of sending; [`Instant::MAX`] if there is none.
-    fn in_order_at(&self, store: &Store) -> Instant {
-        if self.first == NONE { Instant::MAX } else { store.at(self.first).at }
+    fn in_order_at(&self, packet_pool: &PacketPool) -> Instant {
+        if self.first == NONE { Instant::MAX } else { packet_pool.at(self.first).at }
     }
 
-    fn moment_in_order(&self, clock: Clock, store: &Store) -> Moment {
-        if self.first == NONE { LAST } else { moment(clock, store.at(self.first).at, store.by(self.first)) }
+    fn moment_in_order(&self, clock: Clock, packet_pool: &PacketPool) -> EventKey {
+        if self.first == NONE { LAST } else { moment(clock, packet_pool.at(self.first).at, packet_pool.by(self.first)) }
     }
 
     /// Returns the number of arrivals in the order of sending.
-    pub fn len_in_order(&self, store: &Store) -> usize {
+    pub fn len_in_order(&self, packet_pool: &PacketPool) -> usize {
         let (mut len, mut next) = (0, self.first);
         while next != NONE {
-            (len, next) = (len + 1, store.behind(next).1);
+            (len, next) = (len + 1, packet_pool.behind(next).1);
         }
         len
     }
 }
 
 /// Returns the event key of an arrival by a link: the time that the clock shows, and the rank of the time.
-fn moment(clock: Clock, at: Instant, by: LinkId) -> Moment {
+fn moment(clock: Clock, at: Instant, by: LinkId) -> EventKey {
     let (_, rank, source) = arrival(clock.time(at), by);
     (at.0, rank, source)
 }
 
-impl Early {
+impl Reordered {
     /// Returns the number of reordered arrivals.
     pub fn len(&self) -> usize {
         self.heap.len()

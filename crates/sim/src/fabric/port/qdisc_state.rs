@@ -6,26 +6,26 @@
 use transport::{Flags, Packet};
 use units::{Instant, Span};
 
+use super::{BufferIndex, Port, PortMode, Verdict};
 use crate::fabric::level::Length;
-use super::{PoolIndex, Port, PortMode, Verdict};
 use crate::fabric::marker::Marker;
-use crate::fabric::packet_pool::{Slot, Store};
+use crate::fabric::packet_pool::{PacketPool, Slot};
 use crate::fabric::qdisc::Queue;
 
 /// The queueing discipline and marker of a port, with the state of its queue.
-pub struct Choice {
+pub struct QdiscState {
     queue: Box<dyn Queue>,
     marker: Box<dyn Marker>,
     packets: u64,
     /// The shared buffer that the port draws on, if there is one.
-    pub pool: Option<PoolIndex>,
+    pub buffer: Option<BufferIndex>,
     /// The end of the transmission is a pending event.
     pub armed: bool,
     /// Ignores the marker's decisions, because of a fault.
     pub unheard: bool,
 }
 
-impl Choice {
+impl QdiscState {
     /// Returns the number of queued packets.
     pub fn waiting(&self) -> u64 {
         self.packets
@@ -38,21 +38,21 @@ impl Choice {
 
 impl Port {
     /// Returns the port with a queueing discipline and a marker of its own.
-    pub fn choosing(mut self, queue: Box<dyn Queue>, marker: Box<dyn Marker>) -> Port {
-        let pool = std::mem::replace(&mut self.mode, PortMode::Choosing).pool();
-        let beside = self.beside.get_or_insert_default();
-        beside.choice = Some(Choice { queue, marker, packets: 0, pool, armed: false, unheard: false });
+    pub fn with_qdisc(mut self, queue: Box<dyn Queue>, marker: Box<dyn Marker>) -> Port {
+        let buffer = std::mem::replace(&mut self.mode, PortMode::Qdisc).buffer();
+        let cold = self.cold.get_or_insert_default();
+        cold.choice = Some(QdiscState { queue, marker, packets: 0, buffer, armed: false, unheard: false });
         self
     }
 
     /// Returns the queueing discipline's state, if the port has one.
-    pub fn choice(&self) -> Option<&Choice> {
-        self.beside.as_ref()?.choice.as_ref()
+    pub fn choice(&self) -> Option<&QdiscState> {
+        self.cold.as_ref()?.choice.as_ref()
     }
 
     /// As [`choice`](Port::choice), for a port that has a queueing discipline.
-    pub fn choice_mut(&mut self) -> &mut Choice {
-        self.beside.as_mut().and_then(|beside| beside.choice.as_mut()).expect("a port that chooses")
+    pub fn qdisc_mut(&mut self) -> &mut QdiscState {
+        self.cold.as_mut().and_then(|cold| cold.choice.as_mut()).expect("a port that chooses")
     }
 
     /// Returns the length of the queue with one more packet.
@@ -62,7 +62,7 @@ impl Port {
 
     /// Returns the marker's verdict on an arriving packet, given the length of the queue with it.
     pub fn verdict_on(&mut self, packet: &Packet, with_it: Length, now: Instant) -> Verdict {
-        let choice = self.choice_mut();
+        let choice = self.qdisc_mut();
         let congested = choice.marker.arrives(packet, with_it, now) && !choice.unheard;
         self.verdict(congested, packet.flags)
     }
@@ -71,7 +71,7 @@ impl Port {
     pub fn push(&mut self, now: Instant, packet: Packet) {
         let Length { packets, bytes } = self.length_with(&packet);
         self.count_stay(packets - 1, packets, now);
-        let choice = self.choice_mut();
+        let choice = self.qdisc_mut();
         choice.queue.push(Slot { at: now, packet });
         choice.packets = packets;
         self.waiting_bytes = bytes;
@@ -82,14 +82,14 @@ impl Port {
         if !self.is_idle(now) {
             return None;
         }
-        let slot = self.choice_mut().queue.pop()?;
+        let slot = self.qdisc_mut().queue.pop()?;
         self.leaves(&slot.packet, now);
         Some(slot)
     }
 
     /// Removes and returns a packet that is dropped to make room for `arriving`, if the discipline has one.
     pub fn push_out(&mut self, now: Instant, arriving: &Packet) -> Option<Packet> {
-        let packet = self.choice_mut().queue.push_out(arriving)?;
+        let packet = self.qdisc_mut().queue.push_out(arriving)?;
         self.leaves(&packet, now);
         self.count_drop();
         Some(packet)
@@ -98,7 +98,7 @@ impl Port {
     /// Dequeues a packet that a fault drops, as long as one is queued.
     pub fn drop_waiting(&mut self, now: Instant) -> Option<Packet> {
         self.choice()?;
-        let packet = self.choice_mut().queue.pop()?.packet;
+        let packet = self.qdisc_mut().queue.pop()?.packet;
         self.leaves(&packet, now);
         Some(packet)
     }
@@ -107,7 +107,7 @@ impl Port {
     fn leaves(&mut self, packet: &Packet, now: Instant) {
         let packets = self.waiting();
         self.count_stay(packets, packets, now);
-        self.choice_mut().packets -= 1;
+        self.qdisc_mut().packets -= 1;
         self.waiting_bytes -= u64::from(packet.size);
     }
 
@@ -116,19 +116,19 @@ impl Port {
     /// keeps its order.
     pub fn begin(
         &mut self,
-        store: &mut Store,
+        packet_pool: &mut PacketPool,
         now: Instant,
         mut packet: Packet,
         late: impl FnOnce(Span) -> Span,
     ) -> Option<Instant> {
         let behind = Length { packets: self.waiting(), bytes: self.waiting_bytes };
-        let choice = self.choice_mut();
+        let choice = self.qdisc_mut();
         if choice.marker.departs(&packet, behind, now) && !choice.unheard && packet.flags.has(Flags::ECT) {
             packet.flags = self.mark(packet.flags);
         }
         let at = self.launch(now, late, packet.size);
-        let number = store.put(packet);
-        self.transmit(store, number, at)
+        let number = packet_pool.put(packet);
+        self.transmit(packet_pool, number, at)
     }
 
     /// Counts `packets` queued packets until `now`, and at most `most` from now on.

@@ -5,12 +5,12 @@ use std::time::{Duration, Instant as Clock};
 
 use units::Instant;
 
-use super::{Team, copies, part};
+use super::{ParallelRun, copies, part};
 use crate::scenario::Scenario;
 use crate::world::World;
 
 /// The beginning of a run, by one thread; then, if promising, once more by several.
-pub struct Trial {
+pub struct Calibration {
     /// The run, by one thread.
     pub world: World,
     /// The scenario for several threads.
@@ -31,9 +31,9 @@ pub enum Choice {
     /// One thread continues the run.
     Alone(Box<World>),
     /// Several threads continue the run.
-    Together(Box<Team>),
+    Together(Box<ParallelRun>),
     /// The calibration is not over yet.
-    Open(Box<Trial>),
+    Open(Box<Calibration>),
 }
 
 /// Limits of the calibration, and the conditions for several threads.
@@ -74,13 +74,13 @@ fn at_best(pieces: &[(Duration, u64)]) -> f64 {
     pieces.iter().skip(1).map(of).fold(f64::INFINITY, f64::min)
 }
 
-impl Trial {
+impl Calibration {
     /// Returns the calibration of a run that can be partitioned, among up to `most` threads.
-    pub fn new(scenario: Scenario, most: fn() -> u32, terms: Terms) -> Trial {
+    pub fn new(scenario: Scenario, most: fn() -> u32, terms: Terms) -> Calibration {
         let begin = Clock::now();
         let copy = copies(&scenario, 1).swap_remove(0);
         let world = World::new(scenario);
-        Trial { world, scenario: copy, most, terms, rows: None, set_up: begin.elapsed(), quarters: Vec::new() }
+        Calibration { world, scenario: copy, most, terms, rows: None, set_up: begin.elapsed(), quarters: Vec::new() }
     }
 
     /// As [`World::blocks_of`], also for later worlds.
@@ -112,21 +112,21 @@ impl Trial {
     fn decide(self) -> Choice {
         debug_assert!(self.quarters.len() > 1, "only what follows the first is compared");
         let (one, terms) = (at_best(&self.quarters), self.terms);
-        match self.team() {
+        match self.run() {
             Err(world) => Choice::Alone(world),
-            Ok((mut team, world)) => {
+            Ok((mut run, world)) => {
                 let (mut pieces, mut more) = (Vec::new(), true);
                 // All but the first at once: a thread that begins moves its partition into the caches of another core.
                 for events in [terms.quarter(), terms.events - terms.quarter()] {
-                    let (before, took) = (team.events(), team.took);
-                    more = more && team.tries(events);
-                    pieces.push((team.took - took, team.events() - before));
+                    let (before, took) = (run.events(), run.took);
+                    more = more && run.tries(events);
+                    pieces.push((run.took - took, run.events() - before));
                 }
                 // Several threads have more events for the same simulated time.
                 let density = |events: u64, now: Instant| events as f64 / now.since_start().0.max(1) as f64;
-                let (theirs, ones) = (density(team.events(), team.now), density(world.events(), world.now()));
+                let (theirs, ones) = (density(run.events(), run.now), density(world.events(), world.now()));
                 match more && at_best(&pieces) * theirs < terms.gain * one * ones {
-                    true => Choice::Together(team),
+                    true => Choice::Together(run),
                     false => Choice::Alone(world),
                 }
             }
@@ -134,28 +134,28 @@ impl Trial {
     }
 
     /// Returns several threads, if they are promising, beside the one.
-    fn team(self) -> Result<(Box<Team>, Box<World>), Box<World>> {
-        let Trial { world, scenario, most, terms, rows, set_up, quarters } = self;
+    fn run(self) -> Result<(Box<ParallelRun>, Box<World>), Box<World>> {
+        let Calibration { world, scenario, most, terms, rows, set_up, quarters } = self;
         let took: Duration = quarters.iter().map(|(took, _)| *took).sum();
         let most = most();
         let Some(partition) = (most > 1).then(|| part(&scenario, most).ok()).flatten() else {
             return Err(Box::new(world));
         };
-        let partition = world.can_be(partition);
+        let partition = world.suitable_partition(partition);
         let passed = world.now().since_start().0.max(1);
         let share = passed as f64 / world.duration().0.max(1) as f64;
         let per_window = world.events() / (passed / partition.lookahead.0.max(1)).max(1);
         let tries = took + set_up * partition.parts;
-        let promises = per_window >= Team::FEWEST
+        let promises = per_window >= ParallelRun::FEWEST
             && took.as_secs_f64() / share > terms.share * tries.as_secs_f64()
             && world.messages().count() as f64 / share < terms.messages;
         if !promises {
             return Err(Box::new(world));
         }
-        let mut team = Team { per_window, ..Team::of(scenario, partition) };
+        let mut run = ParallelRun { per_window, ..ParallelRun::of(scenario, partition) };
         if let Some(rows) = rows {
-            team.worlds.iter_mut().for_each(|world| world.blocks_of(rows));
+            run.worlds.iter_mut().for_each(|world| world.blocks_of(rows));
         }
-        Ok((Box::new(team), Box::new(world)))
+        Ok((Box::new(run), Box::new(world)))
     }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant as Clock};
 use units::{Instant, Span};
 
 use super::cores;
-use crate::fabric::channel::{Mail, Outgoing};
+use crate::fabric::channel::{Mailbox, Outgoing};
 use crate::schedule::ring::{Ring, Words};
 
 /// The progress of each partition, and its items for each other.
@@ -17,9 +17,9 @@ use crate::schedule::ring::{Ring, Words};
 /// There is no common barrier within a slice. Each partition advances as long as nothing that the slowest may still do
 /// can reach it, receives its items, and publishes its progress. So a partition with more work at one time may be ahead
 /// of the others at another.
-pub struct Post {
+pub struct Mailboxes {
     /// By receiving partition, then by sending partition.
-    ways: Vec<Vec<Way>>,
+    channels: Vec<Vec<Channel>>,
     /// Number of threads that have begun, and the core of each.
     begun: AtomicUsize,
     cores: Vec<AtomicUsize>,
@@ -28,17 +28,17 @@ pub struct Post {
 }
 
 /// The channel from one partition to another: a ring for nearly all items, and a mailbox for the others.
-struct Way {
+struct Channel {
     ring: Arc<Ring>,
     /// The mailbox is not empty.
     any: AtomicBool,
-    mail: Mutex<Mail>,
+    mail: Mutex<Mailbox>,
 }
 
-impl Way {
+impl Channel {
     /// Returns an empty channel from a partition that has advanced to `reached`.
-    fn at(reached: Instant) -> Way {
-        Way { ring: Arc::new(Ring::at(reached)), any: AtomicBool::new(false), mail: Mutex::default() }
+    fn at(reached: Instant) -> Channel {
+        Channel { ring: Arc::new(Ring::at(reached)), any: AtomicBool::new(false), mail: Mutex::default() }
     }
 
     /// Publishes the outgoing items and the sender's progress.
@@ -89,10 +89,10 @@ pub trait Receiver {
     /// Receives an item from a ring.
     fn words(&mut self, words: Words);
     /// Receives a mailbox, which it must empty.
-    fn mail(&mut self, mail: &mut Mail);
+    fn mail(&mut self, mail: &mut Mailbox);
 }
 
-impl Post {
+impl Mailboxes {
     /// Number of checks before a thread yields: some microseconds, about the time that others take to advance, if each
     /// has a core. A thread without one may be waiting for this one.
     const LOOKS: u32 = 256;
@@ -100,11 +100,11 @@ impl Post {
     const PATIENCE: Duration = Duration::from_millis(3);
 
     /// Returns empty channels between partitions that have advanced to these times.
-    pub fn new(reached: impl Iterator<Item = Instant>) -> Post {
+    pub fn new(reached: impl Iterator<Item = Instant>) -> Mailboxes {
         let reached: Vec<Instant> = reached.collect();
-        let ways = || reached.iter().map(|reached| Way::at(*reached)).collect();
-        Post {
-            ways: reached.iter().map(|_| ways()).collect(),
+        let channels = || reached.iter().map(|reached| Channel::at(*reached)).collect();
+        Mailboxes {
+            channels: reached.iter().map(|_| channels()).collect(),
             begun: AtomicUsize::new(0),
             cores: reached.iter().map(|_| AtomicUsize::default()).collect(),
             stopped: AtomicBool::new(false),
@@ -113,10 +113,10 @@ impl Post {
 
     /// Starts a thread, and waits until the others have started. Each continues on a core of its own, if there are
     /// enough.
-    pub fn gather(&self, part: usize) {
+    pub fn wait_for_all(&self, part: usize) {
         self.cores[part].store(cores::here(), Ordering::Relaxed);
         self.begun.fetch_add(1, Ordering::AcqRel);
-        while self.begun.load(Ordering::Acquire) < self.ways.len() {
+        while self.begun.load(Ordering::Acquire) < self.channels.len() {
             if self.stopped.load(Ordering::Relaxed) {
                 return;
             }
@@ -128,12 +128,12 @@ impl Post {
 
     /// Returns the time before which a partition has processed all events.
     pub fn reached(&self, part: usize) -> Instant {
-        self.ways[part][part].ring.reached()
+        self.channels[part][part].ring.reached()
     }
 
     /// Returns the time before which nothing can reach a partition.
     fn horizon(&self, part: usize, lookahead: Span) -> Instant {
-        let others = self.ways[part].iter().zip(0..).filter(|(_, other)| *other != part);
+        let others = self.channels[part].iter().zip(0..).filter(|(_, other)| *other != part);
         let slowest = others.map(|(way, _)| way.ring.reached()).min();
         slowest.unwrap_or(Instant::MAX).saturating_add(lookahead)
     }
@@ -147,12 +147,12 @@ impl Post {
             if horizon >= next {
                 return Some(horizon);
             }
-            if looks < Post::LOOKS {
+            if looks < Mailboxes::LOOKS {
                 looks += 1;
                 spin_loop();
                 continue;
             }
-            if since.get_or_insert_with(Clock::now).elapsed() > Post::PATIENCE {
+            if since.get_or_insert_with(Clock::now).elapsed() > Mailboxes::PATIENCE {
                 self.stop();
             }
             if self.stopped.load(Ordering::Relaxed) {
@@ -169,25 +169,25 @@ impl Post {
 
     /// Sends the outgoing items of a partition by rings from now on.
     pub fn opens(&self, part: usize, outgoing: &mut [Outgoing]) {
-        let ways = self.ways.iter().zip(outgoing).zip(0..).filter(|(_, to)| *to != part);
-        ways.for_each(|((to, outgoing), _)| outgoing.goes_by(Some(to[part].ring.clone())));
+        let channels = self.channels.iter().zip(outgoing).zip(0..).filter(|(_, to)| *to != part);
+        channels.for_each(|((to, outgoing), _)| outgoing.goes_by(Some(to[part].ring.clone())));
     }
 
     /// Publishes the outgoing items of a partition, and its progress.
     pub fn leave(&self, part: usize, reached: Instant, outgoing: &mut [Outgoing]) {
-        for (to, outgoing) in self.ways.iter().zip(outgoing) {
+        for (to, outgoing) in self.channels.iter().zip(outgoing) {
             to[part].leave(outgoing, reached);
         }
     }
 
-    /// Receives all items sent to a partition before the progress that [`wait`](Post::wait) saw.
+    /// Receives all items sent to a partition before the progress that [`wait`](Mailboxes::wait) saw.
     pub fn take(&self, part: usize, receiver: &mut impl Receiver) {
-        self.ways[part].iter().for_each(|way| way.take(receiver));
+        self.channels[part].iter().for_each(|way| way.take(receiver));
     }
 }
 
 /// Makes the other threads return when the thread that holds it panics.
-pub struct Presence<'a>(pub &'a Post);
+pub struct Presence<'a>(pub &'a Mailboxes);
 
 impl Drop for Presence<'_> {
     fn drop(&mut self) {
@@ -200,7 +200,7 @@ impl Drop for Presence<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control_message::Notice;
+    use crate::control_message::ControlMessage;
     use crate::fabric::channel::Opened;
     use units::{ConnectionId, LinkId};
 
@@ -208,21 +208,25 @@ mod tests {
     #[test]
     fn nobody_is_further_ahead_than_the_lookahead() {
         const LOOKAHEAD: u64 = 10;
-        let post = Post::new([Instant::ZERO; 3].into_iter());
+        let mailboxes = Mailboxes::new([Instant::ZERO; 3].into_iter());
         thread::scope(|scope| {
             for part in 0..3 {
-                let post = &post;
+                let mailboxes = &mailboxes;
                 scope.spawn(move || {
                     let mut reached = Instant::ZERO;
                     while reached < Instant(20_000) {
                         let next = reached.saturating_add(Span(5));
-                        if post.wait(part, Span(LOOKAHEAD), next).is_none() {
+                        if mailboxes.wait(part, Span(LOOKAHEAD), next).is_none() {
                             return;
                         }
                         reached = next;
                         // The others can only have advanced since.
-                        assert!(reached <= post.horizon(part, Span(LOOKAHEAD)));
-                        post.leave(part, reached, &mut [Outgoing::default(), Outgoing::default(), Outgoing::default()]);
+                        assert!(reached <= mailboxes.horizon(part, Span(LOOKAHEAD)));
+                        mailboxes.leave(
+                            part,
+                            reached,
+                            &mut [Outgoing::default(), Outgoing::default(), Outgoing::default()],
+                        );
                     }
                 });
             }
@@ -233,13 +237,13 @@ mod tests {
         fn words(&mut self, [at, ..]: Words) {
             self.push(at);
         }
-        fn mail(&mut self, mail: &mut Mail) {
+        fn mail(&mut self, mail: &mut Mailbox) {
             self.extend(mail.open().words.map(|[at, ..]| at));
         }
     }
 
     /// Returns the sending end of a channel with a ring.
-    fn by(way: &Way) -> Outgoing {
+    fn by(way: &Channel) -> Outgoing {
         let mut outgoing = Outgoing::default();
         outgoing.goes_by(Some(way.ring.clone()));
         outgoing
@@ -247,27 +251,27 @@ mod tests {
 
     /// Sends control messages for these times.
     fn put(outgoing: &mut Outgoing, times: std::ops::Range<u64>) {
-        times.for_each(|at| outgoing.put(&Notice::Closes.to_words(Instant(at), ConnectionId(0))));
+        times.for_each(|at| outgoing.put(&ControlMessage::Closes.to_words(Instant(at), ConnectionId(0))));
     }
 
     /// As many as the ring has room for, or more: mail is not overtaken.
     #[test]
     fn what_goes_comes_in_order() {
         const STEPS: u64 = 4_000;
-        let post = Post::new([Instant::ZERO; 2].into_iter());
+        let mailboxes = Mailboxes::new([Instant::ZERO; 2].into_iter());
         let mut stream = units::Stream::new(1, "packets", 0);
         let batches: Vec<u64> = (0..STEPS).map(|_| [0, 2, 30, 150, 300][stream.below(5) as usize]).collect();
         let goes = |part: usize, step: &mut dyn FnMut(u64, &mut Outgoing), came: &mut Vec<u64>| {
             let mut outgoing = [Outgoing::default(), Outgoing::default()];
-            post.opens(part, &mut outgoing);
+            mailboxes.opens(part, &mut outgoing);
             for number in 0..STEPS {
                 let reached = Instant(5 * (number + 1));
-                while post.horizon(part, Span(20)) < reached {
+                while mailboxes.horizon(part, Span(20)) < reached {
                     thread::yield_now();
                 }
-                post.take(part, came);
+                mailboxes.take(part, came);
                 step(number, &mut outgoing[1 - part]);
-                post.leave(part, reached, &mut outgoing);
+                mailboxes.leave(part, reached, &mut outgoing);
             }
         };
         let (mut nothing, mut came, mut sent) = (Vec::new(), Vec::new(), 0);
@@ -280,7 +284,7 @@ mod tests {
             scope.spawn(|| goes(0, &mut sends, &mut nothing));
             goes(1, &mut |_, _| (), &mut came);
         });
-        post.take(1, &mut came);
+        mailboxes.take(1, &mut came);
         assert!(nothing.is_empty());
         assert_eq!(came, (0..batches.iter().sum()).collect::<Vec<u64>>());
     }
@@ -288,7 +292,7 @@ mod tests {
     /// The mailbox was filled after the receiver had read the ring.
     #[test]
     fn what_is_in_the_box_does_not_overtake_the_ring() {
-        let (way, mut came) = (Way::at(Instant::ZERO), Vec::new());
+        let (way, mut came) = (Channel::at(Instant::ZERO), Vec::new());
         let mut outgoing = by(&way);
         put(&mut outgoing, 0..2);
         way.leave(&mut outgoing, Instant(1));
@@ -302,7 +306,7 @@ mod tests {
     /// The ring has room again, but the mail was sent before.
     #[test]
     fn what_is_in_the_box_is_not_overtaken() {
-        let (way, mut came) = (Way::at(Instant::ZERO), Vec::new());
+        let (way, mut came) = (Channel::at(Instant::ZERO), Vec::new());
         let mut outgoing = by(&way);
         put(&mut outgoing, 0..300);
         way.leave(&mut outgoing, Instant(1));
@@ -334,7 +338,7 @@ mod tests {
         fn words(&mut self, [at, ..]: Words) {
             self.came = at;
         }
-        fn mail(&mut self, mail: &mut Mail) {
+        fn mail(&mut self, mail: &mut Mailbox) {
             let Opened { paths, words, .. } = mail.open();
             self.known = paths.map(|(position, _)| position).max().unwrap_or(self.known);
             self.came = words.map(|[at, ..]| at).next_back().unwrap_or(self.came);
@@ -346,12 +350,12 @@ mod tests {
     #[test]
     fn no_packet_comes_before_its_path() {
         const STEPS: u64 = 100_000;
-        let way = Way::at(Instant::ZERO);
+        let way = Channel::at(Instant::ZERO);
         thread::scope(|scope| {
             scope.spawn(|| {
                 let mut outgoing = by(&way);
                 for number in 1..=STEPS {
-                    outgoing.tell(number as u32, &[LinkId(0)]);
+                    outgoing.publish_route(number as u32, &[LinkId(0)]);
                     put(&mut outgoing, number..number + 1);
                     way.leave(&mut outgoing, Instant(number));
                 }
@@ -366,15 +370,15 @@ mod tests {
 
     #[test]
     fn nobody_goes_on_before_all_have_begun() {
-        let post = Post::new([Instant::ZERO; 4].into_iter());
+        let mailboxes = Mailboxes::new([Instant::ZERO; 4].into_iter());
         let arrived = AtomicUsize::new(0);
         thread::scope(|scope| {
             for part in 0..4 {
-                let (post, arrived) = (&post, &arrived);
+                let (mailboxes, arrived) = (&mailboxes, &arrived);
                 scope.spawn(move || {
                     thread::sleep(Duration::from_millis(5 * part));
                     arrived.fetch_add(1, Ordering::SeqCst);
-                    post.gather(part as usize);
+                    mailboxes.wait_for_all(part as usize);
                     assert_eq!(arrived.load(Ordering::SeqCst), 4);
                 });
             }
@@ -383,16 +387,16 @@ mod tests {
 
     #[test]
     fn nobody_waits_for_one_that_has_panicked() {
-        let post = Post::new([Instant::ZERO; 2].into_iter());
+        let mailboxes = Mailboxes::new([Instant::ZERO; 2].into_iter());
         thread::scope(|scope| {
             let panics = scope.spawn(|| {
-                let _presence = Presence(&post);
+                let _presence = Presence(&mailboxes);
                 panic!("on purpose");
             });
             assert!(panics.join().is_err());
-            assert_eq!(post.wait(0, Span(10), Instant(11)), None);
+            assert_eq!(mailboxes.wait(0, Span(10), Instant(11)), None);
             // Nor for a thread that never begins.
-            post.gather(0);
+            mailboxes.wait_for_all(0);
         });
     }
 }

@@ -4,15 +4,15 @@ use std::time::Duration;
 
 /// The measured speed of both ways. No result depends on it.
 #[derive(Default)]
-pub struct Pace {
+pub struct Governor {
     /// Nanoseconds per event of the most recent slices, the latest first, by way: alone, together.
-    costs: [[Option<f64>; Pace::KEPT]; 2],
+    costs: [[Option<f64>; Governor::KEPT]; 2],
     /// Events until the slower way is tried again, and the last such interval.
     left: u64,
     patience: u64,
 }
 
-impl Pace {
+impl Governor {
     /// Initial number of events before the slower way is tried again. It is doubled each time that this way is still
     /// slower, because a try takes time: at first one part in sixteen of the processed events.
     const PATIENCE: u64 = 1 << 19;
@@ -38,7 +38,7 @@ impl Pace {
 
     /// Returns the maximum number of events of the next slice.
     pub fn next(&self) -> u64 {
-        if self.tries() { Pace::TRY } else { self.left }
+        if self.tries() { Governor::TRY } else { self.left }
     }
 
     /// Returns whether the next slice is a try.
@@ -55,8 +55,8 @@ impl Pace {
         self.left = self.left.saturating_sub(events);
         if tried {
             let same = was_faster.is_some() && was_faster == self.faster();
-            let first = Pace::PATIENCE * if self.is_clear() { Pace::SURE } else { 1 };
-            self.patience = if same { (self.patience * 2).min(Pace::LONGEST) } else { first };
+            let first = Governor::PATIENCE * if self.is_clear() { Governor::SURE } else { 1 };
+            self.patience = if same { (self.patience * 2).min(Governor::LONGEST) } else { first };
             self.left = self.patience;
         }
     }
@@ -71,7 +71,7 @@ impl Pace {
     /// Returns whether one way is clearly faster.
     fn is_clear(&self) -> bool {
         let (Some(alone), Some(together)) = (self.cost(false), self.cost(true)) else { return false };
-        alone.max(together) >= Pace::CLEARLY * alone.min(together)
+        alone.max(together) >= Governor::CLEARLY * alone.min(together)
     }
 
     /// Returns whether running together is faster, once both ways are measured.
@@ -86,11 +86,11 @@ mod tests {
 
     /// Returns the share of events that are processed together, given nanoseconds per event alone and together.
     fn share(alone: u64, together: impl Fn(u64) -> u64) -> f64 {
-        let (mut pace, mut events, mut so) = (Pace::default(), 0, 0);
+        let (mut governor, mut events, mut so) = (Governor::default(), 0, 0);
         while events < 1 << 24 {
-            let (way, slice) = (pace.together(), pace.next().min(1 << 17));
+            let (way, slice) = (governor.together(), governor.next().min(1 << 17));
             let cost = if way { together(events) } else { alone };
-            pace.saw(way, slice, Duration::from_nanos(cost * slice));
+            governor.saw(way, slice, Duration::from_nanos(cost * slice));
             events += slice;
             so += if way { slice } else { 0 };
         }
@@ -106,7 +106,7 @@ mod tests {
     /// The slow start of threads does not count as their speed.
     #[test]
     fn the_first_time_does_not_decide() {
-        assert!(share(50, |events| if events < 3 * Pace::TRY { 150 } else { 30 }) > 0.98);
+        assert!(share(50, |events| if events < 3 * Governor::TRY { 150 } else { 30 }) > 0.98);
     }
 
     /// Tries follow, whatever the work, after half a million events, twice as many, and so on; after four million where
@@ -114,13 +114,13 @@ mod tests {
     #[test]
     fn the_slower_way_is_tried_again_when_it_is_time() {
         for (alone, times) in [(35, &[1, 3, 7, 15, 31][..]), (36, &[8, 24])] {
-            let (mut pace, mut events, mut tries) = (Pace::default(), 0, Vec::new());
+            let (mut governor, mut events, mut tries) = (Governor::default(), 0, Vec::new());
             while events < 1 << 24 {
-                let (way, slice) = (pace.together(), pace.next());
-                if !way && events > 4 * Pace::TRY {
+                let (way, slice) = (governor.together(), governor.next());
+                if !way && events > 4 * Governor::TRY {
                     tries.push(events >> 19);
                 }
-                pace.saw(way, slice, Duration::from_nanos(if way { 30 } else { alone } * slice));
+                governor.saw(way, slice, Duration::from_nanos(if way { 30 } else { alone } * slice));
                 events += slice;
             }
             assert_eq!(tries, times);
@@ -129,13 +129,13 @@ mod tests {
 
     #[test]
     fn a_time_that_was_disturbed_changes_nothing() {
-        let mut pace = Pace::default();
+        let mut governor = Governor::default();
         let mut together = 0;
         for slice in 0..1000 {
-            let way = pace.together();
+            let way = governor.together();
             // One of ten takes ten times as long.
             let cost = if way { 30 } else { 50 } * if slice % 10 == 7 { 10 } else { 1 };
-            pace.saw(way, Pace::TRY, Duration::from_nanos(cost * Pace::TRY));
+            governor.saw(way, Governor::TRY, Duration::from_nanos(cost * Governor::TRY));
             together += u32::from(way);
         }
         assert!(together > 970, "{together}");
