@@ -79,7 +79,7 @@ KERNEL = {
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the tests of a file in one process, and those of the kernel; repeat tests marked `real`.
+    """Keep the tests of a file in one process, and all tests of the kernel; repeat tests marked `real`.
 
     These pass if one of three tries does, or of DUETIME_TRIES. They check what a kernel does by when. A
     machine that pauses for a moment breaks that once; a fault breaks it every time. Each failed try is among

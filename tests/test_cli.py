@@ -572,6 +572,28 @@ def test_check_explains_what_will_happen(duetime: Command, small: Path) -> None:
     assert asked["bytes"]["max"] == sent["bytes"].max()
 
 
+@pytest.mark.parametrize(
+    ("change", "modes"),
+    [
+        ("network.sharing=dynamic", {"hosts to switches": "own", "switches to hosts": "shared"}),
+        ("network.sharing=per-port", {"hosts to switches": "to-deferred", "switches to hosts": "deferred"}),
+        ("transport.name=pfabric", {"hosts to switches": "qdisc", "switches to hosts": "qdisc"}),
+        ("transport.name=d3", {"hosts to switches": "own", "switches to hosts": "own"}),
+    ],
+)
+def test_check_says_how_the_engine_simulates_each_port(
+    duetime: Command, small: Path, change: str, modes: dict[str, str]
+) -> None:
+    words = ("check", small, "--explain", "--set", change, "--set", "network.mark=20 packets")
+    if "transport" in change:
+        words = (*words, "--set", "network.sharing=per-port")
+    ports = json.loads(duetime(*words, "--json").stdout)["ports"]
+    assert [each["ports"] for each in ports] == [6, 6]
+    assert {each["of"]: each["mode"] for each in ports} == modes
+    shown = " ".join(duetime(*words).stdout.split())
+    assert all(f"{each['of']} 6 {each['mode']}" in shown for each in ports)
+
+
 def test_overload_is_written_as_people_write_it(duetime: Command, tmp_path: Path) -> None:
     (tmp_path / "m.toml").write_text(MANY_TO_ONE)
     for words in (("check",), ("check", "--explain")):

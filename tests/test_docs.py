@@ -156,13 +156,15 @@ def test_the_transport_of_the_guide_compiles_and_does_what_it_says(tmp_path: Pat
     # Its own tests need no simulator.
     manifest.write_text(manifest.read_text().split("[dev-dependencies]")[0])
     shutil.rmtree(tmp_path / "crates" / "transport" / "tests")
-    laws = tmp_path / "crates" / "transport" / "src" / "laws"
+    laws = tmp_path / "crates" / "transport" / "src" / "controllers"
     law, lines = (block for block in blocks("docs/howto/own-transport.md") if block.language == "rust")
     (laws / "mild.rs").write_text(law.text)
     declared, listed = (line for line in lines.text.splitlines() if "mild" in line)
     text = (laws / "mod.rs").read_text()
     (laws / "mod.rs").write_text(
-        text.replace("mod reno;", f"{declared}\nmod reno;").replace("laws! {\n", f"laws! {{\n{listed}\n")
+        text.replace("mod reno;", f"{declared}\nmod reno;").replace(
+            "controllers! {\n", f"controllers! {{\n{listed}\n"
+        )
     )
     answer = subprocess.run(
         ["cargo", "test", "--offline", "--quiet", "-p", "duetime-transport", "--lib", "mild"],

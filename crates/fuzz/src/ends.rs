@@ -17,7 +17,7 @@ pub fn transports(bytes: &[u8]) {
     let mut bytes = Bytes::new(bytes);
     let Some(config) = configuration(&mut bytes) else { return };
     let mut pair = Pair::new(&config);
-    pair.hand_over(&mut bytes);
+    pair.enqueue_message(&mut bytes);
     // Each step is tried at once, so more of them only take longer.
     const MAX_STEPS: usize = 2000;
     for _ in 0..MAX_STEPS {
@@ -202,7 +202,7 @@ impl<'a> Pair<'a> {
     }
 
     /// Hands over a message.
-    fn hand_over(&mut self, bytes: &mut Bytes) {
+    fn enqueue_message(&mut self, bytes: &mut Bytes) {
         const MOST: u64 = 1_000_000;
         let size = bytes.pick(&[1, 1459, 1460, 1461, 20_000, 100_000, 7, 14_600]);
         let allowed =
@@ -214,7 +214,7 @@ impl<'a> Pair<'a> {
         self.handed += size;
         let message = Message { deadline: allowed.map(|allowed| self.now + allowed), short, ..Message::of(Size(size)) };
         self.data.packets = 0;
-        self.sender.hand_over(self.config, self.now, message, &mut self.data);
+        self.sender.enqueue_message(self.config, self.now, message, &mut self.data);
         self.look();
     }
 
@@ -258,7 +258,7 @@ impl<'a> Pair<'a> {
                 let spans = [0, 1, 12, 100, 1000, 5000, 20_000, 1_000_000, 100_000_000];
                 let span = bytes.pick(&spans);
                 if span == 0 {
-                    self.hand_over(bytes);
+                    self.enqueue_message(bytes);
                 } else {
                     self.pass(Span::from_micros(span));
                 }

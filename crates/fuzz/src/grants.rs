@@ -252,7 +252,7 @@ impl<'a> Network<'a> {
     }
 
     /// Hands over a message to one of the senders.
-    fn hand_over(&mut self, bytes: &mut Bytes) {
+    fn enqueue_message(&mut self, bytes: &mut Bytes) {
         const MAX_BYTES: u64 = 300_000;
         let number = usize::from(bytes.next().unwrap_or(0)) % self.connections.len();
         let size = bytes.pick(&[1, 1460, 1461, 20_000, 100_000, 7, 14_600, 5000]);
@@ -267,7 +267,7 @@ impl<'a> Network<'a> {
         let message = Message { deadline: allowed.map(|allowed| self.now + allowed), ..Message::of(Size(size)) };
         let host = &mut self.sending[connection.from];
         host.call(self.now, acting);
-        connection.sender.hand_over(self.config, self.now, message, host);
+        connection.sender.enqueue_message(self.config, self.now, message, host);
         self.collect();
     }
 
@@ -331,7 +331,7 @@ impl<'a> Network<'a> {
                     side.push_back(copy);
                 }
             }
-            10 | 11 => self.hand_over(bytes),
+            10 | 11 => self.enqueue_message(bytes),
             12 => self.reopen(bytes),
             _ => {
                 let span = bytes.pick(&[1, 12, 100, 1000, 5000, 20_000, 1_000_000]);

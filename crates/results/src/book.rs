@@ -14,10 +14,10 @@ use crate::values::Values;
 use crate::verdict::{Verdict, completion_time, verdict};
 
 /// Sums over the messages of a run, and the values of its percentiles. The order of the messages makes no difference.
-pub struct Book {
+pub struct RunStatistics {
     /// The time in which messages must start to count.
     counted: Range<Instant>,
-    pub(crate) classes: Vec<Account>,
+    pub(crate) classes: Vec<ClassStatistics>,
     pub(crate) queries: Queries,
     pub(crate) bounded: bound::Messages,
     /// The file for values that do not stay in memory, if there is one, and the number that may stay.
@@ -28,7 +28,7 @@ pub struct Book {
 
 /// The messages of one class that count; `in_time` is of all.
 #[derive(Default)]
-pub(crate) struct Account {
+pub(crate) struct ClassStatistics {
     pub messages: u64,
     pub completed: u64,
     pub with_deadline: u64,
@@ -57,13 +57,13 @@ pub(crate) struct Censored {
     pub deadline_ratio: Values,
 }
 
-impl Book {
+impl RunStatistics {
     /// Returns an empty book of a run with `classes` classes. Messages that start within `counted` count, and queries
     /// are taken in blocks of `block`.
-    pub fn new(counted: Range<Instant>, classes: usize, block: usize) -> Book {
-        Book {
+    pub fn new(counted: Range<Instant>, classes: usize, block: usize) -> RunStatistics {
+        RunStatistics {
             counted,
-            classes: (0..classes).map(|_| Account::default()).collect(),
+            classes: (0..classes).map(|_| ClassStatistics::default()).collect(),
             queries: Queries::new(block),
             bounded: bound::Messages::new(classes),
             aside: None,
@@ -74,14 +74,14 @@ impl Book {
 
     /// As this one, but with more than `max_held` values they are written to a file, and so are messages with
     /// deadlines. It must be empty, and open for reading and writing.
-    pub fn with_file(self, file: File, max_held: usize) -> Book {
-        Book { aside: Some(Aside::new(file)), max_held: max_held.max(1), ..self }
+    pub fn with_file(self, file: File, max_held: usize) -> RunStatistics {
+        RunStatistics { aside: Some(Aside::new(file)), max_held: max_held.max(1), ..self }
     }
 
     /// Returns the book of a run that is over.
-    pub fn of(outcome: &Outcome) -> Book {
+    pub fn of(outcome: &Outcome) -> RunStatistics {
         let block = outcome.queries.len().max(1);
-        let mut book = Book::new(outcome.warm_up..outcome.simulated, outcome.classes.len(), block);
+        let mut book = RunStatistics::new(outcome.warm_up..outcome.simulated, outcome.classes.len(), block);
         book.ask(&outcome.queries);
         book.add(&outcome.messages, outcome.ended).expect("everything stays in memory");
         book.close(outcome.ended);
@@ -136,12 +136,12 @@ impl Book {
 
     /// Sorts the values, before several figures are computed from them.
     pub fn sort(&mut self) {
-        self.classes.iter_mut().flat_map(Account::values).for_each(Values::sort);
+        self.classes.iter_mut().flat_map(ClassStatistics::values).for_each(Values::sort);
     }
 
     /// Writes the largest set of values to the file.
     fn put(&mut self) -> io::Result<()> {
-        let values = self.classes.iter_mut().flat_map(Account::values);
+        let values = self.classes.iter_mut().flat_map(ClassStatistics::values);
         if let Some((most, aside)) = values.max_by_key(|values| values.held()).zip(self.aside.as_mut()) {
             self.held -= most.held();
             most.put(aside)?;
@@ -150,7 +150,7 @@ impl Book {
     }
 }
 
-impl Account {
+impl ClassStatistics {
     fn values(&mut self) -> impl Iterator<Item = &mut Values> {
         let Asked { shares, took_us, censored_us, .. } = &mut self.asked;
         let Censored { fct_us, slowdown, deadline_ratio, .. } = &mut self.censored;

@@ -2,7 +2,7 @@
 //!
 //! [`Report`] is the JSON contract of `duetime run --json`; [`Table`]s are the columns of `flows.parquet`,
 //! `queries.parquet`, `links.parquet` and `trace.parquet`. Everything here is a pure function of [`sim::Outcome`], or
-//! of its parts as they are taken out of a run: the same outcome gives the same bytes. A [`Book`] may use a file for
+//! of its parts as they are taken out of a run: the same outcome gives the same bytes. A [`RunStatistics`] may use a file for
 //! values that would take too much memory.
 
 #![forbid(unsafe_code)]
@@ -18,7 +18,7 @@ mod tables;
 mod values;
 mod verdict;
 
-pub use book::Book;
+pub use book::RunStatistics;
 pub use limit::{Foresight, Limit, Limits};
 pub use queries::{AnswersInTime, FanIn, Query};
 pub use report::{BusiestQueue, ClassReport, Packets, Report};

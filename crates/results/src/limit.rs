@@ -6,7 +6,7 @@ use bound::Bound;
 use serde::Serialize;
 use sim::{Outcome, Scenario};
 
-use crate::book::Book;
+use crate::book::RunStatistics;
 use crate::by_name::by_name;
 use crate::summary::Summary;
 
@@ -51,7 +51,7 @@ pub struct Foresight {
 
 impl Limits {
     /// Returns the limits of the messages of a run; none without deadlines.
-    pub(crate) fn of(outcome: &Outcome, book: &mut Book) -> io::Result<Option<Limits>> {
+    pub(crate) fn of(outcome: &Outcome, book: &mut RunStatistics) -> io::Result<Option<Limits>> {
         let bounds = book.bounded.bounds(outcome, book.aside.as_mut())?;
         Ok(Limits::from_bounds(&bounds, outcome.classes.iter().map(|class| class.name.clone())))
     }

@@ -9,7 +9,7 @@ use sim::outcome::{Message, Query as Announced};
 use sim::{Outcome, traffic};
 use units::{ClassId, Instant, Span};
 
-use crate::book::Book;
+use crate::book::RunStatistics;
 use crate::statistics::{Both, FctUs};
 use crate::values::{Values, digest};
 use crate::verdict::Verdict;
@@ -44,7 +44,11 @@ pub struct AnswersInTime {
 
 impl FanIn {
     /// Returns the queries of the classes that `class` picks; none where no picked class asks any.
-    pub(crate) fn of(outcome: &Outcome, book: &Book, class: impl Fn(usize) -> bool) -> io::Result<Option<FanIn>> {
+    pub(crate) fn of(
+        outcome: &Outcome,
+        book: &RunStatistics,
+        class: impl Fn(usize) -> bool,
+    ) -> io::Result<Option<FanIn>> {
         let picked = |i: &usize| {
             class(*i) && traffic::find(outcome.classes[*i].pattern).is_some_and(|pattern| pattern.nature.queries)
         };
@@ -258,7 +262,7 @@ mod tests {
     /// Returns the figures of a run of 100 ms with a warm-up of 10 ms and one fan-in class.
     fn of(messages: Vec<Message>) -> FanIn {
         let run = outcome(&["fan-in"], messages);
-        FanIn::of(&run, &Book::of(&run), |_| true).unwrap().unwrap()
+        FanIn::of(&run, &RunStatistics::of(&run), |_| true).unwrap().unwrap()
     }
 
     #[test]
@@ -352,7 +356,7 @@ mod tests {
     #[test]
     fn other_patterns_have_no_queries() {
         let both = outcome(&["poisson", "fan-in"], vec![]);
-        assert_eq!(FanIn::of(&both, &Book::of(&both), |class| class == 0).unwrap(), None);
-        assert_eq!(FanIn::of(&both, &Book::of(&both), |_| true).unwrap().unwrap().queries, 0);
+        assert_eq!(FanIn::of(&both, &RunStatistics::of(&both), |class| class == 0).unwrap(), None);
+        assert_eq!(FanIn::of(&both, &RunStatistics::of(&both), |_| true).unwrap().unwrap().queries, 0);
     }
 }

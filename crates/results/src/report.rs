@@ -5,7 +5,7 @@ use std::io;
 use sim::Outcome;
 use sim::outcome::{self, Counters, FaultCounts, Link, Requests};
 
-use crate::book::Book;
+use crate::book::RunStatistics;
 use crate::by_name::by_name;
 use crate::limit::Limits;
 use crate::summary::{Summary, mbps};
@@ -191,7 +191,7 @@ impl Report {
     /// When the run missed fewer deadlines than any schedule can: the simulator or the bound has a bug, and neither's
     /// figures should be believed.
     pub fn new(outcome: &Outcome, wall_s: f64) -> Report {
-        Report::of_book(outcome, &mut Book::of(outcome), wall_s).expect(IN_MEMORY)
+        Report::of_book(outcome, &mut RunStatistics::of(outcome), wall_s).expect(IN_MEMORY)
     }
 
     /// Returns the report of a run from its book; the messages in the outcome itself are not used.
@@ -201,7 +201,7 @@ impl Report {
     ///
     /// # Panics
     /// As [`new`](Report::new).
-    pub fn of_book(outcome: &Outcome, book: &mut Book, wall_s: f64) -> io::Result<Report> {
+    pub fn of_book(outcome: &Outcome, book: &mut RunStatistics, wall_s: f64) -> io::Result<Report> {
         book.sort();
         let bound = Limits::of(outcome, book)?;
         let report = Report { bound, ..Report::without_bound(outcome, book, wall_s)? };
@@ -215,10 +215,10 @@ impl Report {
     /// Returns the report of measurements of a real network, without a bound: its rates and delays are not exactly the
     /// scenario's.
     pub fn measured(outcome: &Outcome, wall_s: f64) -> Report {
-        Report::without_bound(outcome, &Book::of(outcome), wall_s).expect(IN_MEMORY)
+        Report::without_bound(outcome, &RunStatistics::of(outcome), wall_s).expect(IN_MEMORY)
     }
 
-    fn without_bound(outcome: &Outcome, book: &Book, wall_s: f64) -> io::Result<Report> {
+    fn without_bound(outcome: &Outcome, book: &RunStatistics, wall_s: f64) -> io::Result<Report> {
         let Counters {
             packets_sent,
             packets_received,
@@ -312,7 +312,7 @@ impl Faults {
 }
 
 impl ClassReport {
-    fn of(outcome: &Outcome, book: &Book, class: usize) -> io::Result<ClassReport> {
+    fn of(outcome: &Outcome, book: &RunStatistics, class: usize) -> io::Result<ClassReport> {
         let measured = &outcome.classes[class];
         Ok(ClassReport {
             summary: Summary::of_class(outcome, book, class)?,
@@ -341,7 +341,7 @@ impl BusiestQueue {
     }
 }
 
-fn sets(outcome: &Outcome, book: &Book) -> io::Result<Vec<(String, Summary)>> {
+fn sets(outcome: &Outcome, book: &RunStatistics) -> io::Result<Vec<(String, Summary)>> {
     let mut sets: Vec<(String, Summary)> = Vec::new();
     for set in outcome.classes.iter().filter_map(|class| class.set.as_ref()) {
         if sets.iter().all(|(known, _)| known != set) {

@@ -6,7 +6,7 @@ use serde::Serialize;
 use sim::Outcome;
 use units::{Bytes, Span};
 
-use crate::book::{Account, Book};
+use crate::book::{ClassStatistics, RunStatistics};
 use crate::queries::FanIn;
 use crate::statistics::{Both, DeadlineRatio, FctUs, Slowdown};
 use crate::values::Values;
@@ -53,25 +53,25 @@ pub struct Summary {
 
 impl Summary {
     /// Returns the summary over all classes.
-    pub fn of_all(outcome: &Outcome, book: &Book) -> io::Result<Summary> {
+    pub fn of_all(outcome: &Outcome, book: &RunStatistics) -> io::Result<Summary> {
         Summary::of(outcome, book, |_| true)
     }
 
     /// Returns the summary over one class, an index into [`Outcome::classes`].
-    pub fn of_class(outcome: &Outcome, book: &Book, class: usize) -> io::Result<Summary> {
+    pub fn of_class(outcome: &Outcome, book: &RunStatistics, class: usize) -> io::Result<Summary> {
         Summary::of(outcome, book, |other| other == class)
     }
 
     /// Returns the summary over the classes of one set.
-    pub fn of_set(outcome: &Outcome, book: &Book, set: &str) -> io::Result<Summary> {
+    pub fn of_set(outcome: &Outcome, book: &RunStatistics, set: &str) -> io::Result<Summary> {
         Summary::of(outcome, book, |class| outcome.classes[class].set.as_deref() == Some(set))
     }
 
-    fn of(outcome: &Outcome, book: &Book, class: impl Fn(usize) -> bool) -> io::Result<Summary> {
+    fn of(outcome: &Outcome, book: &RunStatistics, class: impl Fn(usize) -> bool) -> io::Result<Summary> {
         let picked: Vec<usize> = (0..outcome.classes.len()).filter(|i| class(*i)).collect();
         let accounts = || picked.iter().map(|i| &book.classes[*i]);
-        let sum = |count: fn(&Account) -> u64| accounts().map(count).sum::<u64>();
-        let values = |which: fn(&Account) -> &Values| accounts().map(which).collect::<Vec<_>>();
+        let sum = |count: fn(&ClassStatistics) -> u64| accounts().map(count).sum::<u64>();
+        let values = |which: fn(&ClassStatistics) -> &Values| accounts().map(which).collect::<Vec<_>>();
         let (messages, completed) = (sum(|account| account.messages), sum(|account| account.completed));
         let (with_deadline, missed) = (sum(|account| account.with_deadline), sum(|account| account.missed));
         let undecided = sum(|account| account.undecided);
@@ -132,11 +132,11 @@ mod tests {
     use crate::samples::{at_ms, message, ms, outcome};
 
     fn all(outcome: &Outcome) -> Summary {
-        Summary::of_all(outcome, &Book::of(outcome)).unwrap()
+        Summary::of_all(outcome, &RunStatistics::of(outcome)).unwrap()
     }
 
     fn of_class(outcome: &Outcome, class: usize) -> Summary {
-        Summary::of_class(outcome, &Book::of(outcome), class).unwrap()
+        Summary::of_class(outcome, &RunStatistics::of(outcome), class).unwrap()
     }
 
     #[test]

@@ -7,7 +7,7 @@ use sim::outcome::{Allocation, Link, Message, Requests, Sample, Subject};
 use sim::{Outcome, World};
 use units::{ClassId, Instant, Span};
 
-use crate::book::Book;
+use crate::book::RunStatistics;
 use crate::queries::Query;
 use crate::verdict::{Verdict, completion_time, verdict};
 
@@ -126,7 +126,7 @@ pub fn some_flows(all: &[Message], names: &Names, ended: Instant) -> Table {
 /// `deadline_us` is the time at which the last answer is due, and `completion_us` when it arrived (null where one did
 /// not), from the query's start. `met` and `completion_us` are null where the query is not `counted`.
 pub fn queries(outcome: &Outcome) -> Table {
-    let all: Vec<Query> = Book::of(outcome).queries.iter().copied().collect();
+    let all: Vec<Query> = RunStatistics::of(outcome).queries.iter().copied().collect();
     some_queries(&all, &Names::of(outcome))
 }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value as Json, json};
+use sim::PortGroup;
 use sim::faults::Effect;
 use sim::topology::Graph;
 use sim::traffic::Request;
@@ -31,8 +32,8 @@ const MAX_LINKS: usize = 12;
 
 /// Returns an object with `title`, `seed`, `duration_s`, `profile` with its settings, and the lists `classes` and
 /// `faults`. It also has `links`, the ones with the highest loads first, and `links_in_use`, their number. Where the
-/// expected loads of links between switches are not known, `expected_is_complete` is false. `random` has the parts that
-/// depend on the seed.
+/// expected loads of links between switches are not known, `expected_is_complete` is false. `ports` has the number of
+/// ports with each mode, and why. `random` has the parts that depend on the seed.
 pub(crate) fn describe(survey: &Survey, profile: Json) -> Json {
     let scenario = survey.scenario;
     let links = asked_links(survey);
@@ -46,9 +47,14 @@ pub(crate) fn describe(survey: &Survey, profile: Json) -> Json {
         "links_in_use": links.len(),
         "expected_is_complete": expected.is_complete,
         "links": links.iter().take(MAX_LINKS).map(|(link, asked)| of_link(survey, *link, asked, &expected.of_link)).collect::<Vec<_>>(),
+        "ports": scenario.port_groups().iter().map(of_ports).collect::<Vec<_>>(),
         "faults": faults(survey),
         "random": random(survey),
     })
+}
+
+fn of_ports(group: &PortGroup) -> Json {
+    json!({ "of": group.role.name(), "ports": group.ports, "mode": group.mode, "why": group.reason.text() })
 }
 
 fn classes(survey: &Survey) -> Vec<Json> {

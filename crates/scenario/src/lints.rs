@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use sim::faults::{Effect, Fault};
 use sim::priorities::Priorities;
 use sim::{Scenario, Transport};
-use transport::laws::{Ecn, Window};
+use transport::controllers::{Ecn, Window};
 use transport::registry::Control;
 use transport::{Advice, Conditions};
 use units::{Amount, HostId, Rate, Span, counted};

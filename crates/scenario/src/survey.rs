@@ -10,7 +10,7 @@ use sim::topology::routing::Routing;
 use sim::traffic::offered::{Demand, Offered, PerLink};
 use sim::traffic::{self, Above, Arrival, Generator, Request};
 use sim::{Class, Scenario, Transport};
-use transport::laws::Window;
+use transport::controllers::Window;
 use transport::registry::Control;
 use units::{Amount, Bytes, HostId, Instant, LinkId, Table, pair};
 

@@ -1,8 +1,12 @@
 //! A scenario in the simulator's form: read, checked, and always valid.
 
+use units::Bytes;
+
 use crate::class::{Class, Transport};
 use crate::fabric::network::Network;
+use crate::fabric::plan::{Plan, PortGroup};
 use crate::faults::Fault;
+use crate::priorities::Priorities;
 use crate::run::Run;
 
 /// Everything that one run needs.
@@ -21,4 +25,23 @@ pub struct Scenario {
     pub transports: Vec<Transport>,
     /// The traffic, one entry per `[[traffic]]`.
     pub classes: Vec<Class>,
+}
+
+impl Scenario {
+    /// Returns the network's ports by mode, each with the reason for it, as one thread begins the run.
+    pub fn port_groups(&self) -> Vec<PortGroup> {
+        let service = self.network.service(&self.transports, &Priorities::of(&self.transports, &self.classes));
+        let largest = largest_packet(&self.transports) + self.network.frame_overhead;
+        let has_agents = self.transports.iter().any(|transport| transport.agents().is_some());
+        Plan::whole(&self.network, &service, largest, has_agents).groups()
+    }
+}
+
+/// Returns the bytes of the largest packet of any transport, without its frame.
+pub(crate) fn largest_packet(transports: &[Transport]) -> Bytes {
+    let bytes = |transport: &Transport| {
+        let connection = &transport.config.connection;
+        Bytes::from(connection.mss) + Bytes::from(connection.header)
+    };
+    transports.iter().map(bytes).max().unwrap_or_default()
 }

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use transport::Packet;
 use transport::registry::Config;
-use units::{Bytes, ClassId, ConnectionId, Instant, LinkId, MessageId, Span, Table};
+use units::{ClassId, ConnectionId, Instant, LinkId, MessageId, Span, Table};
 
 use crate::class::Framing;
 use crate::class::{Class, Transport};
@@ -26,7 +26,7 @@ use crate::record::outcome::{Counters, Message, Outcome, Query, Taken};
 use crate::record::packet_log::PacketLog;
 use crate::record::rest::Rest;
 use crate::run::Run;
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, largest_packet};
 use crate::schedule::events::Event;
 use crate::traffic::{Arrival, Asked, Batch, Request};
 use agenda::Agenda;
@@ -139,11 +139,7 @@ impl World {
             }
         }
         net.install_agents(&families);
-        let most = |transport: &Transport| {
-            let connection = &transport.config.connection;
-            Bytes::from(connection.mss) + Bytes::from(connection.header)
-        };
-        let largest = transports.iter().map(most).max().unwrap_or_default();
+        let largest = largest_packet(&transports);
         net.bound_hosts(host_queue, largest);
         net.defer_enqueues(largest);
         let sources = classes
@@ -520,7 +516,7 @@ impl World {
         if let Some(watch) = &mut self.rates {
             watch.started(id, sending.generation(), message.deadline);
         }
-        self.hosts.hand_over(&mut self.net, &self.configs, id, message);
+        self.hosts.enqueue_message(&mut self.net, &self.configs, id, message);
     }
 
     /// Adds a message that starts on a route to the log.

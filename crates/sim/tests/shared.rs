@@ -6,7 +6,7 @@ mod common;
 use sim::World;
 use sim::outcome::Outcome;
 use transport::registry::Control;
-use transport::trial;
+use transport::testing;
 use units::{Instant, Span};
 
 /// Runs messages of ten segments on a star at 1 Gbps with 5 us per link, each `(from, to, start in us, deadline in
@@ -27,7 +27,7 @@ fn run(messages: &[(u32, u32, u32, u32)]) -> Outcome {
     let source = scenario::Source { name: "test", text: &text, folder: None };
     let read = scenario::read(&source, &common::classic()).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let mut scenario = read.scenario;
-    scenario.transports[0].config.control = Control::Trial(trial::Config { gather: Span::from_micros(100) });
+    scenario.transports[0].config.control = Control::Trial(testing::Config { gather: Span::from_micros(100) });
     let mut world = World::new(scenario);
     while world.advance(1 << 20) {}
     world.finish()

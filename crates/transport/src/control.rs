@@ -5,8 +5,8 @@ use units::{Bytes, Rate};
 
 use crate::agent::Agent;
 use crate::connection;
+use crate::controllers::{Controller, Priorities, Window};
 use crate::families::families;
-use crate::laws::{Law, Priorities, Window};
 
 /// The configuration from which a connection is built; shared by all connections of one traffic class.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,7 +50,7 @@ macro_rules! control {
         #[derive(Clone, Debug, PartialEq)]
         pub enum Control {
             /// A window law in its first state, with its parameters.
-            Window(Law),
+            Window(Controller),
             $($(#[$doc])* $Family(crate::$module::Config)),*
         }
 

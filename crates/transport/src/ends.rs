@@ -4,9 +4,9 @@
 use units::Instant;
 
 use crate::control::{Config, Control};
+use crate::controllers::Window;
 use crate::families::families;
 use crate::host::{AtHost, HostOutput, HostState};
-use crate::laws::Window;
 use crate::{Extension, Message, Observation, Packet, connection};
 
 macro_rules! ends {
@@ -56,10 +56,10 @@ macro_rules! ends {
                 }
             }
             /// Enqueues a message after the earlier ones.
-            pub fn hand_over(&mut self, config: &Config, now: Instant, message: Message, out: &mut impl AtHost) {
+            pub fn enqueue_message(&mut self, config: &Config, now: Instant, message: Message, out: &mut impl AtHost) {
                 match self {
-                    Sender::Window(sender) => sender.hand_over(&config.connection, now, message, out),
-                    $(Sender::$Family(sender) => sender.hand_over(&config.connection, now, message, out)),*
+                    Sender::Window(sender) => sender.enqueue_message(&config.connection, now, message, out),
+                    $(Sender::$Family(sender) => sender.enqueue_message(&config.connection, now, message, out)),*
                 }
             }
             /// Returns true if all enqueued data is acknowledged.

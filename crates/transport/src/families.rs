@@ -31,7 +31,7 @@ macro_rules! families {
         $crate::families::list! {
             $with
             /// Receiving hosts grant, in the order of deadlines.
-            Trial(trial),
+            Trial(testing),
         }
     };
 }

@@ -1,7 +1,7 @@
 //! The transports, as pure state machines: from events and their times they decide which packets to send.
 //!
 //! They own no clock, queue, socket or thread. [`registry::TRANSPORTS`] is the list of them all; a window transport is
-//! one file under `laws/` and one line in [`laws`]. A family that uses switches is a folder, such as [`d3`], and one
+//! one file under `controllers/` and one line in [`controllers`]. A family that uses switches is a folder, such as [`d3`], and one
 //! line in `families.rs`: its header, its [`agent`] at each port, its ends.
 //!
 //! The simulator passes each end of a connection its packets and timers together with the time, and an [`Output`] for
@@ -12,24 +12,24 @@
 pub mod agent;
 pub mod connection;
 mod control;
+pub mod controllers;
 pub mod d3;
 mod descriptor;
 mod ends;
 mod families;
 pub mod grants;
+mod header_echo;
 pub mod host;
-pub mod laws;
 pub mod mcp;
 mod pacing;
 mod packet;
 pub mod pdq;
 mod recovery;
 pub mod registry;
-mod returning;
 mod signal;
 mod stream;
 #[cfg(feature = "trial")]
-pub mod trial;
+pub mod testing;
 
 pub use control::{Agents, Header};
 pub use descriptor::{Advice, Build, Conditions, Descriptor, Needs, Regime, Surroundings};

@@ -2,7 +2,7 @@
 
 use units::{Instant, Span};
 
-use crate::laws::Cwnd;
+use crate::controllers::Cwnd;
 
 /// The conversion of a window to a rate.
 #[derive(Clone, Copy, Debug, PartialEq)]

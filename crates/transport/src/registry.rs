@@ -4,9 +4,9 @@
 use units::{Alias, Key, Problem, Values};
 
 pub use crate::control::{Config, Control};
+use crate::controllers::{self, Controller};
 use crate::descriptor::{Build, Descriptor, Needs, Surroundings};
 use crate::families::families;
-use crate::laws::{self, Law};
 use crate::{Catalog, Signal, connection};
 
 /// All transports, family by family.
@@ -117,16 +117,16 @@ impl Entry {
 macro_rules! entries {
     ($($(#[$doc:meta])* $Family:ident($module:ident)),* $(,)?) => {
         /// The number of transports.
-        const COUNT: usize = laws::DESCRIPTORS.len() $(+ crate::$module::DESCRIPTORS.len())*;
+        const COUNT: usize = controllers::DESCRIPTORS.len() $(+ crate::$module::DESCRIPTORS.len())*;
 
         /// Returns the transports of all families.
         const fn entries() -> [Entry; COUNT] {
             const fn window(i: usize) -> Entry {
-                let own = &laws::DESCRIPTORS[i];
+                let own = &controllers::DESCRIPTORS[i];
                 Entry::of(own, connection::SIGNALS, None, Builder::Window(own.build))
             }
             let mut all = [window(0); COUNT];
-            let mut at = laws::DESCRIPTORS.len();
+            let mut at = controllers::DESCRIPTORS.len();
             let mut i = 0;
             while i < at {
                 all[i] = window(i);
@@ -148,7 +148,7 @@ macro_rules! entries {
         /// The function that builds a transport, by its family.
         #[derive(Clone, Copy)]
         enum Builder {
-            Window(Build<Law>),
+            Window(Build<Controller>),
             $($Family(Build<crate::$module::Config>)),*
         }
 

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use units::{Bytes, Instant, Span};
 
 use crate::connection::{Config, ENDLESS};
-use crate::laws::Current;
+use crate::controllers::Current;
 use crate::recovery::{Duplicate, Phase, Recovery};
 use crate::{Flags, Message, Output, Packet};
 
@@ -50,7 +50,7 @@ impl MessageStream {
     }
 
     /// Enqueues a message after the earlier ones.
-    pub fn hand_over(&mut self, message: Message) {
+    pub fn enqueue_message(&mut self, message: Message) {
         self.end = self.end.saturating_add(message.bytes.map_or(ENDLESS, |bytes| bytes.0)).min(ENDLESS);
         self.messages.push_back(Current { end: self.end, message });
     }

@@ -417,7 +417,7 @@ fn each_packet_has_the_priority_of_its_message() {
     for handshake in [false, true] {
         let mut bench = Bench::new("tcp", &format!("handshake = {handshake}"));
         for priority in [2, 5, 3] {
-            bench.hand_over(Message { rank: priority, ..Message::of(Bytes(2000)) });
+            bench.enqueue_message(Message { rank: priority, ..Message::of(Bytes(2000)) });
         }
         let priorities =
             |bench: &mut Bench| -> Vec<u32> { bench.notes.sent.drain(..).map(|(packet, _)| packet.rank).collect() };
@@ -455,9 +455,9 @@ fn what_follows_a_message_that_is_given_up_moves_up() {
     // Of ten segments four were sent; the second and third message move to the place of the other six.
     let mut bench = Bench::new("d2tcp", "expired = 'abort'\ninitial_window = 4");
     let late = Message { deadline: Some(Instant::from_millis(1)), rank: 2, ..Message::of(Bytes(10_000)) };
-    bench.hand_over(late);
-    bench.hand_over(Message { rank: 5, ..Message::of(Bytes(2000)) });
-    bench.hand_over(Message { rank: 3, ..Message::of(Bytes(2000)) });
+    bench.enqueue_message(late);
+    bench.enqueue_message(Message { rank: 5, ..Message::of(Bytes(2000)) });
+    bench.enqueue_message(Message { rank: 3, ..Message::of(Bytes(2000)) });
     bench.sent();
     bench.timer();
     assert_eq!((bench.notes.given_up.clone(), bench.sent()), (vec![(10_000, 6000)], vec![0]));

@@ -8,8 +8,8 @@ use std::collections::BinaryHeap;
 
 use common::{config, config_in};
 use transport::agent::{Agent, PortState};
+use transport::controllers::Window;
 use transport::host::{AtHost, End, HostOutput};
-use transport::laws::Window;
 use transport::registry::{Config, Control, TRANSPORTS};
 use transport::{
     Expired, Extension, Flags, Message, Observation, Output, Packet, Receiver, Sender, Shared, Site, Surroundings,
@@ -94,12 +94,12 @@ impl Model {
         }
     }
     /// Returns true if a timer is the one that was armed last, not one that an earlier one has overtaken.
-    fn rings(&mut self, of: usize) -> bool {
-        let rings = self.timers[of] == self.now;
-        if rings {
+    fn fires(&mut self, of: usize) -> bool {
+        let fires = self.timers[of] == self.now;
+        if fires {
             self.timers[of] = Instant::MAX;
         }
-        rings
+        fires
     }
     fn one_in(&mut self, n: u64) -> bool {
         self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -226,7 +226,7 @@ fn transfer(config: &Config, weather: Weather, messages: &[Message]) -> (Model, 
     let mut receiver = Receiver::new(config);
     let mut wire = Vec::new();
     for &message in messages {
-        sender.hand_over(config, model.now, message, &mut FromSender(&mut model));
+        sender.enqueue_message(config, model.now, message, &mut FromSender(&mut model));
     }
     let all: u64 = messages.iter().filter_map(|message| message.bytes).map(|bytes| bytes.0).sum();
     let mut done = Instant::MAX;
@@ -248,9 +248,9 @@ fn transfer(config: &Config, weather: Weather, messages: &[Message]) -> (Model, 
                 assert!(within("cwnd", least, f64::MAX) && within("rate", 0.0, 1000.0), "{seen:?}");
                 assert!(within("alpha", 0.0, 1.0) && within("d", 0.5, 2.0), "{seen:?}");
             }
-            Happening::SenderTimer if model.rings(0) => sender.on_timer(config, at, &mut FromSender(&mut model)),
-            Happening::ReceiverTimer if model.rings(1) => receiver.on_timer(config, at, &mut FromReceiver(&mut model)),
-            Happening::HostTimer(of) if model.rings(2 + of) => {
+            Happening::SenderTimer if model.fires(0) => sender.on_timer(config, at, &mut FromSender(&mut model)),
+            Happening::ReceiverTimer if model.fires(1) => receiver.on_timer(config, at, &mut FromReceiver(&mut model)),
+            Happening::HostTimer(of) if model.fires(2 + of) => {
                 let mut shared = std::mem::take(&mut model.shared[of]);
                 match of {
                     0 => shared.on_timer(at, &mut FromSender(&mut model)),

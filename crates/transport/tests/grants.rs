@@ -982,7 +982,7 @@ impl Sending {
 
     fn message(&mut self, segments: u64, deadline: Option<Instant>) {
         let message = Message { deadline, ..Message::of(Bytes(segments * MSS)) };
-        self.end.hand_over(&self.config, self.now, message, &mut self.desk);
+        self.end.enqueue_message(&self.config, self.now, message, &mut self.desk);
     }
 
     fn answer(&mut self, next: u64, known: u64, grant: Option<u64>) {
@@ -1091,7 +1091,7 @@ fn a_grant_makes_up_for_those_before_it_that_were_lost() {
     assert_eq!((host.sent().len(), host.desk.timeouts), (5, 1));
     // A segment ends where its message does: 1000 and 500 bytes of the first, then 1000 and 1000 of the second.
     let mut host = Sending::new("edf-grants", "");
-    host.end.hand_over(&host.config, host.now, Message::of(Bytes(1500)), &mut host.desk);
+    host.end.enqueue_message(&host.config, host.now, Message::of(Bytes(1500)), &mut host.desk);
     host.message(2, None);
     host.desk.sent.clear();
     host.answer_bytes(0, 3500, Some((2500, 3500, false)));
@@ -1176,7 +1176,12 @@ fn the_link_of_the_sending_host_goes_to_the_message_of_which_the_least_is_left()
 fn of_many_answers_at_once_little_is_sent_unasked() {
     let sent = |keys: &str, asked| {
         let mut host = Sending::new("homa", &format!("rtt_bytes = '2 packets'\n{keys}"));
-        host.end.hand_over(&host.config, host.now, Message { asked, ..Message::of(Bytes(5 * MSS)) }, &mut host.desk);
+        host.end.enqueue_message(
+            &host.config,
+            host.now,
+            Message { asked, ..Message::of(Bytes(5 * MSS)) },
+            &mut host.desk,
+        );
         let unscheduled = match header(&host.desk.sent[0].2) {
             Some(Header::Ask(ask)) => ask.unscheduled,
             other => panic!("{other:?}"),
@@ -1200,7 +1205,7 @@ fn what_is_due_soon_and_short_is_sent_without_asking() {
         let mut host = Sending::new("edf-grants", &format!("unasked_within = '300 us'\n{keys}"));
         let deadline = due.map(Instant::from_micros);
         let message = Message { deadline, asked, ..Message::of(Bytes(segments * MSS)) };
-        host.end.hand_over(&host.config, host.now, message, &mut host.desk);
+        host.end.enqueue_message(&host.config, host.now, message, &mut host.desk);
         let of = |host: &Sending| match header(&host.desk.sent[0].2) {
             Some(Header::Ask(ask)) => ask.unscheduled / MSS,
             other => panic!("{other:?}"),
@@ -1260,7 +1265,7 @@ fn each_message_of_a_connection_has_a_first_round_trip_of_its_own() {
         let mut host = Sending::new("homa", "rtt_bytes = '9 packets'\n");
         host.message(5, None);
         host.desk.sent.clear();
-        host.end.hand_over(&host.config, host.now, Message::of(Bytes(bytes)), &mut host.desk);
+        host.end.enqueue_message(&host.config, host.now, Message::of(Bytes(bytes)), &mut host.desk);
         let found: Vec<_> = host.desk.sent.iter().map(|(_, packet, _)| (packet.payload, packet.rank)).collect();
         assert_eq!(found, sent);
     }

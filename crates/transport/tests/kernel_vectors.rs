@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use transport::laws::{Acked, Current, Cwnd, Law, Lost, NO_MORE, Window};
+use transport::controllers::{Acked, Controller, Current, Cwnd, Lost, NO_MORE, Window};
 use transport::registry::Control;
 use transport::{Message, Observation};
 use units::{Bytes, Instant, Span};
@@ -214,7 +214,7 @@ const VECTORS: &[Vectors] = &[
 const ACKS: u64 = 150;
 
 /// The law in its first state with these keys in `[transport]`.
-fn law(name: &str, keys: &str) -> Law {
+fn law(name: &str, keys: &str) -> Controller {
     match common::config(name, &format!("mss = '{MSS} B'\n{keys}")).control {
         Control::Window(law) => law,
         _ => unreachable!("{name} is a window law"),

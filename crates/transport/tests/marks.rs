@@ -5,14 +5,14 @@ mod common;
 
 use common::Bench;
 use transport::Flags;
-use transport::laws::{Ecn, Window};
+use transport::controllers::{Ecn, Window};
 use transport::registry::{Control, TRANSPORTS};
 
 const TABLE: &str = include_str!("../../../deploy/linux/law/marks.csv");
 
 #[test]
 fn a_mark_cuts_when_the_table_says_so() {
-    let mut laws = 0;
+    let mut controllers = 0;
     for transport in TRANSPORTS {
         let with_ecn = if transport.keys().any(|key| key.name == "ecn") { "ecn = true\n" } else { "" };
         for recovery in ["sack", "newreno"] {
@@ -25,11 +25,11 @@ fn a_mark_cuts_when_the_table_says_so() {
                 assert!(!sent.is_empty() && sent.iter().all(|(packet, _)| !packet.flags.has(Flags::ECT)));
                 continue;
             }
-            laws += 1;
+            controllers += 1;
             play(transport.name, &keys);
         }
     }
-    assert!(laws >= 12);
+    assert!(controllers >= 12);
 }
 
 fn play(name: &str, keys: &str) {

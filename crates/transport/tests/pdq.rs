@@ -51,7 +51,7 @@ impl Bench {
     }
     fn message(&mut self, bytes: u64, deadline_us: Option<u64>) {
         let message = Message { deadline: deadline_us.map(Instant::from_micros), ..Message::of(Bytes(bytes)) };
-        self.sender.hand_over(&self.config, self.now, message, &mut self.notes);
+        self.sender.enqueue_message(&self.config, self.now, message, &mut self.notes);
         self.collect();
     }
     fn collect(&mut self) {
@@ -450,13 +450,13 @@ fn told_to_finish_it_finishes() {
 #[test]
 fn who_is_paused_with_less_than_a_round_trip_left_gives_up() {
     // A segment needs 8 us. At 100 us there are 100 and 99 us left, and a round trip takes 100.
-    for (deadline, gives_up) in [(200, false), (199, true)] {
+    for (deadline, aborts) in [(200, false), (199, true)] {
         let mut bench = Bench::new("");
         bench.message(1000, Some(deadline));
         bench.until(100);
         bench.sent();
         bench.pause();
-        assert_eq!(!bench.notes.given_up.is_empty(), gives_up, "{deadline}");
+        assert_eq!(!bench.notes.given_up.is_empty(), aborts, "{deadline}");
         // Accepted with as much time it would be sent.
         let mut bench = Bench::accepted("", 1000, Some(deadline), 1000);
         bench.until(101);

@@ -83,7 +83,7 @@ impl Bench {
     }
     fn message(&mut self, bytes: u64, deadline: Option<Instant>) {
         let message = Message { deadline, ..Message::of(Bytes(bytes)) };
-        self.sender.hand_over(&self.config, self.notes.now, message, &mut self.notes);
+        self.sender.enqueue_message(&self.config, self.notes.now, message, &mut self.notes);
     }
     /// An ACK of everything before `segment`, sent when the data of `stamp` arrived.
     fn ack(&mut self, segment: u64, stamp: Instant) {

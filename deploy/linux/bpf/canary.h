@@ -199,7 +199,7 @@ static __always_inline void begin_measuring(struct bpf_sock_ops *ctx, __u32 numb
 	if (!m || m->number)
 		return;
 	m->number = number;
-	m->arm = ours ? D2TCP_ARM_OURS : D2TCP_ARM_CONTROL;
+	m->arm = ours ? D2TCP_ARM_TREATMENT : D2TCP_ARM_CONTROL;
 	m->since_ns = bpf_ktime_get_ns();
 	m->uid = uid;
 	make_arm(m);

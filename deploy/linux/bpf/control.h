@@ -7,34 +7,34 @@
 #include "short.h"
 
 /* Applies the law to an acknowledgement. */
-__noinline __u32 step(struct law_state *law, const struct law_parameters *how, const struct law_queue *queue,
+__noinline __u32 step(struct law_state *law, const struct law_parameters *params, const struct law_queue *queue,
 		      const struct law_ack *ack)
 {
-	if (!law || !how || !queue || !ack)
+	if (!law || !params || !queue || !ack)
 		return 0;
-	return law_on_ack(law, how, queue, ack);
+	return law_on_ack(law, params, queue, ack);
 }
 
 /* Applies LAW_PLUS to an acknowledgement; returns 0 if no message has a deadline. */
-__noinline __u32 step_plus(struct law_state *law, struct law_plus *plus, const struct law_parameters *how,
+__noinline __u32 step_plus(struct law_state *law, struct law_plus *plus, const struct law_parameters *params,
 			   const struct law_queue *queue, const struct law_ack *ack)
 {
 	struct law_draws draws = { bpf_get_prandom_u32(), bpf_get_prandom_u32() };
 
-	if (!law || !plus || !how || !queue || !ack)
+	if (!law || !plus || !params || !queue || !ack)
 		return 0;
-	return law_plus_on_ack(law, plus, how, queue, ack, &draws);
+	return law_plus_on_ack(law, plus, params, queue, ack, &draws);
 }
 
 /* Applies LAW_PLUS to a loss. */
-__noinline __u32 lose_plus(struct law_state *law, struct law_plus *plus, const struct law_parameters *how,
+__noinline __u32 lose_plus(struct law_state *law, struct law_plus *plus, const struct law_parameters *params,
 			   const struct law_queue *queue, const struct law_ack *ack)
 {
 	struct law_draws draws = { bpf_get_prandom_u32(), bpf_get_prandom_u32() };
 
-	if (!law || !plus || !how || !queue || !ack)
+	if (!law || !plus || !params || !queue || !ack)
 		return 0;
-	return law_plus_on_loss(law, plus, how, queue, ack, &draws);
+	return law_plus_on_loss(law, plus, params, queue, ack, &draws);
 }
 
 static __always_inline void count_opened(struct d2tcp_socket *s)
@@ -46,11 +46,11 @@ static __always_inline void count_opened(struct d2tcp_socket *s)
 }
 
 /* Starts the state of a connection that begins, or that switches from another control in mid-life. */
-static __always_inline void begin(struct d2tcp_socket *s, const struct tcp_sock *tp, const struct law_parameters *how)
+static __always_inline void begin(struct d2tcp_socket *s, const struct tcp_sock *tp, const struct law_parameters *params)
 {
 	__u64 *last_id = word(D2TCP_LAST_ID);
 
-	law_start(&s->law, how, (__u64)tp->snd_cwnd << 20, (__u64)tp->snd_ssthresh << 20);
+	law_start(&s->law, params, (__u64)tp->snd_cwnd << 20, (__u64)tp->snd_ssthresh << 20);
 	check_stream(s, tp);
 	/* The SYN is the first delivery. The packet of this call acknowledges the rest. */
 	s->delivered = s->connecting ? 1 : tp->delivered;
@@ -69,12 +69,12 @@ static __always_inline void begin(struct d2tcp_socket *s, const struct tcp_sock 
 
 /* Sets the minimum retransmission timeout of LAW_PLUS. The kernel accepts no less than two ticks of its clock, which
  * are 2, 8 or 20 ms. A limit of the route has precedence. */
-static __always_inline void lower_rto(struct sock *sk, struct d2tcp_socket *s, const struct law_parameters *how)
+static __always_inline void lower_rto(struct sock *sk, struct d2tcp_socket *s, const struct law_parameters *params)
 {
-	__u32 least[] = { how->rto_min_ns / 1000, 2000, 8000, 20000 };
+	__u32 least[] = { params->rto_min_ns / 1000, 2000, 8000, 20000 };
 	int i;
 
-	if (how->mode != LAW_PLUS || !how->rto_min_ns || s->lower_rto)
+	if (params->mode != LAW_PLUS || !params->rto_min_ns || s->lower_rto)
 		return;
 	s->lower_rto = 1;
 	for (i = 0; i < 4; i++)
@@ -83,15 +83,15 @@ static __always_inline void lower_rto(struct sock *sk, struct d2tcp_socket *s, c
 }
 
 /* Sets the initial window of LAW_PLUS, before any data is sent. */
-static __always_inline void open_window(struct sock *sk, struct d2tcp_socket *s, const struct law_parameters *how)
+static __always_inline void open_window(struct sock *sk, struct d2tcp_socket *s, const struct law_parameters *params)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 
-	if (how->mode != LAW_PLUS || !how->initial_window || tp->data_segs_out)
+	if (params->mode != LAW_PLUS || !params->initial_window || tp->data_segs_out)
 		return;
-	s->law.cwnd = (__u64)how->initial_window << 20;
-	tp->snd_cwnd = how->initial_window;
-	s->written = how->initial_window;
+	s->law.cwnd = (__u64)params->initial_window << 20;
+	tp->snd_cwnd = params->initial_window;
+	s->written = params->initial_window;
 }
 
 /* Returns the window during a reduction, after marks as after a loss: in proportion to the delivered data, as the
@@ -186,7 +186,7 @@ static __always_inline void control(struct sock *sk)
 	struct inet_connection_sock *icsk = (struct inet_connection_sock *)sk;
 	__u32 what = 0, kind = 0, delivered, marked, state, window, before, threshold, held;
 	struct d2tcp_rule *rule = NULL;
-	struct law_parameters *how;
+	struct law_parameters *params;
 	struct law_ack ack = {};
 	struct d2tcp_socket *s;
 	bool limited, rushing, pressed, lost = false;
@@ -200,17 +200,17 @@ static __always_inline void control(struct sock *sk)
 	s = bpf_sk_storage_get(&d2tcp_sockets, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
 	if (s)
 		rule = govern(s, sk);
-	how = law_of(rule);
-	if (!how || (s && roll_back(sk, s, rule)))
+	params = law_of(rule);
+	if (!params || (s && roll_back(sk, s, rule)))
 		return;
 	if (!s) {
 		COUNT(0, no_memory, 1);
-		control_in_short(sk, how);
+		control_in_short(sk, params);
 		return;
 	}
 	if (!s->law.started)
-		begin(s, tp, how);
-	lower_rto(sk, s, how);
+		begin(s, tp, params);
+	lower_rto(sk, s, params);
 	if (!s->plain && !ecn_agreed(tp))
 		change_to_reno(sk, s);
 
@@ -229,8 +229,8 @@ static __always_inline void control(struct sock *sk)
 	ack.acked = delivered;
 	ack.marked = marked;
 	ack.segments = delivered;
-	ack.rtt_ns = 1000ull * (how->minimum_rtt ? tp->rtt_min.s[0].v : tp->srtt_us >> 3);
-	if (how->minimum_rtt && tp->rtt_min.s[0].v == ~0u)
+	ack.rtt_ns = 1000ull * (params->minimum_rtt ? tp->rtt_min.s[0].v : tp->srtt_us >> 3);
+	if (params->minimum_rtt && tp->rtt_min.s[0].v == ~0u)
 		ack.rtt_ns = 0;
 	law_resize(&s->law, s->mss, ack.mss);
 	s->mss = ack.mss;
@@ -241,8 +241,8 @@ static __always_inline void control(struct sock *sk)
 	 * 8985 7.4). In the latter case it asked for ssthresh without an echo, and no further response is needed. */
 	if (tp->lost != s->lost || (s->asked && !marked && state <= TCP_CA_Disorder)) {
 		/* After a timeout the kernel backs off by itself. */
-		if (how->mode == LAW_PLUS && !s->timed_out && state != TCP_CA_Loss)
-			what = lose_plus(&s->law, &s->plus, how, &s->queue, &ack);
+		if (params->mode == LAW_PLUS && !s->timed_out && state != TCP_CA_Loss)
+			what = lose_plus(&s->law, &s->plus, params, &s->queue, &ack);
 		if (what ? what & LAW_CUT : law_on_loss(&s->law, ack.una, ack.next)) {
 			s->losses++;
 			COUNT(s->rule, losses, 1);
@@ -265,7 +265,7 @@ static __always_inline void control(struct sock *sk)
 	s->asked = 0;
 	s->timed_out = 0;
 
-	rushing = how->mode == LAW_PLUS && s->queue.count ? !s->plus.stirred : s->law.cwnd < s->law.ssthresh;
+	rushing = params->mode == LAW_PLUS && s->queue.count ? !s->plus.stirred : s->law.cwnd < s->law.ssthresh;
 	limited = BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited) || (rushing && tp->snd_cwnd < 2 * tp->max_packets_out);
 	/* In the round of a cut the window stays as cut, as in tcp_dctcp. */
 	ack.may_grow = limited && state < TCP_CA_CWR;
@@ -277,12 +277,12 @@ static __always_inline void control(struct sock *sk)
 	held = what & LAW_HELD;
 	what = 0;
 	if (delivered) {
-		if (how->mode == LAW_PLUS)
-			what = step_plus(&s->law, &s->plus, how, &s->queue, &ack);
+		if (params->mode == LAW_PLUS)
+			what = step_plus(&s->law, &s->plus, params, &s->queue, &ack);
 		if (what)
 			held |= what & LAW_HELD;
 		else
-			what = step(&s->law, how, &s->queue, &ack);
+			what = step(&s->law, params, &s->queue, &ack);
 		s->bytes_marked += (__u64)marked * ack.mss;
 		COUNT(s->rule, delivered, delivered);
 		COUNT(s->rule, delivered_ce, marked);
@@ -320,15 +320,15 @@ static __always_inline void control(struct sock *sk)
 	s->written = window;
 
 	/* The kernel does not set the pacing rate for a control with cong_control, though it sizes its bursts by it. */
-	pressed = how->mode == LAW_PLUS && s->queue.count && s->plus.pressed;
+	pressed = params->mode == LAW_PLUS && s->queue.count && s->plus.pressed;
 	rate = law_pacing_rate((__u64)window << 20, pressed ? 0 : s->law.ssthresh, tp->packets_out, tp->mss_cache,
 			       125ull * tp->srtt_us, pacing_ratios(sk));
-	if (how->mode == LAW_PLUS)
+	if (params->mode == LAW_PLUS)
 		rate = pace_plus(sk, s, rate, held, ack.now_ns);
 	if (rate)
 		sk->sk_pacing_rate = law_min(rate, sk->sk_max_pacing_rate);
 	if (kind)
-		tell(sk, tp, s, kind, ack.now_ns, how->margin_ns);
+		tell(sk, tp, s, kind, ack.now_ns, params->margin_ns);
 }
 
 /* Handles the first transmission when no data was in flight. The kernel does not shrink the window of a control with
@@ -339,7 +339,7 @@ static __always_inline void start_sending(struct sock *sk, struct d2tcp_socket *
 	struct inet_connection_sock *icsk = (struct inet_connection_sock *)sk;
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	__u32 idle = (__u32)bpf_jiffies64() - tp->lsndtime, rto = icsk->icsk_rto;
-	struct law_parameters *how;
+	struct law_parameters *params;
 	struct d2tcp_rule *rule;
 
 	/* After a timeout no data is in flight either. */
@@ -348,10 +348,10 @@ static __always_inline void start_sending(struct sock *sk, struct d2tcp_socket *
 	check_stream(s, tp);
 	rule = govern(s, sk);
 	imply(s, tp, rule);
-	how = law_of(rule);
-	if (how) {
-		lower_rto(sk, s, how);
-		open_window(sk, s, how);
+	params = law_of(rule);
+	if (params) {
+		lower_rto(sk, s, params);
+		open_window(sk, s, params);
 	}
 	if (!s->law.started || !tp->lsndtime || !rto || (__s32)idle <= (__s32)rto ||
 	    !sk->__sk_common.skc_net.net->ipv4.sysctl_tcp_slow_start_after_idle)

@@ -139,7 +139,7 @@ static __always_inline void open(struct sock *sk, bool plain)
 {
 	struct inet_connection_sock *icsk = (struct inet_connection_sock *)sk;
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
-	struct law_parameters *how;
+	struct law_parameters *params;
 	struct d2tcp_socket *s;
 
 	icsk->icsk_ca_priv[RECEIVER] = 0;
@@ -150,22 +150,22 @@ static __always_inline void open(struct sock *sk, bool plain)
 		COUNT(0, no_memory, 1);
 		return;
 	}
-	how = law_of(govern(s, sk));
-	if (!how)
+	params = law_of(govern(s, sk));
+	if (!params)
 		return;
 	if (plain)
 		COUNT(s->rule, without_ecn, 1);
 	s->plain = plain;
 	if (s->switching)
 		return;
-	lower_rto(sk, s, how);
+	lower_rto(sk, s, params);
 	count_opened(s);
 	/* During the handshake neither the first window nor the peer's answer on ECN is known. */
 	s->connecting = sk->__sk_common.skc_state == TCP_SYN_SENT;
 	if (s->connecting)
 		return;
-	begin(s, tp, how);
-	open_window(sk, s, how);
+	begin(s, tp, params);
+	open_window(sk, s, params);
 	if (!plain && !ecn_agreed(tp))
 		change_to_reno(sk, s);
 }

@@ -63,7 +63,7 @@ static __always_inline int limit(const struct d2tcp_rule *rule, __u32 number, st
 	__u32 index = number - 1;
 	struct d2tcp_budget *budget;
 
-	if (rule->flags & D2TCP_RULE_SILENT || (rule->max_bytes && length > rule->max_bytes))
+	if (rule->flags & D2TCP_RULE_DENY_ANNOUNCE || (rule->max_bytes && length > rule->max_bytes))
 		return EPERM;
 	if (rule->budget_rate) {
 		budget = bpf_map_lookup_elem(&d2tcp_budgets, &index);
@@ -248,7 +248,7 @@ int d2tcp_setsockopt(struct bpf_sockopt *ctx)
 }
 
 static __always_inline void describe(struct d2tcp_state *to, struct d2tcp_socket *s, const struct tcp_sock *tp,
-				     const struct law_parameters *how)
+				     const struct law_parameters *params)
 {
 	const struct law_waiting *first = law_waiting(&s->queue, 0);
 	__u64 now = bpf_ktime_get_ns(), acked = tp->bytes_acked;
@@ -260,7 +260,7 @@ static __always_inline void describe(struct d2tcp_state *to, struct d2tcp_socket
 
 	to->version = D2TCP_STATE_VERSION;
 	to->size = sizeof(*to);
-	to->flags = flags_of(s, tp, now, how ? how->margin_ns : 0);
+	to->flags = flags_of(s, tp, now, params ? params->margin_ns : 0);
 	to->mss = tp->mss_cache;
 	to->cwnd = cwnd >> 20;
 	to->cwnd_fraction = cwnd & (LAW_UNIT - 1);
@@ -334,7 +334,7 @@ int d2tcp_getsockopt(struct bpf_sockopt *ctx)
 	struct bpf_sock *sk = ctx->sk;
 	__s32 option = ctx->optname;
 	struct d2tcp_state state = {};
-	struct law_parameters *how;
+	struct law_parameters *params;
 	struct d2tcp_socket *s;
 	struct tcp_sock *tp;
 	__u32 filled;
@@ -359,12 +359,12 @@ int d2tcp_getsockopt(struct bpf_sockopt *ctx)
 	if (!s)
 		return refuse(ENOMEM);
 	check_stream(s, tp);
-	how = law_of(govern(s, bpf_rdonly_cast(sk, bpf_core_type_id_kernel(struct sock))));
+	params = law_of(govern(s, bpf_rdonly_cast(sk, bpf_core_type_id_kernel(struct sock))));
 	finish(s, tp->bytes_acked, bpf_ktime_get_ns());
 	if (option == D2TCP_OUTCOMES) {
 		filled = give_outcomes(&room, s);
 	} else {
-		describe(&state, s, tp, how);
+		describe(&state, s, tp, params);
 		filled = give_state(&room, &state);
 	}
 	ctx->optlen = filled;

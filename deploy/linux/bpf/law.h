@@ -243,18 +243,18 @@ LAW law_u64 law_rounds(law_u64 left, law_u32 mss, law_u64 cwnd, law_u32 precise)
 
 /* Returns the imminence of the deadline, d = T_c / D within [1/n, n] (D2TCP 3.2.3). It is 1 without a deadline, with no
  * bytes left, or before the first RTT sample. */
-LAW law_u32 law_imminence(const struct law_parameters *how, const struct law_message *message, law_u64 cwnd,
+LAW law_u32 law_imminence(const struct law_parameters *params, const struct law_message *message, law_u64 cwnd,
 			  const struct law_ack *ack)
 {
 	law_u64 deadline = message->deadline_ns, left_ns, rounds, d;
-	law_u32 cap = how->cap < LAW_UNIT ? LAW_UNIT : how->cap;
+	law_u32 cap = params->cap < LAW_UNIT ? LAW_UNIT : params->cap;
 	law_u32 least = (LAW_UNIT * LAW_UNIT + cap / 2) / cap;
 
 	if (!message->end)
 		return LAW_UNIT;
 	left_ns = deadline > ack->now_ns ? deadline - ack->now_ns : 0;
-	if (left_ns <= how->margin_ns) {
-		switch (how->expired) {
+	if (left_ns <= params->margin_ns) {
+		switch (params->expired) {
 		case LAW_CAP:
 			return cap;
 		case LAW_YIELD:
@@ -263,23 +263,23 @@ LAW law_u32 law_imminence(const struct law_parameters *how, const struct law_mes
 			return LAW_UNIT;
 		}
 	}
-	left_ns -= how->margin_ns;
+	left_ns -= params->margin_ns;
 	if (!ack->rtt_ns || message->end <= ack->una)
 		return LAW_UNIT;
-	rounds = law_rounds(message->end - ack->una, ack->mss, cwnd, how->precise);
+	rounds = law_rounds(message->end - ack->una, ack->mss, cwnd, params->precise);
 	d = law_scale(rounds, ack->rtt_ns, left_ns, 0);
 	return law_max(law_min(d, cap), least);
 }
 
 /* Starts a connection with this window. An ssthresh of LAW_MAX_WINDOW means that there is no threshold. */
-LAW void law_start(struct law_state *state, const struct law_parameters *how, law_u64 cwnd, law_u64 ssthresh)
+LAW void law_start(struct law_state *state, const struct law_parameters *params, law_u64 cwnd, law_u64 ssthresh)
 {
 	struct law_state fresh = {
 		.cwnd = law_min(cwnd, LAW_MAX_WINDOW),
 		.ssthresh = law_min(ssthresh, LAW_MAX_WINDOW),
-		.alpha = how->initial_alpha,
+		.alpha = params->initial_alpha,
 		.d = LAW_UNIT,
-		.p = how->initial_alpha,
+		.p = params->initial_alpha,
 		.started = 1,
 	};
 	*state = fresh;
@@ -327,7 +327,7 @@ LAW void law_close_window(struct law_state *state, law_u32 g, law_u64 next)
 
 /* Counts marks. Returns LAW_CUT at the first echo of a window, at most once per window. Returns LAW_WINDOW at the end
  * of a window: d and p are then to be computed from the present window. */
-LAW law_u32 law_count(struct law_state *state, const struct law_parameters *how, const struct law_ack *ack)
+LAW law_u32 law_count(struct law_state *state, const struct law_parameters *params, const struct law_ack *ack)
 {
 	law_u32 what = 0;
 
@@ -336,7 +336,7 @@ LAW law_u32 law_count(struct law_state *state, const struct law_parameters *how,
 	if (ack->marked && ack->may_cut && ack->una > state->cut_end && ack->una > state->loss_end)
 		what |= LAW_CUT;
 	if (ack->una > state->window_end) {
-		law_close_window(state, how->g, ack->next);
+		law_close_window(state, params->g, ack->next);
 		what |= LAW_WINDOW;
 	}
 	return what;

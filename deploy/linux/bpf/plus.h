@@ -104,9 +104,9 @@ LAW law_u32 law_most_pressing(struct law_standing *most, const struct law_queue 
 	return found;
 }
 
-LAW law_u64 law_scaled(const struct law_parameters *how, law_u64 ns)
+LAW law_u64 law_scaled(const struct law_parameters *params, law_u64 ns)
 {
-	return (ns * how->time_scale) >> 20;
+	return (ns * params->time_scale) >> 20;
 }
 
 LAW void law_see(struct law_plus *plus, const struct law_standing *standing)
@@ -122,13 +122,13 @@ LAW void law_see(struct law_plus *plus, const struct law_standing *standing)
 }
 
 /* Returns the window after a sign of congestion: half of the window above the floor is removed. */
-LAW law_u64 law_cut_plus(const struct law_plus *plus, const struct law_parameters *how,
+LAW law_u64 law_cut_plus(const struct law_plus *plus, const struct law_parameters *params,
 			 const struct law_standing *standing, law_u64 cwnd)
 {
 	law_u64 floor = 0, factor;
 
 	if (plus->pressed) {
-		factor = law_scale(law_scaled(how, LAW_FLOOR_HORIZON_NS), 1, standing->left_ns, 20);
+		factor = law_scale(law_scaled(params, LAW_FLOOR_HORIZON_NS), 1, standing->left_ns, 20);
 		factor = law_min(factor, LAW_FLOOR_MOST * LAW_UNIT);
 		floor = law_min(law_scale(standing->need, factor, LAW_UNIT, 0), cwnd);
 	}
@@ -136,12 +136,12 @@ LAW law_u64 law_cut_plus(const struct law_plus *plus, const struct law_parameter
 }
 
 /* Returns the spare time at this window; negative if the message will be late. */
-LAW law_s64 law_laxity(const struct law_plus *plus, const struct law_parameters *how,
+LAW law_s64 law_laxity(const struct law_plus *plus, const struct law_parameters *params,
 		       const struct law_standing *standing, law_u64 cwnd)
 {
 	law_u64 guard = law_scale(standing->rest, standing->rtt_ns, cwnd, 0) / LAW_GUARD_PART;
 
-	guard = law_min(guard, law_scaled(how, LAW_GUARD_MOST_NS));
+	guard = law_min(guard, law_scaled(params, LAW_GUARD_MOST_NS));
 	guard = law_min(guard, plus->allowed_ns / LAW_GUARD_SHARE_PART);
 	return (law_s64)standing->left_ns - (law_s64)guard - (law_s64)standing->rtt_ns;
 }
@@ -153,12 +153,12 @@ LAW law_u64 law_part(law_u64 a, law_u32 share)
 }
 
 /* Responds to a sign of congestion: sets the window and the end of a hold. Returns LAW_HELD if the message is held. */
-LAW law_u32 law_stand_back(struct law_state *state, struct law_plus *plus, const struct law_parameters *how,
+LAW law_u32 law_stand_back(struct law_state *state, struct law_plus *plus, const struct law_parameters *params,
 			   const struct law_standing *standing, const struct law_ack *ack,
 			   const struct law_draws *draws)
 {
-	law_u64 cut = law_cut_plus(plus, how, standing, state->cwnd), hold;
-	law_s64 laxity = law_laxity(plus, how, standing, cut);
+	law_u64 cut = law_cut_plus(plus, params, standing, state->cwnd), hold;
+	law_s64 laxity = law_laxity(plus, params, standing, cut);
 	law_u32 power;
 
 	plus->stirred = 1;
@@ -166,7 +166,7 @@ LAW law_u32 law_stand_back(struct law_state *state, struct law_plus *plus, const
 	state->cwnd = cut;
 	if (laxity < 0) {
 		hold = LAW_HOPELESS_HOLD_NS / 2 + law_part(LAW_HOPELESS_HOLD_NS, draws->length >> 2);
-		hold = law_scaled(how, hold);
+		hold = law_scaled(params, hold);
 	} else {
 		/* The probability and the length of a hold are proportional to the fourth power of the share left. */
 		power = law_times(standing->share, standing->share);
@@ -174,7 +174,7 @@ LAW law_u32 law_stand_back(struct law_state *state, struct law_plus *plus, const
 		if (plus->pressed || (draws->whether >> 2) >= power)
 			return 0;
 		hold = law_part(law_part(law_part(laxity, LAW_HOLD_SHARE), power), draws->length >> 2);
-		hold = law_min(hold, law_scaled(how, LAW_HOLD_MOST_NS));
+		hold = law_min(hold, law_scaled(params, LAW_HOLD_MOST_NS));
 	}
 	plus->held_until_ns = ack->now_ns + hold;
 	state->cwnd = LAW_UNIT;
@@ -182,7 +182,7 @@ LAW law_u32 law_stand_back(struct law_state *state, struct law_plus *plus, const
 }
 
 /* Applies the law to an acknowledgement. Returns 0 if no message has a deadline. */
-LAW law_u32 law_plus_on_ack(struct law_state *state, struct law_plus *plus, const struct law_parameters *how,
+LAW law_u32 law_plus_on_ack(struct law_state *state, struct law_plus *plus, const struct law_parameters *params,
 			    const struct law_queue *queue, const struct law_ack *ack, const struct law_draws *draws)
 {
 	struct law_standing standing = {};
@@ -190,7 +190,7 @@ LAW law_u32 law_plus_on_ack(struct law_state *state, struct law_plus *plus, cons
 
 	if (!law_most_pressing(&standing, queue, ack))
 		return 0;
-	what = law_count(state, how, ack) | LAW_ANSWERED;
+	what = law_count(state, params, ack) | LAW_ANSWERED;
 	state->p = state->alpha;
 	law_see(plus, &standing);
 	if (what & LAW_CUT)
@@ -202,7 +202,7 @@ LAW law_u32 law_plus_on_ack(struct law_state *state, struct law_plus *plus, cons
 		state->cwnd = law_max(state->cwnd, law_min(LAW_START * standing.need, LAW_MAX_WINDOW));
 	}
 	if (what & LAW_CUT) {
-		what |= law_stand_back(state, plus, how, &standing, ack, draws);
+		what |= law_stand_back(state, plus, params, &standing, ack, draws);
 		state->ssthresh = state->cwnd;
 	} else if (ack->may_grow && !ack->marked) {
 		state->cwnd += ((law_u64)ack->segments << 20) / (plus->stirred ? LAW_GROWTH_LATER : 1);
@@ -214,7 +214,7 @@ LAW law_u32 law_plus_on_ack(struct law_state *state, struct law_plus *plus, cons
 /* Applies the law to a loss found by duplicate acknowledgements or by time (RACK). The kernel's own back-off responds
  * to a loss that its timer finds. Returns 0 if no message has a deadline, and LAW_ANSWERED alone for a loss of the same
  * window. */
-LAW law_u32 law_plus_on_loss(struct law_state *state, struct law_plus *plus, const struct law_parameters *how,
+LAW law_u32 law_plus_on_loss(struct law_state *state, struct law_plus *plus, const struct law_parameters *params,
 			     const struct law_queue *queue, const struct law_ack *ack, const struct law_draws *draws)
 {
 	struct law_standing standing = {};
@@ -228,7 +228,7 @@ LAW law_u32 law_plus_on_loss(struct law_state *state, struct law_plus *plus, con
 	state->loss_end = ack->next;
 	state->prior_cwnd = state->cwnd;
 	state->prior_ssthresh = state->ssthresh;
-	what = law_stand_back(state, plus, how, &standing, ack, draws);
+	what = law_stand_back(state, plus, params, &standing, ack, draws);
 	state->ssthresh = state->cwnd;
 	return what | LAW_ANSWERED | LAW_CUT;
 }

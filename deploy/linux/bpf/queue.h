@@ -221,37 +221,37 @@ LAW law_u32 law_announce(struct law_queue *queue, const struct law_announcement 
 }
 
 /* Returns d for one message, from all bytes up to its end; 0 if there is no message of this number. */
-LAW_PART law_u32 law_imminence_of(const struct law_parameters *how, const struct law_queue *queue, law_u32 number,
+LAW_PART law_u32 law_imminence_of(const struct law_parameters *params, const struct law_queue *queue, law_u32 number,
 				  law_u64 cwnd, const struct law_ack *ack)
 {
 	const struct law_message *message;
 
-	if (!how || !queue || !ack || number >= queue->count)
+	if (!params || !queue || !ack || number >= queue->count)
 		return 0;
 	message = &queue->waiting[(queue->first + number) & (D2TCP_QUEUE - 1)].message;
-	return law_imminence(how, message, cwnd, ack);
+	return law_imminence(params, message, cwnd, ack);
 }
 
 /* Returns d of a connection with several messages: the largest over the queue, or 1 without any. TCP sends in order, so
  * that a later message may have the nearest deadline. */
-LAW law_u32 law_queue_imminence(const struct law_parameters *how, const struct law_queue *queue, law_u64 cwnd,
+LAW law_u32 law_queue_imminence(const struct law_parameters *params, const struct law_queue *queue, law_u64 cwnd,
 				const struct law_ack *ack)
 {
 	law_u32 most = 0, i;
 
 	for (i = 0; i < D2TCP_QUEUE && i < queue->count; i++)
-		most = law_max(most, law_imminence_of(how, queue, i, cwnd, ack));
+		most = law_max(most, law_imminence_of(params, queue, i, cwnd, ack));
 	return most ? most : LAW_UNIT;
 }
 
 /* Applies the law to an acknowledgement. Returns LAW_CUT and LAW_WINDOW as law_count does. */
-LAW law_u32 law_on_ack(struct law_state *state, const struct law_parameters *how, const struct law_queue *queue,
+LAW law_u32 law_on_ack(struct law_state *state, const struct law_parameters *params, const struct law_queue *queue,
 		       const struct law_ack *ack)
 {
-	law_u32 what = law_count(state, how, ack);
+	law_u32 what = law_count(state, params, ack);
 
 	if (what) {
-		state->d = law_queue_imminence(how, queue, state->cwnd, ack);
+		state->d = law_queue_imminence(params, queue, state->cwnd, ack);
 		state->p = law_penalty(state->alpha, state->d);
 	}
 	law_answer(state, ack, what);

@@ -93,7 +93,7 @@ struct d2tcp_budget {
 };
 
 /* The arms of a canary: control (connections keep their own control) and treatment (connections get ours). */
-enum { D2TCP_ARM_CONTROL, D2TCP_ARM_OURS, D2TCP_ARMS };
+enum { D2TCP_ARM_CONTROL, D2TCP_ARM_TREATMENT, D2TCP_ARMS };
 
 /* Key of an arm's measurements: twice the rule's index, plus the arm, and the user. Users without an entry of
  * their own, for lack of room, share D2TCP_OTHERS. */

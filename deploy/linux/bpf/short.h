@@ -31,7 +31,7 @@ static __always_inline __u64 position(__u32 half, __u64 near)
 	return half ? near + (__s32)(half - (__u32)near) : 0;
 }
 
-static __always_inline void control_in_short(struct sock *sk, const struct law_parameters *how)
+static __always_inline void control_in_short(struct sock *sk, const struct law_parameters *params)
 {
 	struct inet_connection_sock *icsk = (struct inet_connection_sock *)sk;
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
@@ -44,7 +44,7 @@ static __always_inline void control_in_short(struct sock *sk, const struct law_p
 	for (i = 0; i < sizeof(now) / 8; i++)
 		((__u64 *)&now)[i] = icsk->icsk_ca_priv[SHORT + i];
 	if (!now.cwnd) {
-		law_start(&law, how, (__u64)tp->snd_cwnd << 20, (__u64)tp->snd_ssthresh << 20);
+		law_start(&law, params, (__u64)tp->snd_cwnd << 20, (__u64)tp->snd_ssthresh << 20);
 		now.delivered = tp->delivered;
 		now.delivered_ce = tp->delivered_ce;
 		now.lost = tp->lost;
@@ -74,7 +74,7 @@ static __always_inline void control_in_short(struct sock *sk, const struct law_p
 	}
 	ack.may_grow = BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited) && ca < TCP_CA_CWR;
 	ack.may_cut = ca < TCP_CA_Recovery;
-	what = law_count(&law, how, &ack);
+	what = law_count(&law, params, &ack);
 	law.p = law.alpha;
 	law_answer(&law, &ack, what);
 	law.cwnd = law_min(law.cwnd, (__u64)tp->snd_cwnd_clamp << 20);

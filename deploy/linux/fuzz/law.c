@@ -21,7 +21,7 @@
 
 /* The state of one connection. */
 struct connection {
-	struct law_parameters how;
+	struct law_parameters params;
 	struct law_state state;
 	struct law_plus plus;
 	struct law_queue queue;
@@ -58,22 +58,22 @@ static void pure(struct input *input)
 	law_reduced(&reduction);
 }
 
-static void parameters(struct input *input, struct law_parameters *how)
+static void parameters(struct input *input, struct law_parameters *params)
 {
-	how->g = (law_u32)law_min(take(input, 4), LAW_ONE);
-	how->initial_alpha = (law_u32)law_min(take(input, 4), LAW_ONE);
-	how->cap = (law_u32)(LAW_UNIT + take(input, 4) % ((MAX_CAP - 1) * LAW_UNIT + 1));
-	how->expired = take_byte(input) % 4;
-	how->precise = take_byte(input) & 1;
-	how->mode = take_byte(input) & 1;
-	how->time_scale = (law_u32)(LAW_UNIT / 10 + take(input, 4) % (MAX_SCALE * LAW_UNIT));
-	how->margin_ns = take_magnitude(input, 47) % (DAY_NS + 1);
+	params->g = (law_u32)law_min(take(input, 4), LAW_ONE);
+	params->initial_alpha = (law_u32)law_min(take(input, 4), LAW_ONE);
+	params->cap = (law_u32)(LAW_UNIT + take(input, 4) % ((MAX_CAP - 1) * LAW_UNIT + 1));
+	params->expired = take_byte(input) % 4;
+	params->precise = take_byte(input) & 1;
+	params->mode = take_byte(input) & 1;
+	params->time_scale = (law_u32)(LAW_UNIT / 10 + take(input, 4) % (MAX_SCALE * LAW_UNIT));
+	params->margin_ns = take_magnitude(input, 47) % (DAY_NS + 1);
 }
 
 static void check(const struct connection *c)
 {
 	const struct law_queue *queue = &c->queue;
-	law_u32 cap = c->how.cap, least = (law_u32)((LAW_UNIT * LAW_UNIT + cap / 2) / cap), i;
+	law_u32 cap = c->params.cap, least = (law_u32)((LAW_UNIT * LAW_UNIT + cap / 2) / cap), i;
 	law_u64 end = 0;
 
 	CHECK(c->state.cwnd <= LAW_MAX_WINDOW && c->state.ssthresh <= LAW_MAX_WINDOW);
@@ -129,16 +129,16 @@ static void acknowledge(struct input *input, struct connection *c)
 	ack.may_cut = flags >> 2 & 1;
 	law_complete(&c->queue, c->una, c->now_ns);
 	if (flags & 8) {
-		if (c->how.mode == LAW_PLUS)
-			what = law_plus_on_loss(&c->state, &c->plus, &c->how, &c->queue, &ack, &draws);
+		if (c->params.mode == LAW_PLUS)
+			what = law_plus_on_loss(&c->state, &c->plus, &c->params, &c->queue, &ack, &draws);
 		if (!(what & LAW_ANSWERED))
 			law_on_loss(&c->state, ack.una, ack.next);
 		return;
 	}
-	if (c->how.mode == LAW_PLUS)
-		what = law_plus_on_ack(&c->state, &c->plus, &c->how, &c->queue, &ack, &draws);
+	if (c->params.mode == LAW_PLUS)
+		what = law_plus_on_ack(&c->state, &c->plus, &c->params, &c->queue, &ack, &draws);
 	if (!(what & LAW_ANSWERED)) {
-		what = law_on_ack(&c->state, &c->how, &c->queue, &ack);
+		what = law_on_ack(&c->state, &c->params, &c->queue, &ack);
 		CHECK(!(what & LAW_CUT) || c->state.cwnd >= law_min(before, LAW_FLOOR));
 	}
 	CHECK(!(what & LAW_HELD) || c->plus.held_until_ns >= c->now_ns);
@@ -150,9 +150,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct input input = { data, data + size };
 	struct connection *c = calloc(1, sizeof(*c));
 
-	parameters(&input, &c->how);
+	parameters(&input, &c->params);
 	c->now_ns = take_magnitude(&input, CLOCK_BITS);
-	law_start(&c->state, &c->how, take_magnitude(&input, 64), take_magnitude(&input, 64));
+	law_start(&c->state, &c->params, take_magnitude(&input, 64), take_magnitude(&input, 64));
 	while (input.at < input.end) {
 		uint8_t what = take_byte(&input);
 

@@ -41,6 +41,7 @@ def explained(data: dict[str, Any]) -> None:
         "port holds when the others are empty; BDP: the rate times the time there and back on the empty "
         "path; floors: what all windows at cwnd_floor keep under way",
     )
+    terminal.show(shown, _ports(data["ports"]))
     for number, each in enumerate(data["faults"], 1):
         terminal.say(shown, f"fault {number}: {fault(each)}")
     terminal.say(shown, expected_cost(data["cost"]))
@@ -60,6 +61,15 @@ def profile(shown: Console, known: dict[str, Any]) -> None:
         place = each["table"] if several or each["table"] == "[network]" else "transport"
         grid.add([f"{each['key']} of {place}" if several else each["key"]], [value, each["source"]])
     terminal.show(shown, grid)
+
+
+def _ports(groups: list[dict[str, Any]]) -> Grid:
+    """Return the ports by the way in which the engine simulates them."""
+    columns = [Column("ports"), Column("mode", words=True), Column("because", words=True)]
+    grid = Grid(["ports from"], columns)
+    for each in groups:
+        grid.add([each["of"]], [f"{each['ports']:,}", each["mode"], each["why"]])
+    return grid
 
 
 def _written(value: object) -> str:

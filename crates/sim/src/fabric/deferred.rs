@@ -15,6 +15,7 @@
 use transport::{Flags, Packet};
 use units::{Bytes, HostId, Instant, LinkId, Span};
 
+use super::plan::Plan;
 use super::{Extensions, Net, Upcoming};
 use crate::fabric::packet_pool::PacketPool;
 use crate::fabric::port::deferred::Foresight;
@@ -24,51 +25,19 @@ impl Net {
     /// Enables deferred enqueue where it changes no result, before anything is sent. No packet may have more than
     /// `most` bytes beside its frame's.
     pub fn defer_enqueues(&mut self, most: Bytes) {
-        if self.agents.are_there() {
-            return;
-        }
-        let fed = self.deferring_switches(most + Bytes::from(self.frame_overhead));
-        let defers = |node: u32| node.checked_sub(self.graph.hosts).is_some_and(|switch| fed[switch as usize]);
-        for (link, port) in self.graph.links.iter().zip(self.ports.iter_mut()) {
-            if defers(link.from) {
-                port.defer();
-            } else if defers(link.to) {
-                port.send_to_deferred();
+        let mut plan = std::mem::replace(&mut self.plan, Plan(Vec::new()));
+        plan.defer(&self.graph, most + Bytes::from(self.frame_overhead), self.agents.are_there());
+        for (port, plan) in self.ports.iter_mut().zip(&plan.0) {
+            match plan.mode {
+                PortMode::Deferred => port.defer(),
+                PortMode::ToDeferred => port.send_to_deferred(),
+                _ => {}
             }
         }
-        self.defers = fed.contains(&true);
+        self.defers = plan.0.iter().any(|port| port.mode == PortMode::Deferred);
         if self.defers {
             self.events.reach_twice_as_far();
         }
-    }
-
-    /// Returns the switches whose ports can defer the enqueueing of all arrivals; no two of them are adjacent. Switches
-    /// with the most hosts are preferred: a host's packets are mostly alone at their first hop.
-    fn deferring_switches(&self, largest: Bytes) -> Vec<bool> {
-        let hosts = self.graph.hosts;
-        let switch_of = |node: u32| node.checked_sub(hosts).map(|switch| switch as usize);
-        let mut plain = vec![true; self.graph.switches.len()];
-        let mut with_hosts = vec![0; plain.len()];
-        let mut neighbours = vec![Vec::new(); plain.len()];
-        for (link, port) in self.graph.links.iter().zip(self.ports.iter()) {
-            let (from, to) = (switch_of(link.from), switch_of(link.to));
-            match (from, to) {
-                (Some(from), Some(to)) => neighbours[to].push(from),
-                (None, Some(to)) => with_hosts[to] += 1,
-                _ => {}
-            }
-            // A packet that is alone must pass, without a mark.
-            if port.mode != PortMode::Own || !port.place.at_host() && port.minds_one(largest) {
-                [from, to].into_iter().flatten().for_each(|switch| plain[switch] = false);
-            }
-        }
-        let mut order: Vec<usize> = (0..plain.len()).collect();
-        order.sort_by_key(|&switch| std::cmp::Reverse(with_hosts[switch]));
-        let mut fed = vec![false; plain.len()];
-        for switch in order {
-            fed[switch] = plain[switch] && !neighbours[switch].iter().any(|&neighbour| fed[neighbour]);
-        }
-        fed
     }
 
     /// Returns whether some ports defer enqueueing: then [`arrives`](Net::arrives) handles arrivals.
@@ -301,60 +270,9 @@ fn note(extensions: &mut Extensions, number: u32, wait: Span) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{full, leaves, star};
+    use super::super::tests::{full, star};
     use super::*;
-    use crate::fabric::level::Level;
-    use crate::fabric::port::{BufferIndex, LinkRole};
-    use crate::fabric::shared_buffer::SharedBuffer;
-    use units::{Amount, ConnectionId, MessageId, Rate};
-
-    /// Returns for each port whether it defers enqueueing, and whether it sends to a port that does.
-    fn fed(net: &mut Net) -> Vec<(bool, bool)> {
-        net.defer_enqueues(Bytes(1500));
-        net.ports.iter().map(|port| (port.mode == PortMode::Deferred, port.mode == PortMode::ToDeferred)).collect()
-    }
-
-    #[test]
-    fn hosts_and_inner_switches_feed_the_switches_with_hosts() {
-        for number in [1, 4] {
-            let mut net = leaves(number, 8, 1, None, ["fifo", "fifo"]);
-            let ports = fed(&mut net);
-            for (link, port) in net.graph.links.iter().zip(ports) {
-                let leaf = 8..8 + number;
-                let at_leaf = (leaf.contains(&link.from), leaf.contains(&link.to));
-                assert_eq!(port, at_leaf, "from {} to {}", link.from, link.to);
-            }
-        }
-    }
-
-    fn limit(net: &mut Net, link: LinkId, limit: Level, mark_above: Level) {
-        let port = Port::new(Rate::from_gbps(1), Span::from_micros(20), LinkRole::SwitchToHost);
-        net.ports[link] = port.limited(limit, mark_above, false);
-    }
-
-    #[test]
-    fn nothing_is_fed_where_more_than_a_ports_own_packets_have_a_say() {
-        let changes: [fn(&mut Net, LinkId); 3] = [
-            |net, link| {
-                net.ports[link].mode = PortMode::Shared(BufferIndex::from_index(0));
-                net.shared_buffers.push(SharedBuffer::new(Amount::Packets(12), 1.0));
-            },
-            // Here a packet that is alone might be marked or dropped.
-            |net, link| limit(net, link, Level::INFINITE, Level { value: 0, in_bytes: false }),
-            |net, link| limit(net, link, Level { value: 1000, in_bytes: true }, Level::INFINITE),
-        ];
-        for change in changes {
-            let mut net = star(4, 1, None, ["fifo", "fifo"]);
-            let link = net.ports.iter().position(|port| port.place.to_host()).expect("a port to a host");
-            change(&mut net, LinkId::from_index(link));
-            assert!(
-                !fed(&mut net).iter().any(|&(fed, defers_enqueues)| fed || defers_enqueues) && !net.defers_enqueues()
-            );
-        }
-        for ordering in [["priority", "fifo"], ["fifo", "priority"]] {
-            assert!(!fed(&mut star(4, 1, None, ordering)).contains(&(true, false)), "{ordering:?}");
-        }
-    }
+    use units::{ConnectionId, MessageId};
 
     /// Five hosts send full packets to a sixth. The packets arrive at its port together, first after 32 us, then every
     /// 12 us. One departs each time and ten may be queued: of the third five two are dropped, of all others four.

@@ -24,6 +24,7 @@ use super::Net;
 use super::calendar::{Calendar, Epoch};
 use super::channel::Crossing;
 use super::deferred::note_wait;
+use super::plan::Plan;
 use crate::fabric::packet_pool::{PacketPool, Slot};
 use crate::fabric::port::{Fate, PortMode};
 
@@ -81,13 +82,13 @@ impl Net {
         let tier = |node: u32| node.checked_sub(hosts).map_or(0, |switch| partition.tier[switch as usize]);
         for ((number, link), port) in (0..).map(LinkId).zip(&graph.links).zip(ports.iter_mut()) {
             port.takes(partition.delay(number, link).expect("nothing arrives before it was sent"));
-            if link.from < hosts {
-                port.use_epochs();
-            } else if link.to < hosts {
-                port.defer();
-                port.goes_by(partition.at_port[number]);
-            } else {
-                port.send_to_deferred();
+            match Plan::in_epochs(port.place) {
+                PortMode::Epochs => port.use_epochs(),
+                PortMode::Deferred => {
+                    port.defer();
+                    port.goes_by(partition.at_port[number]);
+                }
+                _ => port.send_to_deferred(),
             }
         }
         let highest = graph.links.iter().map(|link| tier(link.to)).max().unwrap_or_default();

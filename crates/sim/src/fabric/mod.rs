@@ -13,6 +13,7 @@ pub mod marker;
 pub mod network;
 pub mod packet_pool;
 pub mod partition;
+pub mod plan;
 pub mod port;
 mod prefetch;
 pub mod qdisc;
@@ -26,20 +27,20 @@ use transport::agent::PortState;
 use transport::{Agents, Extension, Flags, Packet};
 use units::{Bytes, ConnectionId, HostId, Instant, LinkId, Rate, Span, Stream, Table};
 
-use crate::fabric::level::Level;
-use crate::fabric::marker::{MARKERS, Site};
+use crate::fabric::marker::Site;
 use crate::fabric::network::{Network, Service, Sharing};
 use crate::fabric::packet_pool::PacketPool;
-use crate::fabric::port::{BufferIndex, Fate, LinkRole, Port, PortMode, units_of_wait};
+use crate::fabric::port::{Fate, Port, PortMode, units_of_wait};
 use crate::flow::Flow;
 use crate::record::outcome::Counters;
 use crate::record::packet_log::PacketLog;
 use crate::schedule::events::EventQueue;
-use crate::topology::{Graph, LinkSpec};
+use crate::topology::Graph;
 use agents::AtPorts;
 use faulty::Faults;
 use host_ports::HostPorts;
 use partition::Part;
+use plan::{Plan, Reason};
 pub use prefetch::{Next, Prefetch, Upcoming};
 use routing::Router;
 use shared_buffer::SharedBuffer;
@@ -55,6 +56,8 @@ pub struct Net {
     /// Nodes and links; links are sorted by the node at their end, and ports have the same index.
     pub graph: Graph,
     ports: Table<LinkId, Port>,
+    /// The plan of the ports, until it has been carried out.
+    plan: Plan,
     /// Some ports [defer enqueueing](Net::defers_enqueues).
     defers: bool,
     /// Packets enqueued from pending arrivals: hops without an event.
@@ -91,66 +94,29 @@ impl Net {
         let Network { mut graph, switch, frame_overhead, host_jitter, settings, .. } = network;
         // Events at the same time are ordered by link index: by the node at which they happen.
         graph.links.sort_by_key(|link| (link.to, link.from));
-        let hosts = graph.hosts;
         let longest_hop = graph.links.iter().map(|link| link.rate.transmission().of(Bytes(1600)) + link.delay).max();
         let mut shared_buffers = Vec::new();
-        let mut mode_of = vec![PortMode::Own; graph.switches.len()];
         if let Sharing::Dynamic(alpha) = switch.sharing {
-            for (mode, _) in mode_of.iter_mut().zip(&graph.switches).filter(|(_, node)| !node.unlimited) {
-                *mode = PortMode::Shared(BufferIndex::from_index(shared_buffers.len()));
-                shared_buffers.push(SharedBuffer::new(switch.buffer, alpha));
-            }
+            let limited = graph.switches.iter().filter(|node| !node.unlimited);
+            shared_buffers.extend(limited.map(|_| SharedBuffer::new(switch.buffer, alpha)));
         }
-        // The ports of each switch that share its buffer.
-        let mut sharers = vec![0; graph.switches.len()];
-        for link in graph.links.iter().filter(|link| link.from >= hosts && link.buffer.is_none()) {
-            sharers[(link.from - hosts) as usize] += 1;
-        }
-        let port = |spec: &LinkSpec| {
-            let place = match (spec.from < hosts, spec.to < hosts) {
-                (true, false) => LinkRole::HostToSwitch,
-                (true, true) => LinkRole::HostToHost,
-                (false, false) => LinkRole::SwitchToSwitch,
-                (false, true) => LinkRole::SwitchToHost,
-            };
-            let mut port = Port::new(spec.rate, spec.delay, place);
-            let mut site = Site { rate: spec.rate, mark: Level::INFINITE };
-            // Nothing is ever marked at a host, nor at an unlimited port.
-            let mut marking = &MARKERS[0];
-            if !place.at_host() {
-                let node = (spec.from - hosts) as usize;
-                let mut buffer = Level::INFINITE;
-                let mut drop_unmarkable = false;
-                if !graph.switches[node].unlimited {
-                    buffer = match (spec.buffer, switch.sharing) {
-                        (Some(own), _) => Level::share(own, 1),
-                        (None, Sharing::Dynamic(_)) => Level::INFINITE,
-                        (None, Sharing::PerPort) => Level::share(switch.buffer, 1),
-                        (None, Sharing::Static) => Level::share(switch.buffer, sharers[node]),
-                    };
-                    let of_switch = if place.to_host() { switch.marks.host } else { switch.marks.uplink };
-                    site.mark = Level::from(spec.mark.or(of_switch));
-                    marking = service.marking;
-                    drop_unmarkable = switch.drop_non_ect;
-                }
-                port = port.limited(buffer, site.mark, drop_unmarkable);
-                if spec.buffer.is_none() {
-                    port.mode = mode_of[node];
-                }
-            }
-            let queue = if place.at_host() { service.hosts } else { service.switches };
-            (port, queue, marking, site)
-        };
+        let plan = Plan::of(&graph, &switch, &service);
         let mut ports = Vec::with_capacity(graph.links.len());
-        for (index, (port, queue, marking, site)) in graph.links.iter().map(port).enumerate() {
-            if let Some(buffer) = port.mode.buffer() {
+        for (index, (spec, plan)) in graph.links.iter().zip(&plan.0).enumerate() {
+            let mut port = Port::new(spec.rate, spec.delay, plan.role);
+            if plan.role.at_switch() {
+                port = port.limited(plan.limit, plan.mark, plan.drop_unmarkable);
+            }
+            port.mode = plan.mode;
+            if let Some(buffer) = plan.mode.buffer() {
                 shared_buffers[buffer.index()].add(LinkId::from_index(index));
             }
-            let by_itself = queue.built_in && marking.built_in;
-            let with_qdisc = |port: Port| {
-                port.with_qdisc((queue.queue)(&settings, service.priorities), (marking.marker)(&settings, &site))
-            };
-            ports.push(if by_itself { port } else { with_qdisc(port) });
+            if plan.reason == Reason::Discipline {
+                let site = Site { rate: spec.rate, mark: plan.mark };
+                let queue = (plan.queue.queue)(&settings, service.priorities);
+                port = port.with_qdisc(queue, (plan.marking.marker)(&settings, &site));
+            }
+            ports.push(port);
         }
         Net {
             now: Instant::ZERO,
@@ -160,6 +126,7 @@ impl Net {
             graph,
             sent_before: vec![Span::ZERO; ports.len()].into(),
             ports: ports.into(),
+            plan,
             defers: false,
             deferred_hops: 0,
             void_events: 0,
@@ -623,8 +590,10 @@ impl Extensions {
 mod tests {
     use super::*;
     use crate::fabric::level::Length;
+    use crate::fabric::level::Level;
     use crate::fabric::marker::{MARKERS, Marker};
     use crate::fabric::network::{HostQueue, Switch};
+    use crate::fabric::port::{BufferIndex, LinkRole};
     use crate::fabric::qdisc;
     use crate::faults::{Effect, Fault};
     use crate::schedule::events::Event;

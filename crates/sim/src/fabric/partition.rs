@@ -185,7 +185,7 @@ impl Net {
     /// Forwards the last packet accepted by a port to the end of its link.
     #[inline(never)]
     pub(super) fn send_on(&mut self, link: LinkId, port: LinkId) {
-        let &Slot { at, packet } = self.ports[port].hand_over(&mut self.packet_pool);
+        let &Slot { at, packet } = self.ports[port].pass_on(&mut self.packet_pool);
         let number = self.packet_pool.put(packet);
         self.hand_on(link, number, at);
     }

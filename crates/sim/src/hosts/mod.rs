@@ -74,8 +74,8 @@ impl Hosts {
     }
 
     /// Passes a message to its connection's sending end.
-    pub fn hand_over(&mut self, net: &mut Net, configs: &[Config], id: ConnectionId, message: Message) {
-        self.senders.at(id).hand_over(net, configs, &mut self.states, message);
+    pub fn enqueue_message(&mut self, net: &mut Net, configs: &[Config], id: ConnectionId, message: Message) {
+        self.senders.at(id).enqueue_message(net, configs, &mut self.states, message);
     }
 
     /// Handles the timer of a sending end.
@@ -95,7 +95,7 @@ impl Hosts {
 
     /// Lets the senders that wait at a host's port send in turns until its queue is full.
     pub fn on_host_turn(&mut self, net: &mut Net, configs: &[Config], host: HostId) {
-        if !self.state(host).round().rings(net) {
+        if !self.state(host).round().fires(net) {
             return;
         }
         while let Some(waiter) = self.states[host].round().next(net) {

@@ -176,7 +176,7 @@ impl Receivers {
     ) {
         let Some(end) = &mut self.ends[id] else { return };
         self.stage.acts(end.address.host);
-        if !end.address.timer.rings(net) {
+        if !end.address.timer.fires(net) {
             return;
         }
         let (receiver, config, mut out) = end.parts(net, configs, hosts);

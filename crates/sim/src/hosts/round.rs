@@ -71,8 +71,8 @@ impl Round {
     }
 
     /// Returns whether the announced turn is due now.
-    pub fn rings(&mut self, net: &Net) -> bool {
-        self.timer.rings(net)
+    pub fn fires(&mut self, net: &Net) -> bool {
+        self.timer.fires(net)
     }
 
     /// Takes the next sender, if the port has room for it. If not, its turn is announced; if no sender waits, the port

@@ -192,7 +192,7 @@ impl Senders {
         id: ConnectionId,
     ) -> Progress {
         let end = self.at(id);
-        if !end.address.timer.rings(net) {
+        if !end.address.timer.fires(net) {
             return Progress::None;
         }
         end.journal.acknowledged(end.sender.acknowledged());
@@ -221,7 +221,7 @@ impl SendingEnd {
     }
 
     /// Passes a message to the transport.
-    pub fn hand_over(
+    pub fn enqueue_message(
         &mut self,
         net: &mut Net,
         configs: &[Config],
@@ -229,7 +229,7 @@ impl SendingEnd {
         message: Message,
     ) {
         let (sender, config, mut out) = self.parts(net, configs, hosts);
-        sender.hand_over(config, out.net.now, message, &mut out);
+        sender.enqueue_message(config, out.net.now, message, &mut out);
     }
 
     /// Returns the route of its packets.

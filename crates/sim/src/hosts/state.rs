@@ -47,7 +47,7 @@ impl HostState {
 
     /// Handles the host's timer, unless it has been set anew.
     pub fn on_timer(&mut self, net: &mut Net, host: HostId) {
-        if self.desk.timer.rings(net) {
+        if self.desk.timer.fires(net) {
             self.wake(net, host);
         }
     }

@@ -35,11 +35,11 @@ impl Timer {
     /// Returns whether the current event is the one for which it was armed. It may also be superseded by an earlier
     /// one. Or it may belong to a flow that had this one's id before, for the same instant, where each has an order of
     /// its own.
-    pub fn rings(&mut self, net: &Net) -> bool {
-        let rings = self.at == net.now && net.events.was_timer(net.now, self.event, self.order);
-        if rings {
+    pub fn fires(&mut self, net: &Net) -> bool {
+        let fires = self.at == net.now && net.events.was_timer(net.now, self.event, self.order);
+        if fires {
             self.at = Instant::MAX;
         }
-        rings
+        fires
     }
 }

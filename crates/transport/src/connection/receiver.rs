@@ -3,7 +3,7 @@
 use units::Instant;
 
 use super::Config;
-use crate::laws::Ecn;
+use crate::controllers::Ecn;
 use crate::recovery::Ranges;
 use crate::{Blocks, Extension, Flags, Output, Packet};
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use units::{Bytes, Instant, Span};
 
 use super::{CWND, Config, NicLimit, SRTT, SSTHRESH};
-use crate::laws::{Acked, Current, Cwnd, Ecn, Law, Lost, Window, float, whole};
+use crate::controllers::{Acked, Controller, Current, Cwnd, Ecn, Lost, Window, float, whole};
 use crate::pacing::Pacer;
 use crate::recovery::{Advance, Answer, Duplicate, Findings, Phase, Recovery};
 use crate::{Extension, Flags, Message, Observation, Output, Packet};
@@ -38,7 +38,7 @@ pub struct Sender {
     /// The cut that is being spread over a round trip.
     spread: Option<Box<Spread>>,
     current: Current,
-    law: Law,
+    law: Controller,
     /// Messages after the current one.
     queue: VecDeque<Current>,
     /// The times at which packets may be sent, if they may have to be delayed.
@@ -79,7 +79,7 @@ impl Spread {
 
 impl Sender {
     /// Returns a sender without data.
-    pub fn new(config: &Config, law: &Law) -> Sender {
+    pub fn new(config: &Config, law: &Controller) -> Sender {
         let paces = config.pacing.on || config.cwnd_floor < 1.0 || law.paces() || config.nic_limit != NicLimit::None;
         Sender {
             recovery: if law.repairs_by_timer_alone() { Recovery::new(config) } else { Recovery::timed(config) },
@@ -112,7 +112,7 @@ impl Sender {
     }
 
     /// Enqueues a message after the earlier ones.
-    pub fn hand_over(&mut self, config: &Config, now: Instant, message: Message, out: &mut impl Output) {
+    pub fn enqueue_message(&mut self, config: &Config, now: Instant, message: Message, out: &mut impl Output) {
         let idle = self.recovery.una == self.end;
         if idle && config.idle_restart && now.saturating_sub(self.last_sent) > self.recovery.rto.timeout(config) {
             // RFC 5681 4.1
@@ -327,7 +327,7 @@ impl Sender {
     }
 
     /// Returns the congestion controller.
-    pub(crate) fn law(&mut self) -> &mut Law {
+    pub(crate) fn law(&mut self) -> &mut Controller {
         &mut self.law
     }
 
@@ -659,7 +659,7 @@ impl Sender {
 
     /// Returns true if the controller blocks sending for now.
     fn is_held(&self, now: Instant, out: &mut impl Output) -> bool {
-        let until = if self.paces { self.law.held_until() } else { Instant::ZERO };
+        let until = if self.paces { self.law.blocked_until() } else { Instant::ZERO };
         if until > now {
             out.arm(until);
         }
@@ -798,7 +798,7 @@ impl Sender {
 
     /// As [`give_up`](Sender::give_up), where there is a deadline.
     fn give_up_late(&mut self, now: Instant, out: &mut impl Output) {
-        if !self.law.gives_up(&self.current.message, now) {
+        if !self.law.aborts(&self.current.message, now) {
             return;
         }
         let end = self.current.end;

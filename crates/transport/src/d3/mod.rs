@@ -16,15 +16,15 @@ pub use header::{Ask, Header};
 pub use sender::Sender;
 
 use crate::connection::{RATE, SRTT};
-use crate::laws::Ecn;
-use crate::returning::{self, How, Returns};
+use crate::controllers::Ecn;
+use crate::header_echo::{self, How, Returns};
 use crate::{Descriptor, Signal};
 
 /// Connections of one host share nothing beyond its port.
 pub type Host = ();
 
 /// The receiving end of a connection.
-pub type Receiver = returning::Receiver<Config>;
+pub type Receiver = header_echo::Receiver<Config>;
 
 impl Returns for Config {
     const ECN: Ecn = Ecn::Off;

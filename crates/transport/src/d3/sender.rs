@@ -10,7 +10,7 @@ use super::header::Header as Request;
 use super::header::rate_of;
 use super::{Ask, Config as Own, REQUEST};
 use crate::connection::{Config, RATE, SRTT};
-use crate::laws::Current;
+use crate::controllers::Current;
 use crate::pacing::Pacer;
 use crate::stream::MessageStream;
 use crate::{Extension, Flags, Header, Message, Observation, Output, Packet};
@@ -68,8 +68,8 @@ impl Sender {
     }
 
     /// Enqueues a message after the earlier ones.
-    pub fn hand_over(&mut self, config: &Config, now: Instant, message: Message, out: &mut impl Output) {
-        self.stream.hand_over(message);
+    pub fn enqueue_message(&mut self, config: &Config, now: Instant, message: Message, out: &mut impl Output) {
+        self.stream.enqueue_message(message);
         self.transmit(config, now, out);
     }
 

@@ -94,7 +94,7 @@ impl Sender {
     }
 
     /// Enqueues a message after the earlier ones. Sends its unscheduled data, if it has any, or a request.
-    pub fn hand_over(&mut self, _: &connection::Config, now: Instant, message: Message, out: &mut impl AtHost) {
+    pub fn enqueue_message(&mut self, _: &connection::Config, now: Instant, message: Message, out: &mut impl AtHost) {
         let start = self.end;
         self.end = self.end.saturating_add(message.bytes.map_or(ENDLESS, |bytes| bytes.0)).min(ENDLESS);
         let deadline = message.deadline.unwrap_or(Instant::MAX);

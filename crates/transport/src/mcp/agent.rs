@@ -3,7 +3,7 @@
 use units::{Bytes, Instant, Rate, Span, Values};
 
 use crate::agent::{Agent, Decision, PortState};
-use crate::laws::rate::price;
+use crate::controllers::rate::price;
 use crate::{Flags, Header, Packet};
 
 /// The parameters of all ports of a run.

@@ -2,7 +2,7 @@
 //!
 //! Each data packet has a [`Header`], to which the agent of every port on the path adds its queue and the price of its
 //! load; the receiving end returns it. The ends are the ends of window transports, with the law of `mcp`
-//! (`laws/rate/`).
+//! (`controllers/rate/`).
 
 mod agent;
 mod sender;
@@ -11,10 +11,10 @@ pub use agent::{Agents, Price};
 pub use sender::Sender;
 
 use crate::connection::{CWND, RATE, SRTT, SSTHRESH};
-use crate::laws::mcp::{ALIASES, Mcp};
-use crate::laws::rate::{BACKLOG, Feedback, GAMMA, NETWORK, keys};
-use crate::laws::{Ecn, Law, dctcp};
-use crate::returning::{self, How, Returns};
+use crate::controllers::mcp::{ALIASES, Mcp};
+use crate::controllers::rate::{BACKLOG, Feedback, GAMMA, NETWORK, keys};
+use crate::controllers::{Controller, Ecn, dctcp};
+use crate::header_echo::{self, How, Returns};
 use crate::{Descriptor, Needs};
 
 /// See [`Control::goes_by_numbers`](crate::control::Control::goes_by_numbers): a port adds up prices of any packet.
@@ -37,7 +37,7 @@ pub(crate) const DESCRIPTORS: &[Descriptor<Config>] = &[Descriptor {
     ),
     signals: &[CWND, SSTHRESH, SRTT, RATE, GAMMA, BACKLOG, NETWORK, dctcp::ALPHA],
     build: |values, connection| {
-        let law = Law::Mcp(Mcp::from_values(values, connection, Feedback::Header));
+        let law = Controller::Mcp(Mcp::from_values(values, connection, Feedback::Header));
         Ok(Config { law, agents: Agents::from_values(values) })
     },
 }];
@@ -45,7 +45,7 @@ pub(crate) const DESCRIPTORS: &[Descriptor<Config>] = &[Descriptor {
 /// Parameters of a connection's ends and of the ports on its path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    law: Law,
+    law: Controller,
     agents: Agents,
 }
 
@@ -60,7 +60,7 @@ impl Config {
 pub type Host = ();
 
 /// The receiving end of a connection.
-pub type Receiver = returning::Receiver<Config>;
+pub type Receiver = header_echo::Receiver<Config>;
 
 impl Returns for Config {
     const ECN: Ecn = Ecn::Exact;

@@ -4,7 +4,7 @@ use units::{Bytes, Instant};
 
 use super::{Config as Own, Header as Sum};
 use crate::connection::{self, Config};
-use crate::laws::Law;
+use crate::controllers::Controller;
 use crate::{Expired, Extension, Header, Message, Observation, Output, Packet, Site};
 
 /// The sending end of a connection that has feedback from its path.
@@ -20,8 +20,8 @@ impl Sender {
     }
 
     /// Enqueues a message after the earlier ones.
-    pub fn hand_over(&mut self, config: &Config, now: Instant, message: Message, out: &mut impl Output) {
-        self.data.hand_over(config, now, message, &mut Asking(out));
+    pub fn enqueue_message(&mut self, config: &Config, now: Instant, message: Message, out: &mut impl Output) {
+        self.data.enqueue_message(config, now, message, &mut Asking(out));
     }
 
     /// Returns the position before which all data is acknowledged.
@@ -44,7 +44,7 @@ impl Sender {
         out: &mut impl Output,
     ) {
         let answer = extension.as_deref_mut().and_then(|extension| extension.header.take());
-        if let (Some(Header::Mcp(answer)), Law::Mcp(law)) = (answer, self.data.law()) {
+        if let (Some(Header::Mcp(answer)), Controller::Mcp(law)) = (answer, self.data.law()) {
             law.paced().hear(answer.network, answer.largest);
         }
         self.data.on_packet(config, now, packet, extension.as_deref(), &mut Asking(out));

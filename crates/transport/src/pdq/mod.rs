@@ -15,15 +15,15 @@ pub use sender::Sender;
 use units::{Default, Key, Kind, Range, Value, Values};
 
 use crate::connection::{self, RATE, SRTT};
-use crate::laws::Ecn;
-use crate::returning::{self, How, Returns};
+use crate::controllers::Ecn;
+use crate::header_echo::{self, How, Returns};
 use crate::{Descriptor, Needs, Surroundings};
 
 /// Connections of one host share nothing beyond its port.
 pub type Host = ();
 
 /// The receiving end of a connection.
-pub type Receiver = returning::Receiver<Config>;
+pub type Receiver = header_echo::Receiver<Config>;
 
 impl Returns for Config {
     const ECN: Ecn = Ecn::Off;

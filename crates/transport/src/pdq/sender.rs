@@ -51,8 +51,8 @@ impl Sender {
     }
 
     /// Enqueues a message after the earlier ones.
-    pub fn hand_over(&mut self, config: &Config, now: Instant, message: Message, out: &mut impl Output) {
-        self.stream.hand_over(message);
+    pub fn enqueue_message(&mut self, config: &Config, now: Instant, message: Message, out: &mut impl Output) {
+        self.stream.enqueue_message(message);
         self.transmit(config, now, out);
     }
 

@@ -143,10 +143,10 @@ impl Bench {
         Bench { sender: Sender::new(&config), config, notes: Notes::default(), now: Instant::ZERO, timers: 0 }
     }
     pub fn message(&mut self, bytes: u64, deadline: Option<Instant>) {
-        self.hand_over(Message { deadline, ..Message::of(Bytes(bytes)) });
+        self.enqueue_message(Message { deadline, ..Message::of(Bytes(bytes)) });
     }
-    pub fn hand_over(&mut self, message: Message) {
-        self.sender.hand_over(&self.config, self.now, message, &mut self.notes);
+    pub fn enqueue_message(&mut self, message: Message) {
+        self.sender.enqueue_message(&self.config, self.now, message, &mut self.notes);
     }
     /// An ACK of everything before `segment`, with a stamp (an RTT sample) if one is given, and with the ranges of
     /// segments that have arrived beyond a gap.

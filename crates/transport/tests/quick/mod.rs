@@ -7,6 +7,8 @@ mod by_hand;
 mod d2tcp_queue;
 #[path = "../grants.rs"]
 mod grants;
+#[path = "../returning.rs"]
+mod header_echo;
 #[path = "../kernel_vectors.rs"]
 mod kernel_vectors;
 #[path = "../marks.rs"]
@@ -21,8 +23,6 @@ mod pdq;
 mod pfabric;
 #[path = "../rates.rs"]
 mod rates;
-#[path = "../returning.rs"]
-mod returning;
 #[path = "../rfc3168.rs"]
 mod rfc3168;
 #[path = "../rfc5681.rs"]

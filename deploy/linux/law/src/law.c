@@ -32,16 +32,16 @@ law_u64 host_rounds(law_u64 left, law_u32 mss, law_u64 cwnd, law_u32 precise)
 	return law_rounds(left, mss, cwnd, precise);
 }
 
-law_u32 host_imminence(const struct law_parameters *how, const struct law_message *message, law_u64 cwnd,
+law_u32 host_imminence(const struct law_parameters *params, const struct law_message *message, law_u64 cwnd,
 		       const struct law_ack *ack)
 {
-	return law_imminence(how, message, cwnd, ack);
+	return law_imminence(params, message, cwnd, ack);
 }
 
-law_u32 host_queue_imminence(const struct law_parameters *how, const struct law_queue *queue, law_u64 cwnd,
+law_u32 host_queue_imminence(const struct law_parameters *params, const struct law_queue *queue, law_u64 cwnd,
 			     const struct law_ack *ack)
 {
-	return law_queue_imminence(how, queue, cwnd, ack);
+	return law_queue_imminence(params, queue, cwnd, ack);
 }
 
 law_u32 host_announce(struct law_queue *queue, const struct law_announcement *wanted)
@@ -77,19 +77,19 @@ void host_resize(struct law_state *state, law_u32 before, law_u32 mss)
 	law_resize(state, before, mss);
 }
 
-law_u32 host_plus_on_ack(struct law_state *state, struct law_plus *plus, const struct law_parameters *how,
+law_u32 host_plus_on_ack(struct law_state *state, struct law_plus *plus, const struct law_parameters *params,
 			 const struct law_queue *queue, const struct law_ack *ack, const struct law_draws *draws)
 {
-	return law_plus_on_ack(state, plus, how, queue, ack, draws);
+	return law_plus_on_ack(state, plus, params, queue, ack, draws);
 }
 
-law_u32 host_plus_on_loss(struct law_state *state, struct law_plus *plus, const struct law_parameters *how,
+law_u32 host_plus_on_loss(struct law_state *state, struct law_plus *plus, const struct law_parameters *params,
 			  const struct law_queue *queue, const struct law_ack *ack, const struct law_draws *draws)
 {
-	return law_plus_on_loss(state, plus, how, queue, ack, draws);
+	return law_plus_on_loss(state, plus, params, queue, ack, draws);
 }
 
-law_u32 host_plus_standing(const struct law_plus *plus, const struct law_parameters *how, const struct law_queue *queue,
+law_u32 host_plus_standing(const struct law_plus *plus, const struct law_parameters *params, const struct law_queue *queue,
 			   const struct law_ack *ack, law_u64 cwnd, law_u64 *need, law_s64 *laxity)
 {
 	struct law_standing standing = {};
@@ -97,7 +97,7 @@ law_u32 host_plus_standing(const struct law_plus *plus, const struct law_paramet
 	if (!law_most_pressing(&standing, queue, ack))
 		return 0;
 	*need = standing.need;
-	*laxity = law_laxity(plus, how, &standing, cwnd);
+	*laxity = law_laxity(plus, params, &standing, cwnd);
 	return 1;
 }
 
@@ -111,15 +111,15 @@ law_u32 host_reduced(const struct law_reduction *now)
 	return law_reduced(now);
 }
 
-void host_start(struct law_state *state, const struct law_parameters *how, law_u64 cwnd, law_u64 ssthresh)
+void host_start(struct law_state *state, const struct law_parameters *params, law_u64 cwnd, law_u64 ssthresh)
 {
-	law_start(state, how, cwnd, ssthresh);
+	law_start(state, params, cwnd, ssthresh);
 }
 
-law_u32 host_on_ack(struct law_state *state, const struct law_parameters *how, const struct law_queue *queue,
+law_u32 host_on_ack(struct law_state *state, const struct law_parameters *params, const struct law_queue *queue,
 		    const struct law_ack *ack)
 {
-	return law_on_ack(state, how, queue, ack);
+	return law_on_ack(state, params, queue, ack);
 }
 
 law_u32 host_on_loss(struct law_state *state, law_u64 una, law_u64 next)

@@ -216,7 +216,7 @@ impl Port {
             & (has_left.saturating_add(self.delay) == at)
             & !slot.packet.flags.has(Flags::EXTENDED);
         if alone {
-            debug_assert!(!self.minds_one(size));
+            debug_assert!(!self.may_refuse(size));
             self.packets += 1;
             self.bytes += size.0;
             self.busy_until = has_left;
@@ -237,7 +237,7 @@ impl Port {
     }
 
     /// Returns whether a packet of `size` bytes may be dropped or marked although the queue is empty.
-    pub fn minds_one(&self, size: Bytes) -> bool {
+    fn may_refuse(&self, size: Bytes) -> bool {
         let alone = Length { packets: 1, bytes: size.0 };
         self.drop_unmarkable || self.limit().exceeded(alone) || self.mark_above().exceeded(alone)
     }

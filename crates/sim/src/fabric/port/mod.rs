@@ -108,7 +108,7 @@ struct ColdState {
 }
 
 /// The role of a link: the kinds of nodes at its two ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LinkRole {
     /// A host's NIC, connected to a switch.
     HostToSwitch,
@@ -121,6 +121,26 @@ pub enum LinkRole {
 }
 
 impl LinkRole {
+    /// Returns the role of a link by whether its ends are hosts.
+    pub fn of(from_host: bool, to_host: bool) -> LinkRole {
+        match (from_host, to_host) {
+            (true, false) => LinkRole::HostToSwitch,
+            (true, true) => LinkRole::HostToHost,
+            (false, false) => LinkRole::SwitchToSwitch,
+            (false, true) => LinkRole::SwitchToHost,
+        }
+    }
+
+    /// Returns the role in words, in the plural.
+    pub fn name(self) -> &'static str {
+        match self {
+            LinkRole::HostToSwitch => "hosts to switches",
+            LinkRole::HostToHost => "hosts to hosts",
+            LinkRole::SwitchToSwitch => "switches to switches",
+            LinkRole::SwitchToHost => "switches to hosts",
+        }
+    }
+
     /// Returns whether the wire ends at a host.
     #[inline]
     pub fn to_host(self) -> bool {
@@ -500,7 +520,7 @@ impl Port {
     /// Returns the last accepted packet, with its arrival time at the end of the link, wherever that is. The port keeps
     /// the queued packets, whose transmissions have not begun, and this last one, behind which others keep their order.
     #[inline]
-    pub fn hand_over<'packet_pool>(&mut self, packet_pool: &'packet_pool mut PacketPool) -> &'packet_pool Slot {
+    pub fn pass_on<'packet_pool>(&mut self, packet_pool: &'packet_pool mut PacketPool) -> &'packet_pool Slot {
         let last = self.line.last();
         self.drop_until(packet_pool, if self.waiting == NONE { last } else { self.waiting });
         packet_pool.at(last)
@@ -846,7 +866,7 @@ mod tests {
         for (at, kept, arrives) in [(0, 1, 32), (0, 1, 44), (0, 2, 56), (12, 2, 68), (100, 1, 132)] {
             offer(&mut port, at, Flags::NONE);
             let Alone { port: cut, packet_pool } = &mut port;
-            assert_eq!(cut.hand_over(packet_pool).at, Instant(arrives * MICRO));
+            assert_eq!(cut.pass_on(packet_pool).at, Instant(arrives * MICRO));
             assert_eq!(port.packets().count(), kept, "{at} us");
         }
     }

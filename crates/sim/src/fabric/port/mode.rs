@@ -1,7 +1,7 @@
 //! The way in which a port takes packets and sends them on.
 
-/// The mode of a port. One place decides it for a whole run ([`Net::new`](crate::fabric::Net::new), then threads and
-/// deferred enqueue); only faults change it later.
+/// The mode of a port. One place decides it for a whole run ([`Plan`](crate::fabric::plan::Plan)); only faults change
+/// it later.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PortMode {
     /// It has a buffer of its own.
@@ -24,6 +24,20 @@ pub enum PortMode {
 }
 
 impl PortMode {
+    /// Returns the name of the mode.
+    pub fn name(self) -> &'static str {
+        match self {
+            PortMode::Own => "own",
+            PortMode::Shared(_) => "shared",
+            PortMode::Epochs => "epochs",
+            PortMode::ToDeferred => "to-deferred",
+            PortMode::Deferred => "deferred",
+            PortMode::Qdisc => "qdisc",
+            PortMode::Cut => "cut",
+            PortMode::Down => "down",
+        }
+    }
+
     /// Returns the shared buffer that the port draws on, if there is one.
     pub fn buffer(self) -> Option<BufferIndex> {
         match self {

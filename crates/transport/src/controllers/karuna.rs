@@ -125,7 +125,9 @@ mod tests {
     fn karuna(order: &str) -> Karuna {
         let settings = [("order", order), ("levels", "3"), ("first_level", "10 KB"), ("level_ratio", "10")];
         let config = crate::registry::find("karuna").unwrap().with(&settings).unwrap();
-        let crate::registry::Control::Window(super::super::Law::Karuna(law)) = config.control else { unreachable!() };
+        let crate::registry::Control::Window(super::super::Controller::Karuna(law)) = config.control else {
+            unreachable!()
+        };
         law
     }
 

@@ -226,7 +226,7 @@ impl Paced {
     }
 
     /// Returns true if a message is aborted: it cannot be in time any more, or is not likely to be.
-    pub fn gives_up(&self, message: &Message, now: Instant) -> bool {
+    pub fn aborts(&self, message: &Message, now: Instant) -> bool {
         let missed = self.rules.expired == Expired::Abort && message.deadline.is_some_and(|deadline| deadline < now);
         missed || self.flow.is_some_and(|flow| flow.hopeless)
     }
@@ -401,8 +401,8 @@ macro_rules! by_paced {
         fn rate(&self) -> Option<f64> {
             self.paced.rate()
         }
-        fn gives_up(&self, message: &Message, now: Instant) -> bool {
-            self.paced.gives_up(message, now)
+        fn aborts(&self, message: &Message, now: Instant) -> bool {
+            self.paced.aborts(message, now)
         }
         fn observe(&self, _: &Cwnd, _: &Acked, seen: &mut Observation) {
             self.paced.observe(seen);

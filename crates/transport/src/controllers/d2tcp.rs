@@ -189,7 +189,7 @@ impl Window for D2tcp {
         seen.add(&dctcp::P, penalty(self.marking.alpha, d));
     }
     #[inline]
-    fn gives_up(&self, message: &Message, now: Instant) -> bool {
+    fn aborts(&self, message: &Message, now: Instant) -> bool {
         self.urgency.expired == Expired::Abort && message.deadline.is_some_and(|deadline| deadline < now)
     }
 }
@@ -197,8 +197,8 @@ impl Window for D2tcp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::laws::dctcp::tests::marking;
-    use crate::laws::tests::{acked, cwnd};
+    use crate::controllers::dctcp::tests::marking;
+    use crate::controllers::tests::{acked, cwnd};
 
     fn urgency() -> Urgency {
         Urgency { d_cap: 2.0, precise: false, minimum_rtt: false, expired: Expired::Neutral, margin: Span::ZERO }

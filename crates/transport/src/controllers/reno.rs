@@ -67,7 +67,7 @@ impl Window for Reno {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::laws::tests::{acked, cwnd};
+    use crate::controllers::tests::{acked, cwnd};
 
     #[test]
     fn an_echo_halves_once_per_window() {

@@ -121,7 +121,7 @@ impl Window for Hull {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::laws::tests::{acked, cwnd};
+    use crate::controllers::tests::{acked, cwnd};
 
     fn law(keys: &[(&str, &str)]) -> Hull {
         let transport = crate::registry::find("hull").unwrap();

@@ -257,7 +257,7 @@ impl Marking {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::laws::tests::{acked, cwnd};
+    use crate::controllers::tests::{acked, cwnd};
 
     pub(crate) fn marking(alpha: f64) -> Marking {
         Marking {

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use units::{Bytes, Instant};
 
 use crate::connection::{self, Config};
-use crate::laws::Ecn;
+use crate::controllers::Ecn;
 use crate::{Expired, Extension, Flags, Header, Output, Packet, Site};
 
 /// The rules of a family's receiving end for the headers of its packets.

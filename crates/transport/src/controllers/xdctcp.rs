@@ -103,9 +103,9 @@ impl Window for Xdctcp {
 mod tests {
     use super::*;
     use crate::Message;
-    use crate::laws::Current;
-    use crate::laws::dctcp::tests::marking;
-    use crate::laws::tests::{acked, cwnd};
+    use crate::controllers::Current;
+    use crate::controllers::dctcp::tests::marking;
+    use crate::controllers::tests::{acked, cwnd};
 
     fn after_a_cut(message: Message) -> f64 {
         let mut law = Xdctcp { marking: marking(0.5), ns: 0.4, nl: 1.0, short_limit: Bytes(1_000_000) };

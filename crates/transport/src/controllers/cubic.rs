@@ -282,7 +282,7 @@ impl Window for Cubic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::laws::tests::{acked, cwnd};
+    use crate::controllers::tests::{acked, cwnd};
 
     fn law() -> Cubic {
         Cubic {

@@ -106,7 +106,13 @@ impl Sender {
         Sender { end: 0, acknowledged: 0 }
     }
     /// Takes its message and requests a grant for it.
-    pub fn hand_over(&mut self, config: &connection::Config, _: Instant, message: Message, out: &mut impl AtHost) {
+    pub fn enqueue_message(
+        &mut self,
+        config: &connection::Config,
+        _: Instant,
+        message: Message,
+        out: &mut impl AtHost,
+    ) {
         self.end = message.bytes.expect("it has an end").0;
         let asks = Header::Asks { end: self.end, deadline: message.deadline.unwrap_or(Instant::MAX) };
         let extension = Extension::of_header(crate::Header::Trial(Box::new(asks)));
@@ -184,13 +190,13 @@ impl Receiver {
             && let Header::Asks { end, deadline } = *header
         {
             self.end = end;
-            let host = &mut out.shared().trial;
+            let host = &mut out.shared().testing;
             if host.granted.is_none() && host.waiting.is_empty() {
                 host.opens = now + self.gather;
                 let opens = host.opens;
                 out.arm_host(opens);
             }
-            out.shared().trial.waiting.insert((deadline, own.connection.0), (own, config.header));
+            out.shared().testing.waiting.insert((deadline, own.connection.0), (own, config.header));
             return;
         }
         self.next = packet.end();
@@ -207,7 +213,7 @@ impl Receiver {
     }
 
     fn release(own: End, now: Instant, out: &mut impl AtHost) {
-        let host = &mut out.shared().trial;
+        let host = &mut out.shared().testing;
         host.released(own);
         if let Some(next) = host.next(now) {
             grant(next, out);

@@ -1,7 +1,7 @@
 use super::*;
-use crate::laws::Current;
-use crate::laws::dctcp::tests::marking;
-use crate::laws::tests::{acked, cwnd};
+use crate::controllers::Current;
+use crate::controllers::dctcp::tests::marking;
+use crate::controllers::tests::{acked, cwnd};
 
 /// Round trips of 100 us, as in `acked`, and a message of 100 segments of which the ones after `una` are left.
 fn law() -> D2tcpPlus {
@@ -53,8 +53,8 @@ fn ack(una: u64, marked: bool, left: Span) -> Acked<'static> {
     Acked { message: Current { end: 100_000, message }, ..ack }
 }
 
-fn held_for(law: &D2tcpPlus, ack: &Acked) -> f64 {
-    law.held_until.saturating_sub(ack.now).as_secs_f64()
+fn blocked_for(law: &D2tcpPlus, ack: &Acked) -> f64 {
+    law.blocked_until.saturating_sub(ack.now).as_secs_f64()
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn a_message_that_needs_more_than_a_segment_keeps_its_floor_and_goes_on() {
     let ack = ack(20, true, Span::from_millis(5));
     assert!(law.on_ack(&mut window, &ack));
     assert!((window.cwnd - (3.2 + 16.8 / 2.0)).abs() < 1e-9, "{}", window.cwnd);
-    assert_eq!((law.held_until, law.pacing_rate(&OFF, &window)), (Instant::ZERO, Some(1.2 * window.cwnd)));
+    assert_eq!((law.blocked_until, law.pacing_rate(&OFF, &window)), (Instant::ZERO, Some(1.2 * window.cwnd)));
 }
 
 const OFF: Pacing = Pacing { on: false, gain: 1.2, gain_slow_start: 2.0 };
@@ -95,7 +95,7 @@ fn one_that_can_wait_stands_back_by_its_laxity_if_it_has_not_begun() {
             let wait = Lost { now: ack.now, state: ack.clone(), flight: 20.0, timeout: false };
             law.on_loss(&mut window, &wait);
             assert_eq!(window.ssthresh, 1.0);
-            held_for(&law, &ack)
+            blocked_for(&law, &ack)
         })
         .collect();
     assert!(waits.iter().all(|&wait| (0.0..=20e-3).contains(&wait)));
@@ -107,7 +107,7 @@ fn one_that_can_wait_stands_back_by_its_laxity_if_it_has_not_begun() {
         .filter(|&identity| {
             let (mut law, mut window) = (D2tcpPlus { identity, ..law() }, cwnd(20.0));
             law.on_ack(&mut window, &ack(50, true, Span::from_millis(50)));
-            law.held_until > Instant::ZERO
+            law.blocked_until > Instant::ZERO
         })
         .count();
     assert!((70..=130).contains(&held), "{held}");
@@ -120,7 +120,7 @@ fn a_timeout_always_holds_what_can_wait_and_never_what_is_pressed() {
         let state = Acked { una: 0, ..ack(1, false, left) };
         law.on_timeout(&mut window, 1.0, &Lost { now: state.now, state: state.clone(), flight: 20.0, timeout: true });
         assert_eq!(window.cwnd, 1.0);
-        held_for(&law, &state)
+        blocked_for(&law, &state)
     };
     let wait = lost(Span::from_millis(50));
     assert!(wait > 0.0 && wait <= 20e-3, "{wait}");
@@ -137,8 +137,8 @@ fn without_hope_it_lets_others_pass_or_gives_up() {
         // 90 segments at two per round trip need 4.5 ms, of which half counts: more than 2 ms.
         let late = ack(10, true, Span::from_millis(2));
         assert!(law.on_ack(&mut window, &late) && window.cwnd == 1.0);
-        let wait = held_for(&law, &late);
-        assert_eq!(law.gives_up(&late.message.message, late.now), aborts);
+        let wait = blocked_for(&law, &late);
+        assert_eq!(law.aborts(&late.message.message, late.now), aborts);
         assert!(if aborts { wait == 0.0 } else { (0.05..=0.15).contains(&wait) }, "{wait}");
     }
 }
@@ -152,16 +152,16 @@ fn what_has_no_hope_asks_before_it_takes_of_the_link_again() {
         // 90 segments of 0.1 ms are 9 ms; blindly half of 90 at twenty per round trip of 0.1 ms are 0.225.
         let late = ack(10, true, Span::from_micros(300));
         assert!(law.on_ack(&mut window, &late) && window.cwnd == 1.0);
-        let wait = held_for(&law, &late);
+        let wait = blocked_for(&law, &late);
         assert!((0.05..=0.15).contains(&wait), "{wait}");
         assert_eq!((law.asks().is_some(), law.admitted), (asks, false));
         // Refused, it is deferred for as long again; answered without a mark it continues, with two segments.
         let answer = |now, una, marked| Acked { now, may_cut: false, may_grow: false, ..ack(una, marked, Span::ZERO) };
-        let until = law.held_until;
+        let until = law.blocked_until;
         law.on_ack(&mut window, &answer(until, 11, true));
-        let again = law.held_until.saturating_sub(until).as_secs_f64();
+        let again = law.blocked_until.saturating_sub(until).as_secs_f64();
         assert!(if asks { (0.05..=0.15).contains(&again) } else { again == 0.0 }, "{again}");
-        law.on_ack(&mut window, &answer(law.held_until, 12, false));
+        law.on_ack(&mut window, &answer(law.blocked_until, 12, false));
         assert_eq!((law.asks(), window.cwnd), (None, if asks { 2.0 } else { 1.0 }));
     }
 }
@@ -300,7 +300,7 @@ fn times_are_those_of_1_gbps_and_shrink_with_the_rate_to_a_power() {
             let mut law = law.clone();
             let standing = Standing { share: 1.0, ..standing(Span::from_micros(left_us)) };
             law.stand_back(Instant::ZERO, &standing, 20.0, false);
-            law.held_until.saturating_sub(Instant::ZERO).as_secs_f64()
+            law.blocked_until.saturating_sub(Instant::ZERO).as_secs_f64()
         };
         let plain = told(1, 0.75, asks);
         let ratio = held(&law, 50) / held(&plain, 50);
@@ -509,7 +509,7 @@ fn a_timeout_halves_the_threshold_and_leaves_no_more_than_the_loss_window() {
         if timeout {
             law.on_timeout(&mut window, 1.0, &lost);
         }
-        (window.cwnd, window.ssthresh, law.held_until)
+        (window.cwnd, window.ssthresh, law.blocked_until)
     };
     // As cut by half: 0.16 segments per round trip are needed, and nothing is deferred here.
     assert_eq!(lost(true, Some(Span::from_millis(50))), (1.0, 10.0, Instant::ZERO));
@@ -522,21 +522,21 @@ fn a_timeout_halves_the_threshold_and_leaves_no_more_than_the_loss_window() {
 fn a_message_is_given_up_past_its_deadline_or_without_hope_and_only_if_asked() {
     let build = |word: &str| {
         let config = crate::registry::find("d2tcp_plus").unwrap().with(&[("hopeless", word)]).unwrap();
-        let crate::registry::Control::Window(crate::laws::Law::D2tcpPlus(law)) = config.control else {
+        let crate::registry::Control::Window(crate::controllers::Controller::D2tcpPlus(law)) = config.control else {
             panic!("another law")
         };
         law
     };
     let due = Instant::from_millis(5);
     let message = Message { deadline: Some(due), ..Message::of(Bytes(1)) };
-    let gives_up = |law: &D2tcpPlus, now: Instant| law.gives_up(&message, now);
-    for (word, aborts) in [("hold", false), ("abort", true)] {
+    let aborts = |law: &D2tcpPlus, now: Instant| law.aborts(&message, now);
+    for (word, expected) in [("hold", false), ("abort", true)] {
         let mut law = build(word);
-        assert!(!gives_up(&law, due) && gives_up(&law, due + Span(1)) == aborts, "{word}");
+        assert!(!aborts(&law, due) && aborts(&law, due + Span(1)) == expected, "{word}");
         law.hopeless = Some(due + Span(1));
-        assert!(!gives_up(&law, Instant::ZERO), "another message's");
+        assert!(!aborts(&law, Instant::ZERO), "another message's");
         law.hopeless = Some(due);
-        assert_eq!(gives_up(&law, Instant::ZERO), aborts, "{word}");
+        assert_eq!(aborts(&law, Instant::ZERO), expected, "{word}");
     }
 }
 
@@ -558,7 +558,7 @@ fn waits_are_of_the_length_that_is_drawn() {
             law.constants.hopeless_hold = hold;
             let standing = standing(Span::ZERO);
             law.stand_back(Instant::from_millis(3), &standing, 20.0, false);
-            law.held_until.saturating_sub(Instant::from_millis(3)).as_secs_f64()
+            law.blocked_until.saturating_sub(Instant::from_millis(3)).as_secs_f64()
         });
         waits.collect()
     };
@@ -583,7 +583,7 @@ fn waits_are_of_the_length_that_is_drawn() {
         let standing = standing(Span::from_millis(30));
         law.see(&standing, 2.0);
         law.stand_back(Instant::ZERO, &standing, 20.0, true);
-        law.held_until.saturating_sub(Instant::ZERO).as_secs_f64()
+        law.blocked_until.saturating_sub(Instant::ZERO).as_secs_f64()
     });
     let expected = 29.9e-3 * 0.7 * 0.8_f64.powi(4) / 2.0;
     let waits: Vec<f64> = waits.collect();
@@ -597,30 +597,30 @@ fn what_is_held_back_asks_and_only_an_answer_without_a_mark_admits_it() {
     let (mut law, mut window) = (asking(7), cwnd(20.0));
     let left = Span::from_millis(50);
     assert!(law.on_ack(&mut window, &ack(1, true, left)));
-    assert!(law.asks().is_some() && law.held_until > Instant::ZERO && window.cwnd == 1.0);
+    assert!(law.asks().is_some() && law.blocked_until > Instant::ZERO && window.cwnd == 1.0);
     // An answer to an earlier packet is no admission: it stays deferred, and grows by nothing.
-    let until = law.held_until;
+    let until = law.blocked_until;
     law.on_ack(&mut window, &Acked { may_cut: false, ..ack(2, false, left) });
-    assert!(law.asks().is_some() && law.held_until == until && window.cwnd == 1.0);
+    assert!(law.asks().is_some() && law.blocked_until == until && window.cwnd == 1.0);
     // Marked again, though no new window has begun: it is held back again.
     let answer = |now: Instant, una, marked| Acked { now, may_grow: false, ..ack(una, marked, left) };
     law.on_ack(&mut window, &Acked { may_cut: false, ..answer(until, 3, true) });
-    assert!(law.asks().is_some() && law.held_until > until);
-    law.on_ack(&mut window, &answer(law.held_until, 4, false));
+    assert!(law.asks().is_some() && law.blocked_until > until);
+    law.on_ack(&mut window, &answer(law.blocked_until, 4, false));
     assert!(law.asks().is_none() && window.cwnd == 2.0, "{}", window.cwnd);
     // It has begun: from now on marks and timeouts cut its window, and do not hold it back.
-    let until = law.held_until;
+    let until = law.blocked_until;
     window.cwnd = 8.0;
     law.on_ack(&mut window, &ack(40, true, left));
-    assert!(window.cwnd == 4.0 && law.asks().is_none() && law.held_until == until, "{}", window.cwnd);
+    assert!(window.cwnd == 4.0 && law.asks().is_none() && law.blocked_until == until, "{}", window.cwnd);
     let state = ack(41, false, left);
     law.on_timeout(&mut window, 1.0, &Lost { now: state.now, state: state.clone(), flight: 4.0, timeout: true });
-    assert!(window.cwnd == 1.0 && law.asks().is_none() && law.held_until == until);
+    assert!(window.cwnd == 1.0 && law.asks().is_none() && law.blocked_until == until);
     // The next message on the connection has to be admitted for itself.
     let message = Message { deadline: Some(state.now + left), ..Message::of(Bytes(100_000)) };
     let next = Acked { message: Current { end: 200_000, message }, ..acked(110, true) };
     law.on_ack(&mut window, &next);
-    assert!(law.asks().is_some() && law.held_until != until);
+    assert!(law.asks().is_some() && law.blocked_until != until);
 }
 
 #[test]
@@ -631,7 +631,7 @@ fn what_has_no_time_for_peers_does_not_ask_nor_what_is_never_held_back() {
         law.segment_time = 10e-6;
         law.constants.hold_share = share;
         law.on_ack(&mut window, &ack(1, true, Span::from_micros(left_us)));
-        assert_eq!((law.asks().is_some(), law.held_until > Instant::ZERO), (asks, asks), "{left_us}");
+        assert_eq!((law.asks().is_some(), law.blocked_until > Instant::ZERO), (asks, asks), "{left_us}");
         assert_eq!(window.cwnd > 1.0, !asks);
     }
 }
@@ -654,7 +654,7 @@ fn what_was_admitted_yields_while_it_is_long_has_time_and_has_hardly_begun() {
         (1..=1000).filter(move |&identity| {
             let mut law = D2tcpPlus { segment_time: 20e-6, admitted: true, ..asking(identity) };
             law.stand_back(Instant::ZERO, &standing(Span::from_micros(17_700)), 20.0, timeout);
-            assert_eq!((law.asks().is_some(), law.held_until > Instant::ZERO), (!law.admitted, !law.admitted));
+            assert_eq!((law.asks().is_some(), law.blocked_until > Instant::ZERO), (!law.admitted, !law.admitted));
             law.asks().is_some()
         })
     };
@@ -689,7 +689,7 @@ fn questions_come_at_a_rate_that_goes_with_the_inverse_square_of_the_laxity() {
             let standing = Standing { share: 1.0, ..standing(Span::from_micros(left_us)) };
             law.stand_back(Instant::ZERO, &standing, 20.0, false);
             let laxity = (left_us - 100) as f64 * 1e-6;
-            let wait = law.held_until.saturating_sub(Instant::ZERO).as_secs_f64();
+            let wait = law.blocked_until.saturating_sub(Instant::ZERO).as_secs_f64();
             assert!((0.0..laxity).contains(&wait));
             0.15 * (1.0 / (laxity - wait) - 1.0 / laxity)
         });
@@ -701,7 +701,7 @@ fn questions_come_at_a_rate_that_goes_with_the_inverse_square_of_the_laxity() {
         let mut law = D2tcpPlus { segment_time, ..asking(7) };
         let standing = Standing { share: 1.0, ..standing(Span::from_micros(left_us)) };
         law.stand_back(Instant::ZERO, &standing, 20.0, false);
-        let wait = law.held_until.saturating_sub(Instant::ZERO).as_secs_f64();
+        let wait = law.blocked_until.saturating_sub(Instant::ZERO).as_secs_f64();
         1.0 / (30e-3 - wait) - 1.0 / 30e-3
     };
     let ratio = drawn(0.0, 30_100) / drawn(25e-6, 32_100);
@@ -710,7 +710,7 @@ fn questions_come_at_a_rate_that_goes_with_the_inverse_square_of_the_laxity() {
     let drawn = |share: f64| {
         let mut law = asking(7);
         law.stand_back(Instant::ZERO, &Standing { share, ..standing(Span::from_micros(5100)) }, 20.0, false);
-        let wait = law.held_until.saturating_sub(Instant::ZERO).as_secs_f64();
+        let wait = law.blocked_until.saturating_sub(Instant::ZERO).as_secs_f64();
         1.0 / (5e-3 - wait) - 1.0 / 5e-3
     };
     assert!((drawn(0.8) / drawn(1.0) / 0.4096 - 1.0).abs() < 1e-6, "{}", drawn(0.8) / drawn(1.0));

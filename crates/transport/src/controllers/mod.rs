@@ -40,7 +40,7 @@ pub trait Window {
     }
     /// Returns the time before which nothing may be sent, whatever the window. Used only where it [may
     /// pace](Window::paces).
-    fn held_until(&self) -> Instant {
+    fn blocked_until(&self) -> Instant {
         Instant::ZERO
     }
     /// Returns the size of a probe if the next packet only probes: at most a segment, and nothing more until it is
@@ -91,7 +91,7 @@ pub trait Window {
         false
     }
     /// Returns true if the message that is being sent is aborted now.
-    fn gives_up(&self, _message: &Message, _now: Instant) -> bool {
+    fn aborts(&self, _message: &Message, _now: Instant) -> bool {
         false
     }
     /// Returns the rank of a packet of this message that begins at `seq`, where ports send the lowest rank first.
@@ -101,10 +101,10 @@ pub trait Window {
     }
 }
 
-macro_rules! laws {
+macro_rules! controllers {
     ($($module:ident::$law:ident),* $(,)?) => {
         /// THE list of window transports, in the order of `duetime transports`.
-        pub(crate) const DESCRIPTORS: &[Descriptor<Law>] = &[$(Descriptor {
+        pub(crate) const DESCRIPTORS: &[Descriptor<Controller>] = &[$(Descriptor {
             name: $module::DESCRIPTOR.name,
             help: $module::DESCRIPTOR.help,
             source: $module::DESCRIPTOR.source,
@@ -112,96 +112,96 @@ macro_rules! laws {
             groups: $module::DESCRIPTOR.groups,
             needs: $module::DESCRIPTOR.needs,
             signals: $module::DESCRIPTOR.signals,
-            build: |values, connection| ($module::DESCRIPTOR.build)(values, connection).map(Law::$law),
+            build: |values, connection| ($module::DESCRIPTOR.build)(values, connection).map(Controller::$law),
         }),*];
 
         /// Any congestion controller of a window transport: matched, not called through a pointer, so that it is
         /// inlined per packet.
         #[derive(Clone, Debug, PartialEq)]
         #[allow(missing_docs)]
-        pub enum Law { $($law($module::$law)),* }
+        pub enum Controller { $($law($module::$law)),* }
 
-        impl Law {
+        impl Controller {
             /// As [`on_ack`](Window::on_ack), with a function for the description of the acknowledgement. Each
             /// controller has its own instance of it, so that values that it does not use are not computed.
             #[inline(always)]
             pub(crate) fn answer<'a>(&mut self, window: &mut Cwnd, ack: impl Fn() -> Acked<'a>) -> bool {
-                match self { $(Law::$law(law) => law.on_ack(window, &ack())),* }
+                match self { $(Controller::$law(law) => law.on_ack(window, &ack())),* }
             }
         }
 
-        impl Window for Law {
+        impl Window for Controller {
             #[inline]
             fn ecn(&self) -> Ecn {
-                match self { $(Law::$law(law) => law.ecn()),* }
+                match self { $(Controller::$law(law) => law.ecn()),* }
             }
             fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked) -> bool {
                 self.answer(window, || ack.clone())
             }
             fn on_beyond(&mut self, bytes: u64, marked: bool) {
-                match self { $(Law::$law(law) => law.on_beyond(bytes, marked)),* }
+                match self { $(Controller::$law(law) => law.on_beyond(bytes, marked)),* }
             }
             fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
-                match self { $(Law::$law(law) => law.on_loss(window, loss)),* }
+                match self { $(Controller::$law(law) => law.on_loss(window, loss)),* }
             }
             fn on_timeout(&mut self, window: &mut Cwnd, loss_window: f64, loss: &Lost) {
-                match self { $(Law::$law(law) => law.on_timeout(window, loss_window, loss)),* }
+                match self { $(Controller::$law(law) => law.on_timeout(window, loss_window, loss)),* }
             }
-            fn held_until(&self) -> Instant {
-                match self { $(Law::$law(law) => law.held_until()),* }
+            fn blocked_until(&self) -> Instant {
+                match self { $(Controller::$law(law) => law.blocked_until()),* }
             }
             fn asks(&self) -> Option<Bytes> {
-                match self { $(Law::$law(law) => law.asks()),* }
+                match self { $(Controller::$law(law) => law.asks()),* }
             }
             fn identify(&mut self, identity: u64) {
-                match self { $(Law::$law(law) => law.identify(identity)),* }
+                match self { $(Controller::$law(law) => law.identify(identity)),* }
             }
             fn paces(&self) -> bool {
-                match self { $(Law::$law(law) => law.paces()),* }
+                match self { $(Controller::$law(law) => law.paces()),* }
             }
             fn pacing_rate(&self, pacing: &Pacing, window: &Cwnd) -> Option<f64> {
-                match self { $(Law::$law(law) => law.pacing_rate(pacing, window)),* }
+                match self { $(Controller::$law(law) => law.pacing_rate(pacing, window)),* }
             }
             fn on_idle(&mut self, time: Span) {
-                match self { $(Law::$law(law) => law.on_idle(time)),* }
+                match self { $(Controller::$law(law) => law.on_idle(time)),* }
             }
             fn on_next(&mut self) {
-                match self { $(Law::$law(law) => law.on_next()),* }
+                match self { $(Controller::$law(law) => law.on_next()),* }
             }
             fn observe(&self, window: &Cwnd, ack: &Acked, seen: &mut Observation) {
-                match self { $(Law::$law(law) => law.observe(window, ack, seen)),* }
+                match self { $(Controller::$law(law) => law.observe(window, ack, seen)),* }
             }
             fn priorities(&self) -> Option<&Priorities> {
-                match self { $(Law::$law(law) => law.priorities()),* }
+                match self { $(Controller::$law(law) => law.priorities()),* }
             }
             fn levels(&self) -> Option<u8> {
-                match self { $(Law::$law(law) => law.levels()),* }
+                match self { $(Controller::$law(law) => law.levels()),* }
             }
             fn repairs_by_timer_alone(&self) -> bool {
-                match self { $(Law::$law(law) => law.repairs_by_timer_alone()),* }
+                match self { $(Controller::$law(law) => law.repairs_by_timer_alone()),* }
             }
             fn probes(&self) -> bool {
-                match self { $(Law::$law(law) => law.probes()),* }
+                match self { $(Controller::$law(law) => law.probes()),* }
             }
             #[inline]
-            fn gives_up(&self, message: &Message, now: Instant) -> bool {
-                match self { $(Law::$law(law) => law.gives_up(message, now)),* }
+            fn aborts(&self, message: &Message, now: Instant) -> bool {
+                match self { $(Controller::$law(law) => law.aborts(message, now)),* }
             }
             fn on_message(&mut self, window: &mut Cwnd, state: &Acked, idle: bool, site: Site) {
-                match self { $(Law::$law(law) => law.on_message(window, state, idle, site)),* }
+                match self { $(Controller::$law(law) => law.on_message(window, state, idle, site)),* }
             }
             fn rate(&self) -> Option<f64> {
-                match self { $(Law::$law(law) => law.rate()),* }
+                match self { $(Controller::$law(law) => law.rate()),* }
             }
             #[inline]
             fn rank(&self, message: &Current, seq: u64) -> u32 {
-                match self { $(Law::$law(law) => law.rank(message, seq)),* }
+                match self { $(Controller::$law(law) => law.rank(message, seq)),* }
             }
         }
     };
 }
 
-laws! {
+controllers! {
     reno::Reno,
     tcppr::Tcppr,
     cubic::Cubic,

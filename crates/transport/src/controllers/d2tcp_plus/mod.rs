@@ -68,7 +68,7 @@ pub struct D2tcpPlus {
     refusals: u32,
     /// It was deferred, and probes before it continues.
     asking: bool,
-    held_until: Instant,
+    blocked_until: Instant,
     /// The deadline of an infeasible message.
     hopeless: Option<Instant>,
 }
@@ -92,7 +92,7 @@ impl D2tcpPlus {
             admitted: false,
             refusals: 0,
             asking: false,
-            held_until: Instant::ZERO,
+            blocked_until: Instant::ZERO,
             hopeless: None,
         }
     }
@@ -125,7 +125,7 @@ impl D2tcpPlus {
 
     /// Ends deferral and pacing, which were for the sake of another message.
     fn lets_go(&mut self) {
-        (self.asking, self.held_until, self.pressed) = (false, Instant::ZERO, false);
+        (self.asking, self.blocked_until, self.pressed) = (false, Instant::ZERO, false);
     }
 
     /// The horizon of the floor, in seconds.
@@ -267,7 +267,7 @@ impl D2tcpPlus {
     }
 
     fn hold(&mut self, now: Instant, seconds: f64) {
-        self.held_until = now + Span::from_secs_f64(seconds);
+        self.blocked_until = now + Span::from_secs_f64(seconds);
     }
 
     /// Draws a number, uniformly from 0 to 1.
@@ -294,7 +294,7 @@ impl Window for D2tcpPlus {
             return false;
         }
         // The answer to a packet sent before the deferral does not describe the network after it.
-        let waits = self.asking && ack.now < self.held_until;
+        let waits = self.asking && ack.now < self.blocked_until;
         if !ack.marked && !waits {
             if self.asking {
                 let Constants { admitted_window, admitted_short, .. } = *self.constants;
@@ -367,8 +367,8 @@ impl Window for D2tcpPlus {
     fn pacing_rate(&self, pacing: &Pacing, window: &Cwnd) -> Option<f64> {
         if self.pressed { Some(pacing.gain * window.cwnd) } else { pacing.gain(window).map(|gain| gain * window.cwnd) }
     }
-    fn held_until(&self) -> Instant {
-        self.held_until
+    fn blocked_until(&self) -> Instant {
+        self.blocked_until
     }
     fn asks(&self) -> Option<Bytes> {
         self.asking.then_some(self.constants.question)
@@ -377,7 +377,7 @@ impl Window for D2tcpPlus {
         self.identity = identity;
     }
     #[inline]
-    fn gives_up(&self, message: &Message, now: Instant) -> bool {
+    fn aborts(&self, message: &Message, now: Instant) -> bool {
         let late = |deadline| deadline < now || self.hopeless == Some(deadline);
         self.constants.aborts && message.deadline.is_some_and(late)
     }

@@ -3,7 +3,7 @@
 use units::{Instant, Span};
 
 use crate::Message;
-use crate::laws::{Acked, Current};
+use crate::controllers::{Acked, Current};
 
 /// The progress of a message with a deadline.
 #[derive(Clone, Copy, Debug)]

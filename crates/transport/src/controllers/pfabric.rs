@@ -240,7 +240,7 @@ impl Window for Pfabric {
     fn probes(&self) -> bool {
         self.timeouts >= self.probe_after
     }
-    fn gives_up(&self, message: &Message, now: Instant) -> bool {
+    fn aborts(&self, message: &Message, now: Instant) -> bool {
         self.aborts && message.deadline.is_some_and(|deadline| deadline < now)
     }
     /// Returns the deadline in microseconds, or the bytes that are left.
@@ -258,7 +258,7 @@ impl Window for Pfabric {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::laws::tests::acked;
+    use crate::controllers::tests::acked;
     use units::{Bytes, Rate, Span};
 
     fn law(priority: &'static str) -> Pfabric {
@@ -284,7 +284,8 @@ mod tests {
 
     #[test]
     fn five_timeouts_in_a_row_lead_to_probes_and_an_ack_out_of_them() {
-        let (mut law, mut window) = (law("size"), Cwnd { ssthresh: f64::INFINITY, ..crate::laws::tests::cwnd(12.0) });
+        let (mut law, mut window) =
+            (law("size"), Cwnd { ssthresh: f64::INFINITY, ..crate::controllers::tests::cwnd(12.0) });
         for _ in 0..4 {
             law.on_timeout(&mut window, 1.0, &lost());
             assert!(!law.probes());
@@ -299,7 +300,8 @@ mod tests {
 
     #[test]
     fn it_starts_at_line_rate_and_grows_by_a_segment_per_window() {
-        let (mut law, mut window) = (law("size"), Cwnd { ssthresh: f64::INFINITY, ..crate::laws::tests::cwnd(12.0) });
+        let (mut law, mut window) =
+            (law("size"), Cwnd { ssthresh: f64::INFINITY, ..crate::controllers::tests::cwnd(12.0) });
         (1..=12).for_each(|una| _ = law.on_ack(&mut window, &acked(una, false)));
         assert!((window.cwnd - 13.0).abs() < 0.05, "{}", window.cwnd);
         law.on_loss(&mut window, &lost());

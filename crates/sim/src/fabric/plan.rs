@@ -1,0 +1,355 @@
+//! The plan of the ports: the mode, limits, discipline and marker of each, decided here and nowhere else.
+//!
+//! | a port | mode |
+//! |---|---|
+//! | has a discipline or marker that is not built in | [`PortMode::Qdisc`] |
+//! | draws on a buffer that its switch shares dynamically | [`PortMode::Shared`] |
+//! | is at a switch whose ports all have buffers of their own, and no adjacent switch defers | [`PortMode::Deferred`] |
+//! | sends to such a switch | [`PortMode::ToDeferred`] |
+//! | is any other | [`PortMode::Own`] |
+//!
+//! A run that logs packets, or has agents at its ports, defers nothing ([`Plan::defer`]). In one partition of several,
+//! [`Plan::in_epochs`] replaces the plan where clocks differ. Later only faults change a mode: a link that is down, and
+//! deferral, which ends with the first fault (`faulty.rs`).
+
+use std::collections::BTreeMap;
+
+use units::Bytes;
+
+use super::level::{Length, Level};
+use super::marker::{self, MARKERS};
+use super::network::{Network, Service, Sharing, Switch};
+use super::port::{BufferIndex, LinkRole, PortMode};
+use super::qdisc;
+use crate::topology::{Graph, LinkSpec};
+
+/// The plan of all ports, in the order of the graph's links.
+pub struct Plan(pub Vec<PortPlan>);
+
+/// The plan of one port.
+#[derive(Clone, Copy)]
+pub struct PortPlan {
+    /// The ends of its link.
+    pub role: LinkRole,
+    /// Its mode.
+    pub mode: PortMode,
+    /// The reason for the mode.
+    pub reason: Reason,
+    /// The limit on its queue; infinite in a shared buffer and at a host.
+    pub limit: Level,
+    /// The threshold above which packets are marked.
+    pub mark: Level,
+    /// Drops packets above the threshold that cannot be marked.
+    pub drop_unmarkable: bool,
+    /// Its discipline.
+    pub queue: &'static qdisc::Descriptor,
+    /// Its marker.
+    pub marking: &'static marker::Descriptor,
+}
+
+/// The reason for a port's mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reason {
+    /// Its switch has buffers for each port, and no adjacent switch defers enqueueing.
+    OwnBuffer,
+    /// All of its packets are sent to ports that defer enqueueing.
+    ToDeferred,
+    /// Its switch shares a buffer.
+    SharedBuffer,
+    /// Its discipline or marker decides at each departure.
+    Discipline,
+    /// Agents of a transport observe each arrival.
+    Agents,
+    /// A packet that finds it idle may be dropped or marked.
+    MayRefuse,
+    /// Another port at one of its ends needs an event for each hop.
+    Neighbour,
+}
+
+impl Reason {
+    /// Returns the reason in words, with its cost.
+    pub fn text(self) -> &'static str {
+        match self {
+            Reason::OwnBuffer => "only its own packets decide, in a buffer of its own: one event for two hops",
+            Reason::ToDeferred => "all of its packets are sent to ports that defer enqueueing: no event",
+            Reason::SharedBuffer => "the ports of its switch share a buffer: an event for each hop",
+            Reason::Discipline => "its discipline or marker decides at each departure: up to two events for each hop",
+            Reason::Agents => "agents of a transport observe each arrival: an event for each hop",
+            Reason::MayRefuse => "a packet that finds it idle may be dropped or marked: an event for each hop",
+            Reason::Neighbour => "another port at one of its ends needs an event for each hop, and so does this one",
+        }
+    }
+}
+
+/// Ports that have one role, mode and reason.
+pub struct PortGroup {
+    /// The role of their links.
+    pub role: LinkRole,
+    /// The name of their mode.
+    pub mode: &'static str,
+    /// The reason for it.
+    pub reason: Reason,
+    /// The number of these ports.
+    pub ports: usize,
+}
+
+impl Plan {
+    /// Returns the plan of a network without deferred enqueue.
+    pub fn of(graph: &Graph, switch: &Switch, service: &Service) -> Plan {
+        // The ports of each switch that share its buffer.
+        let mut sharers = vec![0; graph.switches.len()];
+        for link in graph.links.iter().filter(|link| link.from >= graph.hosts && link.buffer.is_none()) {
+            sharers[(link.from - graph.hosts) as usize] += 1;
+        }
+        // Only switches with a limit have a shared buffer.
+        let mut buffers = 0;
+        let mut buffer_of = Vec::new();
+        for node in &graph.switches {
+            buffer_of.push(BufferIndex::from_index(buffers));
+            buffers += usize::from(!node.unlimited);
+        }
+        let port = |spec: &LinkSpec| {
+            let role = LinkRole::of(spec.from < graph.hosts, spec.to < graph.hosts);
+            let mut plan = PortPlan {
+                role,
+                mode: PortMode::Own,
+                reason: Reason::Neighbour,
+                limit: Level::INFINITE,
+                mark: Level::INFINITE,
+                drop_unmarkable: false,
+                queue: if role.at_host() { service.hosts } else { service.switches },
+                // Nothing is ever marked at a host, nor at an unlimited port.
+                marking: &MARKERS[0],
+            };
+            if let Some(node) = spec.from.checked_sub(graph.hosts).map(|node| node as usize)
+                && !graph.switches[node].unlimited
+            {
+                plan.limit = match (spec.buffer, switch.sharing) {
+                    (Some(own), _) => Level::share(own, 1),
+                    (None, Sharing::Dynamic(_)) => Level::INFINITE,
+                    (None, Sharing::PerPort) => Level::share(switch.buffer, 1),
+                    (None, Sharing::Static) => Level::share(switch.buffer, sharers[node]),
+                };
+                let of_switch = if role.to_host() { switch.marks.host } else { switch.marks.uplink };
+                plan.mark = Level::from(spec.mark.or(of_switch));
+                plan.marking = service.marking;
+                plan.drop_unmarkable = switch.drop_non_ect;
+                if let (None, Sharing::Dynamic(_)) = (spec.buffer, switch.sharing) {
+                    (plan.mode, plan.reason) = (PortMode::Shared(buffer_of[node]), Reason::SharedBuffer);
+                }
+            }
+            if !(plan.queue.built_in && plan.marking.built_in) {
+                plan.reason = Reason::Discipline;
+            }
+            plan
+        };
+        Plan(graph.links.iter().map(port).collect())
+    }
+
+    /// Returns the plan of a network whose packets have up to `largest` wire bytes. Agents observe arrivals at its ports
+    /// if `has_agents`.
+    pub fn whole(network: &Network, service: &Service, largest: Bytes, has_agents: bool) -> Plan {
+        let mut plan = Plan::of(&network.graph, &network.switch, service);
+        plan.defer(&network.graph, largest, has_agents);
+        plan
+    }
+
+    /// Defers enqueueing where that changes no result. Packets have up to `largest` wire bytes.
+    ///
+    /// No two adjacent switches defer. Switches with the most hosts are preferred: a host's packets are mostly alone at
+    /// their first hop.
+    pub fn defer(&mut self, graph: &Graph, largest: Bytes, has_agents: bool) {
+        if has_agents {
+            let own = self.0.iter_mut().filter(|port| port.is_own());
+            return own.for_each(|port| port.reason = Reason::Agents);
+        }
+        let switch_of = |node: u32| node.checked_sub(graph.hosts).map(|switch| switch as usize);
+        let mut is_plain = vec![true; graph.switches.len()];
+        let mut hosts = vec![0; is_plain.len()];
+        let mut neighbours = vec![Vec::new(); is_plain.len()];
+        for (link, port) in graph.links.iter().zip(&mut self.0) {
+            let (from, to) = (switch_of(link.from), switch_of(link.to));
+            match (from, to) {
+                (Some(from), Some(to)) => neighbours[to].push(from),
+                (None, Some(to)) => hosts[to] += 1,
+                _ => {}
+            }
+            if port.is_own() && port.may_refuse(largest) {
+                port.reason = Reason::MayRefuse;
+            }
+            if !port.is_own() || port.reason == Reason::MayRefuse {
+                [from, to].into_iter().flatten().for_each(|switch| is_plain[switch] = false);
+            }
+        }
+        let mut order: Vec<usize> = (0..is_plain.len()).collect();
+        order.sort_by_key(|&switch| std::cmp::Reverse(hosts[switch]));
+        let mut defers = vec![false; is_plain.len()];
+        for switch in order {
+            defers[switch] = is_plain[switch] && !neighbours[switch].iter().any(|&neighbour| defers[neighbour]);
+        }
+        let defers = |node: u32| switch_of(node).is_some_and(|switch| defers[switch]);
+        for (link, port) in graph.links.iter().zip(&mut self.0) {
+            if defers(link.from) {
+                (port.mode, port.reason) = (PortMode::Deferred, Reason::OwnBuffer);
+            } else if defers(link.to) {
+                (port.mode, port.reason) = (PortMode::ToDeferred, Reason::ToDeferred);
+            }
+        }
+    }
+
+    /// Returns the mode of a port in a partition of several whose clocks differ.
+    pub fn in_epochs(role: LinkRole) -> PortMode {
+        match (role.at_host(), role.to_host()) {
+            (true, _) => PortMode::Epochs,
+            (false, true) => PortMode::Deferred,
+            (false, false) => PortMode::ToDeferred,
+        }
+    }
+
+    /// Returns the ports by role, mode and reason.
+    pub fn groups(&self) -> Vec<PortGroup> {
+        let mut groups = BTreeMap::new();
+        for port in &self.0 {
+            let mode = if port.reason == Reason::Discipline { PortMode::Qdisc } else { port.mode };
+            *groups.entry((port.role, mode.name(), port.reason)).or_default() += 1;
+        }
+        groups.into_iter().map(|((role, mode, reason), ports)| PortGroup { role, mode, reason, ports }).collect()
+    }
+}
+
+impl PortPlan {
+    /// Returns whether it has a buffer of its own, in the built-in discipline.
+    fn is_own(&self) -> bool {
+        self.mode == PortMode::Own && self.reason != Reason::Discipline
+    }
+
+    /// Returns whether a packet of `size` wire bytes may be dropped or marked although the queue is empty.
+    fn may_refuse(&self, size: Bytes) -> bool {
+        let alone = Length { packets: 1, bytes: size.0 };
+        !self.role.at_host() && (self.drop_unmarkable || self.limit.exceeded(alone) || self.mark.exceeded(alone))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::{Amount, Marks, Rate, Span};
+
+    /// As many leaves with two hosts each, joined by a spine if there is more than one.
+    fn leaves(number: u32) -> Graph {
+        let (rate, delay) = (Rate::from_gbps(1), Span::from_micros(20));
+        let mut graph = Graph::new(2 * number);
+        let switches: Vec<u32> = (0..number).map(|_| graph.switch("leaf", false)).collect();
+        (0..2 * number).for_each(|host| graph.join(host, switches[host as usize / 2], rate, delay));
+        if number > 1 {
+            let spine = graph.switch("spine", false);
+            switches.iter().for_each(|&leaf| graph.join(leaf, spine, rate, delay));
+        }
+        graph
+    }
+
+    fn switch(sharing: Sharing) -> Switch {
+        let mark = Some(Amount::Packets(3));
+        Switch { buffer: Amount::Packets(10), sharing, marks: Marks { host: mark, uplink: mark }, drop_non_ect: false }
+    }
+
+    fn service([switches, hosts]: [&str; 2], marking: &str) -> Service {
+        let [switches, hosts] = [switches, hosts].map(|name| qdisc::find(name).expect("a discipline of that name"));
+        Service { switches, hosts, marking: marker::find(marking).expect("a marker of that name"), priorities: 3 }
+    }
+
+    /// Returns the plan for packets of 1500 B.
+    fn plan(graph: &Graph, switch: &Switch, service: &Service, has_agents: bool) -> Plan {
+        let mut plan = Plan::of(graph, switch, service);
+        plan.defer(graph, Bytes(1500), has_agents);
+        plan
+    }
+
+    fn plain() -> Service {
+        service(["fifo", "fifo"], "threshold")
+    }
+
+    /// Returns the reasons, each once.
+    fn reasons(plan: &Plan) -> Vec<Reason> {
+        let mut reasons: Vec<Reason> = plan.0.iter().map(|port| port.reason).collect();
+        reasons.sort();
+        reasons.dedup();
+        reasons
+    }
+
+    #[test]
+    fn ports_of_switches_with_hosts_defer_and_all_others_send_to_them() {
+        for number in [1, 4] {
+            let graph = leaves(number);
+            let leaf = graph.hosts..graph.hosts + number;
+            let plan = plan(&graph, &switch(Sharing::PerPort), &plain(), false);
+            for (link, port) in graph.links.iter().zip(&plan.0) {
+                let expected = match (leaf.contains(&link.from), leaf.contains(&link.to)) {
+                    (true, _) => (PortMode::Deferred, Reason::OwnBuffer),
+                    _ => (PortMode::ToDeferred, Reason::ToDeferred),
+                };
+                assert_eq!((port.mode, port.reason), expected, "from {} to {}", link.from, link.to);
+            }
+        }
+    }
+
+    #[test]
+    fn each_switch_shares_its_own_buffer() {
+        let graph = leaves(3);
+        let plan = plan(&graph, &switch(Sharing::Dynamic(1.0)), &plain(), false);
+        for (link, port) in graph.links.iter().zip(&plan.0) {
+            let expected = match link.from.checked_sub(graph.hosts) {
+                Some(switch) => (PortMode::Shared(BufferIndex::from_index(switch as usize)), Reason::SharedBuffer),
+                None => (PortMode::Own, Reason::Neighbour),
+            };
+            assert_eq!((port.mode, port.reason), expected, "from {} to {}", link.from, link.to);
+        }
+    }
+
+    /// One port of a star differs: then no port there defers, and the others say that it is not their fault.
+    #[test]
+    fn one_port_that_needs_events_keeps_its_switch_from_deferring() {
+        for (buffer, mark, reason) in [
+            (Some(Amount::Bytes(1499)), None, Reason::MayRefuse),
+            (Some(Amount::Bytes(1500)), None, Reason::OwnBuffer),
+            (None, Some(Amount::Packets(0)), Reason::MayRefuse),
+            (None, Some(Amount::Packets(1)), Reason::OwnBuffer),
+        ] {
+            let mut graph = leaves(1);
+            let to_host = graph.links.iter().position(|link| link.to == 0).expect("host 0 has a link");
+            (graph.links[to_host].buffer, graph.links[to_host].mark) = (buffer, mark);
+            let plan = plan(&graph, &switch(Sharing::PerPort), &plain(), false);
+            assert_eq!(plan.0[to_host].reason, reason, "{buffer:?} {mark:?}");
+            let others = if reason == Reason::MayRefuse { Reason::Neighbour } else { Reason::ToDeferred };
+            assert_eq!(reasons(&plan), [reason.min(others), reason.max(others)]);
+        }
+    }
+
+    #[test]
+    fn agents_and_disciplines_see_each_packet() {
+        let own = switch(Sharing::PerPort);
+        assert_eq!(reasons(&plan(&leaves(2), &own, &plain(), true)), [Reason::Agents]);
+        let both = [Reason::Discipline, Reason::Neighbour];
+        for service in [service(["priority", "fifo"], "threshold"), service(["fifo", "priority"], "threshold")] {
+            assert_eq!(reasons(&plan(&leaves(1), &own, &service, false)), both);
+        }
+        let hidden =
+            plan(&leaves(1), &switch(Sharing::Dynamic(1.0)), &service(["priority", "fifo"], "threshold"), false);
+        let modes: Vec<_> = hidden.groups().iter().map(|group| (group.role, group.mode, group.ports)).collect();
+        assert_eq!(modes, [(LinkRole::HostToSwitch, "own", 2), (LinkRole::SwitchToHost, "qdisc", 2)]);
+    }
+
+    #[test]
+    fn groups_count_all_ports() {
+        let plan = plan(&leaves(4), &switch(Sharing::PerPort), &plain(), false);
+        let groups: Vec<_> = plan.groups().iter().map(|group| (group.role, group.mode, group.ports)).collect();
+        let (deferred, to_deferred) = ("deferred", "to-deferred");
+        let expected = [
+            (LinkRole::HostToSwitch, to_deferred, 8),
+            (LinkRole::SwitchToSwitch, deferred, 4),
+            (LinkRole::SwitchToSwitch, to_deferred, 4),
+            (LinkRole::SwitchToHost, deferred, 8),
+        ];
+        assert_eq!(groups, expected);
+    }
+}
