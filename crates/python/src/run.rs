@@ -11,7 +11,7 @@ use files::Sheets;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use results::{Book, Names, Report};
+use results::{Names, Report, RunStatistics};
 use sim::outcome::Taken;
 use sim::{Outcome, Simulation, Terms};
 
@@ -190,14 +190,14 @@ fn free_cores() -> u32 {
 
 /// The consumer of rows that do not stay in memory.
 struct Passing {
-    book: Book,
+    book: RunStatistics,
     /// The files of the rows, if they are written.
     sheets: Option<Sheets>,
 }
 
 impl Passing {
     fn new(names: Names, out: Option<PathBuf>, block: usize) -> io::Result<Passing> {
-        let book = Book::new(names.counted(), names.classes(), block);
+        let book = RunStatistics::new(names.counted(), names.classes(), block);
         Ok(match out {
             None => Passing { book, sheets: None },
             Some(folder) => Passing {
