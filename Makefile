@@ -59,6 +59,7 @@ lint: $(BUILT) locks words ## Check format, lints, types, lock files and words; 
 	MYPYPATH=bench:python $(BIN)/mypy bench/beside.py
 	$(BIN)/mypy deploy/linux/bench.py
 	MYPYPATH=deploy/linux/clients/python:deploy/linux/clients/trial $(BIN)/mypy deploy/linux/clients/python/d2tcp deploy/linux/clients/trial/*.py
+	playground/lint
 
 .PHONY: locks
 locks: $(TOOLS) ## Check that every lock file fits what it locks: crates, Python packages, Go modules, npm packages
@@ -69,11 +70,12 @@ words: ## Check comments, pages and commit subjects for the field's words; packa
 	$(PYTHON) packaging/words.py
 
 .PHONY: fmt
-fmt: $(TOOLS) ## Format Rust and Python
+fmt: $(TOOLS) ## Format Rust, Python and the playground's scripts
 	cargo fmt --all
 	for crate in d2tcp testbed clients/rust; do cargo fmt --manifest-path deploy/linux/$$crate/Cargo.toml; done
 	$(BIN)/ruff check --fix --exit-zero --quiet
 	$(BIN)/ruff format
+	playground/lint --fix
 
 .PHONY: test-rust
 test-rust: ## Run the Rust tests

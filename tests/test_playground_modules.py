@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -220,3 +221,22 @@ def test_a_module_is_short_and_begins_with_its_subject(path: Path) -> None:
     lines = path.read_text(encoding="utf-8").splitlines()
     assert len(lines) <= MAX_LINES
     assert re.fullmatch(r"// [A-Z].*[.]", lines[0])
+
+
+def test_types_have_the_versions_of_the_libraries_in_the_page() -> None:
+    """The lints see the versions that `make vendor` fetches."""
+    tools = json.loads((PLAYGROUND / "tools/package-lock.json").read_text(encoding="utf-8"))["packages"]
+    editor = json.loads((PLAYGROUND / "editor/package-lock.json").read_text(encoding="utf-8"))["packages"]
+    for name in json.loads((PLAYGROUND / "editor/package.json").read_text(encoding="utf-8"))[
+        "devDependencies"
+    ]:
+        if name != "esbuild":
+            at = f"node_modules/{name}"
+            assert tools[at]["version"] == editor[at]["version"], name
+    plot = tools["node_modules/@observablehq/plot"]["version"]
+    assert f"@observablehq/plot@{plot}:" in (PLAYGROUND.parent / "Makefile").read_text(encoding="utf-8")
+
+
+def test_versions_of_tools_are_exact() -> None:
+    asked = json.loads((PLAYGROUND / "tools/package.json").read_text(encoding="utf-8"))["devDependencies"]
+    assert [version for version in asked.values() if not re.fullmatch(r"\d+\.\d+\.\d+", version)] == []
