@@ -53,12 +53,13 @@ lint: $(BUILT) locks words ## Check format, lints, types, lock files and words; 
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
-	$(BIN)/mypy bench/run.py bench/instructions.py bench/scale.py bench/threads.py docs/generate.py docs/man.py tests/check_wheel.py packaging/locks.py packaging/words.py packaging/portable.py packaging/train.py playground/build.py
+	$(BIN)/mypy bench/run.py bench/instructions.py bench/scale.py bench/threads.py docs/generate.py docs/man.py tests/check_wheel.py packaging/locks.py packaging/words.py packaging/portable.py packaging/train.py playground/build.py playground/link.py
 	$(BIN)/mypy docs/conf.py
 	MYPYPATH=bench:python $(BIN)/mypy -p validate
 	MYPYPATH=bench:python $(BIN)/mypy bench/beside.py
 	$(BIN)/mypy deploy/linux/bench.py
 	MYPYPATH=deploy/linux/clients/python:deploy/linux/clients/trial $(BIN)/mypy deploy/linux/clients/python/d2tcp deploy/linux/clients/trial/*.py
+	playground/lint
 
 .PHONY: locks
 locks: $(TOOLS) ## Check that every lock file fits what it locks: crates, Python packages, Go modules, npm packages
@@ -69,11 +70,12 @@ words: ## Check comments, pages and commit subjects for the field's words; packa
 	$(PYTHON) packaging/words.py
 
 .PHONY: fmt
-fmt: $(TOOLS) ## Format Rust and Python
+fmt: $(TOOLS) ## Format Rust, Python and the playground's scripts
 	cargo fmt --all
 	for crate in d2tcp testbed clients/rust; do cargo fmt --manifest-path deploy/linux/$$crate/Cargo.toml; done
 	$(BIN)/ruff check --fix --exit-zero --quiet
 	$(BIN)/ruff format
+	playground/lint --fix
 
 .PHONY: test-rust
 test-rust: ## Run the Rust tests

@@ -71,9 +71,13 @@ C_LIKE = re.compile(
     r"|\"(?:\\.|[^\"\\])*\"|'(?:\\.[^']*|[^'\\\n])'",
     re.DOTALL,
 )
+#: A tag of JSDoc with its type and name; a description may follow.
+TAG = re.compile(
+    r"@import\b.*|@(?:param|property|template|typedef)\b(?: \{.*\})?(?: \[?[\w.=]+\]?)?|@\w+(?: \{.*\})?"
+)
 HASH = re.compile(r"(?m)^[ \t]*#(?!!).*(?:\n[ \t]*#.*)*")
 READERS = {
-    **dict.fromkeys((".rs", ".c", ".h", ".go", ".java", ".js", ".cjs", ".mjs", ".bpf.c"), "c"),
+    **dict.fromkeys((".rs", ".c", ".h", ".go", ".java", ".js", ".cjs", ".mjs", ".ts", ".bpf.c"), "c"),
     ".py": "python",
     ".md": "markdown",
     ".toml": "hash",
@@ -121,7 +125,7 @@ def comments(text: str, kind: str) -> Iterator[tuple[int, str, bool]]:
 def parts(comment: str) -> Iterator[tuple[int, str, bool]]:
     """Yield the pieces of a run of `//`, `///` and `//!` lines, or of a block."""
     if comment.startswith("/*"):
-        yield 0, re.sub(r"(?m)^/\*+|\*+/$|^[ \t]*\*", "", comment), comment.startswith("/**")
+        yield 0, re.sub(r"(?m)^/\*+|[ \t]*\*+/$|^[ \t]*\*", "", comment), comment.startswith("/**")
         return
     kept: list[str] = []
     start, kind = 0, ""
@@ -179,6 +183,8 @@ def look(path: str, text: str) -> Iterator[Found]:
     """Yield the places of a file that break a rule."""
     kind = READERS[Path(path).suffix]
     for line, words, doc in comments(text, kind):
+        if Path(path).suffix in {".js", ".ts"}:
+            words = TAG.sub("", words)
         plain = re.sub(r"`[^`]*`|\"[^\"\n]*\"", "code", words)
         for name, expression in EXPRESSIONS.items():
             for found in expression.finditer(plain):

@@ -11,25 +11,26 @@ import sys
 import tomllib
 from pathlib import Path
 
+from link import link
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 CHARTS = ROOT / "python/duetime/report/assets"
 TEMPLATE = ROOT / "python/duetime/template.toml"
 #: The workloads of the benchmarks are long, and none shows more than another here.
 LEFT_OUT = {"w1", "w2", "w3"}
-#: In the order in which they use each other.
-SCRIPTS = ("workers", "share", "controls", "editor", "charts", "replay", "lessons", "app")
+#: The entry of the page's script, and that of a worker's.
+ENTRY, WORKER = HERE / "src/main.js", HERE / "src/worker.js"
 
 
 def main(wasm: Path, page: Path) -> None:
     """Write the page and say how large it is."""
     packed = gzip.compress(wasm.read_bytes(), 9, mtime=0)
     vendored = [CHARTS / "d3.min.js", CHARTS / "plot.umd.min.js", HERE / "vendor/codemirror.min.js"]
-    own = [HERE / "src" / f"{name}.js" for name in SCRIPTS]
+    scripts = [*(path.read_text(encoding="utf-8") for path in vendored), link(ENTRY)]
     parts = {
         "style.css": (HERE / "style.css").read_text(encoding="utf-8"),
-        "src/engine.js": (HERE / "src/engine.js").read_text(encoding="utf-8"),
-        "src/worker.js": (HERE / "src/worker.js").read_text(encoding="utf-8"),
+        "worker": as_script(link(WORKER)),
         "version": tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["workspace"]["package"][
             "version"
         ],
@@ -38,7 +39,7 @@ def main(wasm: Path, page: Path) -> None:
         "scenarios": as_data(scenarios()),
         "lessons": as_data(json.loads((HERE / "lessons.json").read_text(encoding="utf-8"))),
         "licences": licences(),
-        "scripts": "\n".join(f"<script>\n{script(path)}\n</script>" for path in [*vendored, *own]),
+        "scripts": "\n".join(f"<script>\n{as_script(text)}\n</script>" for text in scripts),
     }
     template = (HERE / "page.html").read_text(encoding="utf-8")
     text = re.sub(r"\{\{ (.+?) \}\}", lambda marker: parts[marker[1]], template)
@@ -60,9 +61,9 @@ def scenarios() -> list[dict[str, str]]:
     ]
 
 
-def script(path: Path) -> str:
+def as_script(text: str) -> str:
     """Return a script whose text cannot end its HTML element."""
-    return path.read_text(encoding="utf-8").replace("</script", r"<\/script")
+    return text.replace("</script", r"<\/script")
 
 
 def as_data(value: object) -> str:

@@ -129,7 +129,7 @@ def test_each_scenario_gives_the_same_bytes_in_chromium(opened: Playground) -> N
         native = without_wall_clock(_core.run(text, name, set=changes).json)
         done = opened.page.evaluate(
             """async ([text, set]) => {
-                const hand = new workers.Hand();
+                const hand = new modules["simulator/workers.js"].Hand();
                 const { contract } = await hand.ask({ run: { of: { text, set }, span_ms: 1 } });
                 hand.stop();
                 return contract;
@@ -155,20 +155,21 @@ def test_what_waits_in_the_replay_is_what_the_engine_samples(opened: Playground)
             const text = JSON.parse(document.getElementById("scenarios").textContent)
                 .find(({ name }) => name === "incast").text;
             const set = ["run.duration=60 ms", "network.sharing=per-port", "network.buffer=100 KB"];
-            const hand = new workers.Hand();
+            const hand = new modules["simulator/workers.js"].Hand();
             const run = await hand.ask({ run: { of: { text, set, transport: "dctcp" }, span_ms: 8 } });
             hand.stop();
-            const story = replay.story(run);
-            const port = charts.fullest_port(run);
+            const { state, story: story_of } = modules["replay/story.js"];
+            const story = story_of(run);
+            const port = modules["charts/signals.js"].fullest_port(run);
             const pairs = [];
             run.trace.what.forEach((what, row) => {
                 const at = run.trace.time_s[row] * 1e6;
                 if (what !== "queue" || run.trace.link[row] !== port) return;
                 if (at < story.begin || at > story.end) return;
-                pairs.push([replay.state(story, at).waiting.length, run.trace.value[row]]);
+                pairs.push([state(story, at).waiting.length, run.trace.value[row]]);
             });
             const lost = run.packets.lost.filter(Boolean).length;
-            const { lost: told, marked } = replay.state(story, story.end);
+            const { lost: told, marked } = state(story, story.end);
             return { pairs, lost, told, marked };
         }"""
     )

@@ -44,6 +44,20 @@ def test_rust_comments_and_identifiers_are_counted_and_literals_are_not() -> Non
     ]
 
 
+def test_types_of_jsdoc_are_no_words() -> None:
+    text = """/** @type {Port} */
+/** @param {Port} port */
+/**
+ * Returns a port's queue.
+ *
+ * @template T
+ * @param {{ those: T, that: T }} [port=those] A port.
+ * @returns {Queue} Nobody knows.
+ */
+"""
+    assert found("playground/src/queue.js", text) == [(8, "person")]
+
+
 def test_docstrings_and_comments_of_python_are_counted() -> None:
     assert found("python/duetime/port.py", PYTHON) == [
         (1, "short"),

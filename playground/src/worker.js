@@ -1,66 +1,38 @@
-// A worker: answers questions about scenarios, and makes runs. Its script begins with `engine.js`.
-"use strict";
+// A worker: answers questions about scenarios, and makes runs.
+import { Engine, Mistake } from "./simulator/engine.js";
+import { simulate } from "./simulator/moments.js";
 
+/** @import { Job, Message, Reply } from "./types.d.ts" */
+
+/** @type {Engine | null} */
 let engine = null;
 
-onmessage = ({ data }) => {
-  if (data.module) {
-    engine = new Engine(data.module);
-    return;
-  }
-  const { id, request, run } = data;
+addEventListener("message", (/** @type {MessageEvent<Message>} */ { data }) => {
+  if ("module" in data) engine = new Engine(data.module);
+  else if (engine) serve(engine, data);
+});
+
+/**
+ * Does a job, and posts its result or the mistake in its scenario.
+ *
+ * @param {Engine} engine
+ * @param {Job} job
+ */
+function serve(engine, { id, request, run }) {
   try {
-    const done = request ? engine.ask(request) : simulate(run, (share) => postMessage({ id, share }));
-    postMessage({ id, done });
+    if (request) reply({ id, done: engine.ask(request) });
+    else if (run) reply({ id, done: simulate(engine, run, (share) => reply({ id, share })) });
   } catch (error) {
-    const mistake = error instanceof Mistake ? { ...error, message: error.message } : { message: error.message };
-    postMessage({ id, mistake });
+    const { message } = /** @type {Error} */ (error);
+    reply({ id, mistake: error instanceof Mistake ? { ...error, message } : { message } });
   }
-};
-
-const SIGNALS = ["cwnd", "alpha", "d", "queue"];
-const SAMPLES = 400;
-// A replay that is longer than this, or has more hops, would take long to draw.
-const MOST_LOGGED_MS = 20;
-const MOST_HOPS = 150_000;
-
-/** Runs the whole scenario, and then its first moments with signals and packets. */
-function simulate({ of, span_ms }, progress) {
-  const whole = engine.run(of, null, (share) => progress(0.9 * share));
-  const moments = window_of(whole.flows, span_ms);
-  const every = Math.max(1, Math.round((moments.span_us / SAMPLES) * 10) / 10);
-  const set = [
-    ...of.set,
-    `run.duration=${moments.from_us + moments.span_us} us`,
-    "run.warm_up=0 s",
-    "run.cool_down=0 s",
-    `run.trace.every=${every} us`,
-    `run.trace.what=${JSON.stringify(SIGNALS)}`,
-  ];
-  const until_us = Math.ceil(moments.from_us + Math.min(moments.span_us, 1000 * MOST_LOGGED_MS));
-  const log = { from_us: Math.floor(moments.from_us), until_us, most: MOST_HOPS };
-  const close = engine.run({ ...of, set }, log, (share) => progress(0.9 + 0.1 * share));
-  return {
-    contract: whole.json,
-    resolved: whole.resolved,
-    notes: whole.notes,
-    flows: whole.flows,
-    links: whole.links,
-    wires: whole.wires,
-    moments,
-    trace: close.trace,
-    packets: close.packets,
-  };
 }
 
-/** Returns the first moments: from the first message with a deadline, or else from the first message. */
-function window_of(flows, span_ms) {
-  const rows = flows.start_us.map((_, row) => row);
-  const dated = rows.filter((row) => flows.deadline_us[row] !== null);
-  const first = (dated.length ? dated : rows).reduce((least, row) => Math.min(least, flows.start_us[row]), Infinity);
-  const from_us = Number.isFinite(first) ? Math.floor(first) : 0;
-  const near = dated.filter((row) => flows.start_us[row] < from_us + 1000);
-  const latest = near.reduce((most, row) => Math.max(most, flows.deadline_us[row]), 0);
-  const automatic = latest > 0 ? Math.min(100_000, Math.max(1000, 1.25 * latest)) : 10_000;
-  return { from_us, span_us: span_ms ? 1000 * span_ms : Math.ceil(automatic) };
+/**
+ * Sends a message to the page.
+ *
+ * @param {Reply} message
+ */
+function reply(message) {
+  postMessage(message);
 }
