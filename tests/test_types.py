@@ -4,24 +4,18 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from conftest import SCENARIOS
 
 ROOT = SCENARIOS.parent
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["mypy", "--strict", "-p", "duetime"],
-        ["mypy.stubtest", "duetime._core"],
-    ],
-    ids=["mypy", "stubtest"],
-)
-def test_types_hold(words: list[str]) -> None:
+def test_the_stub_of_the_core_is_true() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", *words], cwd=ROOT, capture_output=True, text=True, timeout=300
+        [sys.executable, "-m", "mypy.stubtest", "duetime._core"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     assert done.returncode == 0, done.stdout + done.stderr
 

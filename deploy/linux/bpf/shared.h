@@ -57,7 +57,7 @@ enum {
 #define D2TCP_RULE_USED 1u
 #define D2TCP_RULE_PRIVATE 2u	/* only peers in private ranges */
 #define D2TCP_RULE_PREFIX 4u	/* only peers with this prefix */
-#define D2TCP_RULE_SILENT 8u	/* programs may not announce deadlines */
+#define D2TCP_RULE_DENY_ANNOUNCE 8u	/* programs may not announce deadlines */
 
 /* A rule of the operator's policy. The first rule that matches a connection governs it. Its cgroup is matched
  * separately, by d2tcp_paths. */

@@ -1,12 +1,12 @@
 //! The plan of the ports: the mode, limits, discipline and marker of each, decided here and nowhere else.
 //!
-//! | a port | mode |
-//! |---|---|
-//! | has a discipline or marker that is not built in | [`PortMode::Qdisc`] |
-//! | draws on a buffer that its switch shares dynamically | [`PortMode::Shared`] |
-//! | is at a switch whose ports all have buffers of their own, and no adjacent switch defers | [`PortMode::Deferred`] |
-//! | sends to such a switch | [`PortMode::ToDeferred`] |
-//! | is any other | [`PortMode::Own`] |
+//! The first condition that holds gives the mode:
+//!
+//! - [`PortMode::Qdisc`]: the port has a discipline or marker that is not built in.
+//! - [`PortMode::Shared`]: it draws on a buffer that its switch shares dynamically.
+//! - [`PortMode::Deferred`]: all ports of its switch have buffers of their own, and no adjacent switch defers.
+//! - [`PortMode::ToDeferred`]: it sends to such a switch.
+//! - [`PortMode::Own`]: all others.
 //!
 //! A run that logs packets, or has agents at its ports, defers nothing ([`Plan::defer`]). In one partition of several,
 //! [`Plan::in_epochs`] replaces the plan where clocks differ. Later only faults change a mode: a link that is down, and
@@ -31,7 +31,7 @@ pub struct Plan(pub Vec<PortPlan>);
 pub struct PortPlan {
     /// The ends of its link.
     pub role: LinkRole,
-    /// Its mode.
+    /// How it takes packets and sends them on.
     pub mode: PortMode,
     /// The reason for the mode.
     pub reason: Reason,
@@ -41,9 +41,9 @@ pub struct PortPlan {
     pub mark: Level,
     /// Drops packets above the threshold that cannot be marked.
     pub drop_unmarkable: bool,
-    /// Its discipline.
+    /// The discipline that orders its queue.
     pub queue: &'static qdisc::Descriptor,
-    /// Its marker.
+    /// The marker that sets Congestion Experienced there.
     pub marking: &'static marker::Descriptor,
 }
 

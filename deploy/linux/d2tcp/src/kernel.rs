@@ -493,7 +493,7 @@ mod tests {
             ("D2TCP_RULE_USED", RULE_USED.into()),
             ("D2TCP_RULE_PRIVATE", RULE_PRIVATE.into()),
             ("D2TCP_RULE_PREFIX", RULE_PREFIX.into()),
-            ("D2TCP_RULE_SILENT", RULE_SILENT.into()),
+            ("D2TCP_RULE_DENY_ANNOUNCE", RULE_SILENT.into()),
             ("D2TCP_OTHERS", OTHERS.into()),
             ("D2TCP_USER_MESSAGES", USER_MESSAGES.into()),
             ("D2TCP_ECN", FLAG_ECN.into()),
