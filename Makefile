@@ -81,6 +81,10 @@ fmt: $(TOOLS) ## Format Rust, Python and the playground's scripts
 test-rust: ## Run the Rust tests
 	cargo test --workspace --locked
 
+.PHONY: test-dummies
+test-dummies: ## Run the Rust tests with one more transport, marker, topology and so on, each a file and a line (minutes)
+	$(PYTHON) tests/dummies.py
+
 .PHONY: test-python
 test-python: $(BUILT) programs playground ## Run the Python tests, two at a time; those by the clock alone
 	$(BIN)/pytest --numprocesses 2 --dist loadgroup -m "not real"

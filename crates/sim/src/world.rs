@@ -588,7 +588,7 @@ impl World {
             ControlMessage::Starts { message, of, end, opening } => {
                 if let Some(opening) = opening {
                     let back = self.net.path(of.to, of.from, opening.flow);
-                    self.hosts.receivers.open(&self.configs, id, (of.to, &opening), back);
+                    self.hosts.receivers.open(&self.configs, id, of.to, &opening, back);
                 }
                 self.message_log.expect(message, of);
                 self.hosts.receivers.at(id).expect(message, end);
@@ -761,7 +761,7 @@ impl World {
     pub fn finish_taken(self) -> (Outcome, Rest) {
         let (measured, now, until) = (self.measured, self.net.now, self.until);
         let measured = measured.map(|both| both.0);
-        stock::finish(vec![World { measured: None, ..self }], measured, (now, until))
+        stock::finish(vec![World { measured: None, ..self }], measured, now, until)
     }
 
     /// Returns the totals until now. The counts of the connections must have been recorded.

@@ -95,8 +95,8 @@ impl Net {
 
     /// Adds a packet of `size` bytes to the pending arrivals of a port, by a link.
     #[inline(always)]
-    pub(super) fn add_pending(&mut self, link: LinkId, by: LinkId, number: u32, (at, size): (Instant, u16)) {
-        match self.ports[link].expect(&mut self.packet_pool, number, by, (at, size)) {
+    pub(super) fn add_pending(&mut self, link: LinkId, by: LinkId, number: u32, at: Instant, size: u16) {
+        match self.ports[link].expect(&mut self.packet_pool, number, by, at, size) {
             Foresight::Nothing => {}
             Foresight::Arrives(at) => self.events.push_arrival(self.now, at, link),
             Foresight::ArrivesEarlier { than, at } => self.events.reschedule_earlier(self.now, than, at, link),
@@ -110,7 +110,7 @@ impl Net {
         let link = self.router.link(packet.route);
         packet.route += 1;
         let size = packet.size;
-        self.add_pending(link, by, number, (at, size));
+        self.add_pending(link, by, number, at, size);
         Fate::Queued
     }
 
@@ -162,7 +162,7 @@ impl Net {
                 self.deferred_hops += 1;
                 note_wait(&mut self.extensions, &self.packet_pool, port, comes_at, number);
                 if port.enqueue_pending(&mut self.packet_pool, comes_at, number) == Fate::Dropped {
-                    return self.enqueue_due_after_drop((comes_at, number), arrival);
+                    return self.enqueue_due_after_drop(comes_at, number, arrival);
                 }
             }
             port.advance_to(&self.packet_pool, at);
@@ -173,7 +173,7 @@ impl Net {
     /// As [`enqueue_due`](Net::enqueue_due), after the port has dropped a packet.
     #[cold]
     #[inline(never)]
-    fn enqueue_due_after_drop(&mut self, (at, number): (Instant, u32), arrival: &mut Upcoming) -> bool {
+    fn enqueue_due_after_drop(&mut self, at: Instant, number: u32, arrival: &mut Upcoming) -> bool {
         self.drop_pending(arrival.link, number, at);
         while let Some((at, number)) =
             self.ports[arrival.link].take_pending_before(&self.packet_pool, arrival.at, arrival.link)

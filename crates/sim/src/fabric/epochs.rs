@@ -107,7 +107,7 @@ impl Net {
     /// Sends a packet of `size` bytes from a host by a link, at whose end it arrives at `at`. Its route continues at
     /// `next`.
     #[inline(never)]
-    pub(super) fn send_in_epoch(&mut self, link: LinkId, next: u32, number: u32, (at, size): (Instant, u16)) {
+    pub(super) fn send_in_epoch(&mut self, link: LinkId, next: u32, number: u32, at: Instant, size: u16) {
         let at = self.ports[link].keeps_order(at);
         let to = self.router.link(next);
         let part = self.part.as_deref_mut().expect("it has epochs");
@@ -118,7 +118,7 @@ impl Net {
         }
         let at = part.partition.at_port[to].when(part.partition.at_end[link], at);
         self.packet_pool.packet_mut(number).route = next + 1;
-        self.add_pending(to, link, number, (at, size));
+        self.add_pending(to, link, number, at, size);
     }
 
     /// Downlink pass: forwards all arrivals at switches above racks up to `by`, and until their clocks show more than
@@ -189,7 +189,7 @@ impl Net {
         };
         if next.0 < self.graph.hosts {
             self.packet_pool.packet_mut(number).route += 1;
-            return self.add_pending(next, link, number, (at, size));
+            return self.add_pending(next, link, number, at, size);
         }
         let part = self.part.as_deref_mut().expect("it has epochs");
         part.epochs.expect(&mut self.packet_pool, number, link, at);

@@ -210,9 +210,9 @@ impl Net {
         let at = self.launch(link, size, is_data);
         if mode == PortMode::ToDeferred {
             let at = self.ports[link].keeps_order(at);
-            self.add_pending(self.router.link(next), link, number, (at, size));
+            self.add_pending(self.router.link(next), link, number, at, size);
         } else if mode == PortMode::Epochs {
-            self.send_in_epoch(link, next, number, (at, size));
+            self.send_in_epoch(link, next, number, at, size);
         } else if let Some(at) = self.ports[link].transmit(&mut self.packet_pool, number, at) {
             self.events.push_arrival(self.now, at, link);
         }

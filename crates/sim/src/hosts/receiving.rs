@@ -85,7 +85,7 @@ impl Receivers {
     }
 
     /// Opens the receiving end of a connection at a host; its replies use the route `path`.
-    pub fn open(&mut self, configs: &[Config], id: ConnectionId, (to, opening): (HostId, &Opening), path: u32) {
+    pub fn open(&mut self, configs: &[Config], id: ConnectionId, to: HostId, opening: &Opening, path: u32) {
         let &Opening { config, flow, generation } = opening;
         self.stage.acts(to);
         let place = self.ends.reach(id);

@@ -432,7 +432,7 @@ impl ParallelRun {
         if self.measured.is_none() {
             self.synchronize(self.now.saturating_add(self.ahead));
         }
-        stock::finish(self.worlds, self.measured.map(|both| both.0), (self.now, self.until))
+        stock::finish(self.worlds, self.measured.map(|both| both.0), self.now, self.until)
     }
 }
 

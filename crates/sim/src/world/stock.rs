@@ -74,7 +74,7 @@ pub fn awaits(worlds: &[World], is_decided: impl Fn(MessageId) -> bool) -> CoolD
 
 /// Ends a run at `now` that would have ended at `until`; `measured` is `None` if the measurement has not ended. Returns
 /// its results, and the remaining rows, which the outcome lacks.
-pub fn finish(mut worlds: Vec<World>, measured: Option<Measured>, (now, until): (Instant, Instant)) -> (Outcome, Rest) {
+pub fn finish(mut worlds: Vec<World>, measured: Option<Measured>, now: Instant, until: Instant) -> (Outcome, Rest) {
     let (measured, decided_until) = match measured {
         Some(measured) => {
             for world in &mut worlds {

@@ -19,7 +19,7 @@ pub struct Backlog {
 
 impl Backlog {
     /// Adds a packet that begins its transmission at `start` and has `size` wire bytes.
-    pub fn add(&mut self, watch: &mut Watch, now: Instant, (start, size): (Instant, u64)) {
+    pub fn add(&mut self, watch: &mut Watch, now: Instant, start: Instant, size: u64) {
         self.advance_to(watch, now);
         watch.stay(self.packets(), now);
         self.packets.push_back((start, size));
@@ -64,12 +64,12 @@ mod tests {
         let (mut backlog, mut watch) = (Backlog::default(), Watch::default());
         assert_eq!(backlog.bytes(&mut watch, Instant(5)), 0);
         for (start, size) in [(5, 1500), (17, 500), (21, 1500), (21, 0), (33, 40)] {
-            backlog.add(&mut watch, Instant(5), (Instant(start), size));
+            backlog.add(&mut watch, Instant(5), Instant(start), size);
         }
         for (now, bytes) in [(5, 2040), (16, 2040), (17, 1540), (20, 1540), (21, 40), (32, 40)] {
             assert_eq!(backlog.bytes(&mut watch, Instant(now)), bytes, "{now} ps");
         }
-        backlog.add(&mut watch, Instant(33), (Instant(34), 100));
+        backlog.add(&mut watch, Instant(33), Instant(34), 100);
         assert_eq!((backlog.bytes(&mut watch, Instant(33)), backlog.packets.len()), (100, 1));
         // Four waited from 5 to 17 ps, three until 21, one until 33. The one from 5 to 5 waited for no time.
         assert_eq!(watch.levels[..5], [12, 0, 4, 12, 0]);

@@ -76,9 +76,10 @@ impl Port {
         packet_pool: &mut PacketPool,
         number: u32,
         by: LinkId,
-        (at, size): (Instant, u16),
+        at: Instant,
+        size: u16,
     ) -> Foresight {
-        let turn = match self.pending.expect(packet_pool, number, by, (at, self.any_early)) {
+        let turn = match self.pending.expect(packet_pool, number, by, at, self.any_early) {
             Some(turn) => turn,
             None => self.expect_early(number, by, at),
         };
@@ -258,7 +259,7 @@ mod tests {
 
     fn expect(port: &mut Port, packet_pool: &mut PacketPool, by: u32, micros: u64) -> (u32, Foresight) {
         let number = packet_pool.put(Packet { size: 1500, ..Packet::BLANK });
-        (number, port.expect(packet_pool, number, LinkId(by), (Instant::from_micros(micros), 1500)))
+        (number, port.expect(packet_pool, number, LinkId(by), Instant::from_micros(micros), 1500))
     }
 
     /// The order is by link in the order of sending, and at one instant by ranks, which depend on the time by any
@@ -311,7 +312,7 @@ mod tests {
             // 12 us to send and 20 us to the far end.
             assert!(matches!(foresight, Foresight::Arrives(at) if at == Instant::from_micros(82)));
             let b = packet_pool.put(Packet { size: 125, ..Packet::BLANK });
-            let foresight = port.expect(&mut packet_pool, b, LinkId(other), (Instant::from_micros(50), 125));
+            let foresight = port.expect(&mut packet_pool, b, LinkId(other), Instant::from_micros(50), 125);
             let Foresight::ArrivesEarlier { than, at } = foresight else { panic!("it may be there after 21 us") };
             assert_eq!([than, at], [82, 71].map(Instant::from_micros));
             let moment = |by| events::arrival(Instant::from_micros(50), LinkId(by));

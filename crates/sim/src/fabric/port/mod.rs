@@ -266,7 +266,7 @@ impl Port {
     #[inline(never)]
     fn joins_backlog(&mut self, now: Instant, start: Instant, size: u64) {
         let ColdState { backlog, watch, .. } = &mut **self.cold.get_or_insert_default();
-        backlog.add(watch, now, (start, size));
+        backlog.add(watch, now, start, size);
     }
 
     /// Returns whether a host's port accepts a packet now from a sender outside its turn.

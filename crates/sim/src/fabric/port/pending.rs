@@ -76,7 +76,8 @@ impl PendingArrivals {
         packet_pool: &mut PacketPool,
         number: u32,
         by: LinkId,
-        (at, any_early): (Instant, bool),
+        at: Instant,
+        any_early: bool,
     ) -> Option<Turn> {
         if self.first == NONE {
             if any_early {
