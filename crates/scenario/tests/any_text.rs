@@ -1,6 +1,6 @@
 //! Any text is read as a scenario or an error with a place, never a panic.
 
-mod common;
+use super::common;
 
 use common::{attempt, examples};
 use proptest::prelude::*;

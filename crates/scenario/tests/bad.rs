@@ -3,7 +3,7 @@
 //! `bad/messages.txt` holds all messages for people to review. `BLESS=1 cargo test` writes it anew. It has
 //! `{transports}` in place of the list of their names, so that one more name changes nothing.
 
-mod common;
+use super::common;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,6 +1,6 @@
 //! The example files are read as they are.
 
-mod common;
+use super::common;
 
 use common::{examples, folder, read, read_with};
 use scenario::{Options, Source, to_toml};

@@ -1,6 +1,6 @@
 //! Files that a scenario names: distributions and lists of messages, and mistakes in them.
 
-mod common;
+use super::common;
 
 use std::path::PathBuf;
 

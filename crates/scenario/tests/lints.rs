@@ -1,6 +1,6 @@
 //! Notes on valid scenarios: each lint has findings where it should, and nowhere else.
 
-mod common;
+use super::common;
 
 use common::{folder, read_with};
 use scenario::{Options, Source};

@@ -1,6 +1,6 @@
 //! `--set`, `--seed` and `compare`'s replacement of the transport.
 
-mod common;
+use super::common;
 
 use common::{attempt, example, read_with, small};
 use scenario::Options;

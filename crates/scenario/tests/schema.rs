@@ -2,7 +2,7 @@
 //!
 //! A validator of the few keywords that the schema uses is below, so that no dependency is needed.
 
-mod common;
+use super::common;
 
 use common::{examples, small};
 use scenario::{Options, catalog, schema};

@@ -2,7 +2,7 @@
 //!
 //! `bad/sweeps.txt` holds all messages for people to review. `BLESS=1 cargo test` writes it anew.
 
-mod common;
+use super::common;
 
 use std::fmt::Write;
 

@@ -226,7 +226,7 @@ impl World {
                 None => match self.net.another::<DEFERS>(&mut ahead, self.until) {
                     Next::Arrival(arrival) => arrival,
                     Next::Other(at, event) => {
-                        if let Event::Fault(_) = event {
+                        if let Event::Fault(_) | Event::Pressure = event {
                             self.net.leave(&mut ahead);
                         }
                         self.other::<LOGS>(at, event);
@@ -303,6 +303,7 @@ impl World {
                 self.net.in_control_message = false;
             }
             Event::Fault(change) => self.change(change),
+            Event::Pressure => self.net.end_deferral(),
             Event::WarmedUp => self.warmed_up(),
             Event::Sample => self.sample(),
         }

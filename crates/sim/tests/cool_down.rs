@@ -1,6 +1,6 @@
 //! A run continues after its measured time until every counted message is decided, and no longer.
 
-mod common;
+use super::common;
 
 use sim::{Outcome, World};
 use units::{ClassId, Instant};

@@ -1,6 +1,6 @@
 //! Invariants of every run, whatever the scenario.
 
-mod common;
+use super::common;
 
 use sim::{Outcome, World};
 use transport::registry::TRANSPORTS;
@@ -433,6 +433,35 @@ fn a_message_alone_takes_its_ideal_time() {
             assert_eq!(message.end.map(Instant::since_start), message.ideal, "{bytes} B over {topology}");
         }
     }
+}
+
+/// Ports of a shared buffer defer enqueueing until enough packets are in flight to fill it. With a log of packets they
+/// never do. The results are the same for buffers that are never filled, soon filled, or filled by the first packets.
+#[test]
+fn a_shared_buffer_decides_alike_whenever_it_may_first_be_filled() {
+    let topologies = [
+        "topology = 'star'\nhosts = 8",
+        "topology = 'leaf-spine'\nleaves = 2\nhosts_per_leaf = 4\nspines = 2\nuplink = '700 Mbps'",
+    ];
+    let buffers = ["2 packets", "9 packets", "30 KB", "100 packets", "200 KB", "1 MB"];
+    let mut dropped = [0; 6];
+    for (transport, connections) in [("tcp", "fresh"), ("d2tcp", "persistent"), ("pdq", "fresh"), ("homa", "fresh")] {
+        for topology in topologies {
+            for ((number, buffer), alpha) in buffers.into_iter().enumerate().zip([1.0, 0.5, 8.0, 1.0, 0.25, 2.0]) {
+                let text = small_ports(topology, transport, connections).replace(
+                    "buffer = '30 KB'\nsharing = 'per-port'",
+                    &format!("buffer = '{buffer}'\nsharing = 'dynamic'\ndynamic_alpha = {alpha}"),
+                );
+                let deferred = run(&text);
+                let mut world = world(&text, None);
+                world.log_packets(sim::PacketLog::new(Instant::ZERO, Instant::ZERO, 0));
+                while world.advance(1 << 20) {}
+                assert!(deferred == world.finish(), "{text}");
+                dropped[number] += deferred.counters.drops;
+            }
+        }
+    }
+    assert!(dropped[..4].iter().all(|drops| *drops > 0) && dropped[5] == 0, "{dropped:?}");
 }
 
 #[test]

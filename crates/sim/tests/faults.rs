@@ -1,6 +1,6 @@
 //! Faults in the network: by hand, and under every transport.
 
-mod common;
+use super::common;
 
 use sim::Outcome;
 use sim::outcome::FaultCounts;
@@ -224,12 +224,12 @@ fn a_fault_that_begins_late_finds_each_packet_where_it_is() {
     let begins = [0, 7_000, 10_033, 12_345, 30_001];
     let effects = ["kind = 'down'\nshare = '30%'\nuntil = '40 ms'", "kind = 'loss'\nprobability = '2%'"];
     let mut dropped = 0;
-    for transport in ["tcp", "d2tcp"] {
+    for (transport, sharing) in [("tcp", "per-port"), ("d2tcp", "per-port"), ("d2tcp", "dynamic")] {
         for topology in TOPOLOGIES {
             for (effect, at) in effects.iter().flat_map(|effect| begins.map(|at| (effect, at))) {
                 let fault = format!("{effect}\nat = '{at} us'");
                 let text = crowd(transport, topology, &fault);
-                let text = text.replace("buffer = '300 KB'", "buffer = '60 KB'\nsharing = 'per-port'");
+                let text = text.replace("buffer = '300 KB'", &format!("buffer = '60 KB'\nsharing = '{sharing}'"));
                 let deferred = run(&text);
                 let mut world = common::world(&text);
                 world.log_packets(sim::PacketLog::new(Instant::ZERO, Instant::ZERO, 0));

@@ -1,6 +1,6 @@
 //! Receiver-driven transports in a network, to the picosecond and under loss.
 
-mod common;
+use super::common;
 
 use common::run;
 use sim::Outcome;

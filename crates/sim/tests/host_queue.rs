@@ -1,6 +1,6 @@
 //! The queue of a host: its length at the port, and the order of the senders.
 
-mod common;
+use super::common;
 
 use common::run;
 use sim::Outcome;

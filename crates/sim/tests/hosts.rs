@@ -1,6 +1,6 @@
 //! Effects of one host on another take the propagation delay.
 
-mod common;
+use super::common;
 
 use common::run;
 use sim::Outcome;

@@ -1,6 +1,6 @@
 //! Flows on links of equal rate fall into lock-step; the hosts' jitter breaks it.
 
-mod common;
+use super::common;
 
 use common::run;
 

@@ -1,6 +1,6 @@
 //! MCP's law in the network: rates settle at the rates that deadlines require, and some faults break that.
 
-mod common;
+use super::common;
 
 use common::run;
 use sim::outcome::{Link, Outcome, Subject};

@@ -1,6 +1,6 @@
 //! Limits on a connection's data at its own host's port.
 
-mod common;
+use super::common;
 
 use common::run;
 use units::Bytes;

@@ -1,6 +1,6 @@
 //! Compares the log of packets with the counts of a run, and with a burst computed by hand.
 
-mod common;
+use super::common;
 
 use common::world;
 use sim::{Logged, PacketLog};

@@ -1,6 +1,6 @@
 //! Routes of flows: drawn from the seed, the same for every transport, and independent of other flows.
 
-mod common;
+use super::common;
 
 use std::collections::{BTreeMap, BTreeSet};
 

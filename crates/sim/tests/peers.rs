@@ -1,6 +1,6 @@
 //! Statements of the papers of pFabric, HULL and PDQ, at the scale of a test.
 
-mod common;
+use super::common;
 
 use common::run;
 use sim::Outcome;

@@ -1,6 +1,6 @@
 //! Ports with a queueing discipline or a marker from the lists, in a network.
 
-mod common;
+use super::common;
 
 use common::run;
 use sim::Outcome;

@@ -1,6 +1,6 @@
 //! Transports whose rates the network grants, in the network.
 
-mod common;
+use super::common;
 
 use common::run;
 use sim::outcome::{self, Link, Outcome};

@@ -1,6 +1,6 @@
 //! Loss recovery over a path whose round trip is longer than the minimum RTO.
 
-mod common;
+use super::common;
 
 use common::run;
 use sim::Outcome;

@@ -1,7 +1,7 @@
 //! State that connections of one host share, in the smallest family with such state. A host lets one of its connections
 //! send at a time, in the order of deadlines. After a first request it waits 100 us for requests of others.
 
-mod common;
+use super::common;
 
 use sim::World;
 use sim::outcome::Outcome;

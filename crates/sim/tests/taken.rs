@@ -1,6 +1,6 @@
 //! Results taken during a run are the same as in the outcome, and few rows remain in memory.
 
-mod common;
+use super::common;
 
 use common::{run, world};
 use sim::Outcome;

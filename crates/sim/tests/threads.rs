@@ -1,6 +1,6 @@
 //! Every result is the same, whatever the number of threads that simulate a run.
 
-mod common;
+use super::common;
 
 use common::run;
 use sim::{Outcome, Simulation, Terms};

@@ -128,5 +128,4 @@ extern crate self as transport;
 #[cfg(test)]
 #[cfg(feature = "quick-tests")]
 #[path = "../tests/quick/mod.rs"]
-#[allow(clippy::duplicate_mod, reason = "each file brings what they share")]
 mod quick;

@@ -1,6 +1,6 @@
 //! One end of a connection at a time, fed by hand: its answers to each packet and timer.
 
-mod common;
+use super::common;
 
 use common::{Bench, Notes, config, timeline};
 use transport::registry::Config;

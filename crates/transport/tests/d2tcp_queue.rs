@@ -1,7 +1,7 @@
 //! Messages in turn on one D2TCP connection: the nearest deadline of all queued messages decides d. It does so in its
 //! sender as on Linux (`deploy/linux/bpf/queue.h`; the law itself is held to shared vectors in `kernel_vectors.rs`).
 
-mod common;
+use super::common;
 
 use common::Bench;
 use transport::Flags;

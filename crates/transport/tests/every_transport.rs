@@ -1,7 +1,7 @@
 //! Requirements on every transport of the list, with every kind of loss recovery: a pair of ends over a model of a
 //! network that marks, loses and delays.
 
-mod common;
+use super::common;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -8,7 +8,7 @@ use transport::registry::Config;
 use transport::{Expired, Extension, Flags, Message, Output, Packet, Receiver, Sender, Shared, Site};
 use units::{Bytes, ConnectionId, HostId, Instant, Rate, Span};
 
-mod common;
+use super::common;
 
 /// Bytes of a segment here, without headers, so that one takes 8 us on a link of 1 Gbit/s.
 const MSS: u64 = 1000;

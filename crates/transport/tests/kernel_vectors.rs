@@ -2,9 +2,9 @@
 //! losses. The tests of the kernel side read these files (`deploy/linux/law/vectors.csv`, `plus.csv`). Here the files
 //! are compared with the present laws.
 //!
-//! `BLESS=1 cargo test -p duetime-transport --test kernel_vectors` writes them anew.
+//! `BLESS=1 cargo test -p duetime-transport kernel_vectors` writes them anew.
 
-mod common;
+use super::common;
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;

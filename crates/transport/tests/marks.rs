@@ -1,7 +1,7 @@
 //! The times at which the echo of a mark cuts the window: every window transport by the table of the kernel's law
 //! (`deploy/linux/law/marks.csv`).
 
-mod common;
+use super::common;
 
 use common::Bench;
 use transport::Flags;

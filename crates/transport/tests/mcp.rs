@@ -1,7 +1,7 @@
 //! Senders that pace at the rate that a deadline asks for, fed by hand: `jit`, `mcp`, `mcp-opt`. A segment has 1000 B and
 //! no header, 8000 bit; C is 1 Gbit/s, and a round trip 1 ms, so that C tau is 125 segments.
 
-mod common;
+use super::common;
 
 use common::Bench;
 use transport::{Blocks, Extension, Flags, Header, Packet, mcp};

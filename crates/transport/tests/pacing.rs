@@ -1,7 +1,7 @@
 //! Packets that wait for their turn though the window is open, with gaps computed by hand. Segments have 1040 B on the
 //! wire.
 
-mod common;
+use super::common;
 
 use common::{Bench, timeline};
 use transport::Flags;

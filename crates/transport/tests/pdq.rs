@@ -2,7 +2,7 @@
 //! aborts. Segments have 1000 B and no header, so that one takes 8 us at 1 Gbit/s. A round trip is 200 us before the
 //! first sample, and 100 us after it.
 
-mod common;
+use super::common;
 
 use common::{Notes, config};
 use transport::registry::Config;

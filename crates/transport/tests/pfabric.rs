@@ -1,7 +1,7 @@
 //! pFabric's sending end, fed by hand: the priorities of its packets, its detection of losses, and its aborts. Segments
 //! have 1000 B.
 
-mod common;
+use super::common;
 
 use common::{Bench, MSS};
 use transport::{Flags, Packet};

@@ -1,6 +1,6 @@
 //! The sending end of transports that ask for rates, fed by hand.
 
-mod common;
+use super::common;
 
 use transport::agent::{Agent, PortState};
 use transport::d3::{self, Ask, Router};

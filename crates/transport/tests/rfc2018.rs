@@ -1,6 +1,6 @@
 //! RFC 2018: the ranges in a receiver's selective acknowledgements.
 
-mod common;
+use super::common;
 
 use common::answers;
 

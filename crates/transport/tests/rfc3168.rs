@@ -1,6 +1,6 @@
 //! RFC 3168: classic ECN.
 
-mod common;
+use super::common;
 
 use common::{answers, timeline};
 

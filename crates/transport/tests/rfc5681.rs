@@ -1,6 +1,6 @@
 //! RFC 5681: slow start, congestion avoidance, fast retransmit and recovery, and when receivers acknowledge.
 
-mod common;
+use super::common;
 
 use common::{answers, timeline};
 

@@ -1,6 +1,6 @@
 //! RFC 6298: the retransmission timer.
 
-mod common;
+use super::common;
 
 use common::{answers, timeline};
 

@@ -1,6 +1,6 @@
 //! RFC 6582: recovery by NewReno.
 
-mod common;
+use super::common;
 
 use common::{Bench, timeline};
 use transport::Flags;

@@ -1,6 +1,6 @@
 //! RFC 6675: loss recovery with selective acknowledgements.
 
-mod common;
+use super::common;
 
 use common::timeline;
 

@@ -1,6 +1,6 @@
 //! RFC 8257: DCTCP. When marks cut beside losses is in `marks.rs`.
 
-mod common;
+use super::common;
 
 use common::{answers, timeline};
 

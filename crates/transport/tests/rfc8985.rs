@@ -1,6 +1,6 @@
 //! RFC 8985: losses found by time, and tail loss probes.
 
-mod common;
+use super::common;
 
 use common::{config, timeline};
 use transport::registry;

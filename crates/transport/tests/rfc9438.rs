@@ -1,6 +1,6 @@
 //! RFC 9438: CUBIC. The timer stays out of these: its first value is an hour.
 
-mod common;
+use super::common;
 
 use common::timeline;
 

@@ -1,6 +1,6 @@
 //! Delayed sending by a sender that may send: Nagle's algorithm, and cuts that are spread over a round trip.
 
-mod common;
+use super::common;
 
 use common::{Bench, MSS, timeline};
 use transport::{Flags, Packet};

@@ -20,21 +20,26 @@ use super::{Extensions, Net, Upcoming};
 use crate::fabric::packet_pool::PacketPool;
 use crate::fabric::port::deferred::Foresight;
 use crate::fabric::port::{Fate, Port, PortMode, units_of_wait};
+use crate::schedule::events::Event;
 
 impl Net {
     /// Enables deferred enqueue where it changes no result, before anything is sent. No packet may have more than
     /// `most` bytes beside its frame's.
     pub fn defer_enqueues(&mut self, most: Bytes) {
-        let mut plan = std::mem::replace(&mut self.plan, Plan(Vec::new()));
+        let mut plan = std::mem::replace(&mut self.plan, Plan::default());
         plan.defer(&self.graph, most + Bytes::from(self.frame_overhead), self.agents.are_there());
-        for (port, plan) in self.ports.iter_mut().zip(&plan.0) {
+        if let Some(max) = plan.max_in_flight {
+            self.max_in_flight = max;
+            self.base_modes = self.ports.iter().map(|port| port.mode).collect();
+        }
+        for (port, plan) in self.ports.iter_mut().zip(&plan.ports) {
             match plan.mode {
                 PortMode::Deferred => port.defer(),
                 PortMode::ToDeferred => port.send_to_deferred(),
                 _ => {}
             }
         }
-        self.defers = plan.0.iter().any(|port| port.mode == PortMode::Deferred);
+        self.defers = plan.ports.iter().any(|port| port.mode == PortMode::Deferred);
         if self.defers {
             self.events.reach_twice_as_far();
         }
@@ -50,14 +55,39 @@ impl Net {
     /// switches are all for hosts there.
     pub fn defers_at_hosts(&self) -> bool {
         let mut to_hosts = self.ports.iter().filter(|port| port.place.to_host());
-        self.router.has_tiers() && to_hosts.all(|port| port.mode == PortMode::Deferred)
+        // Elsewhere they may end to do so at any time, and need a common clock.
+        self.base_modes.is_empty() && self.router.has_tiers() && to_hosts.all(|port| port.mode == PortMode::Deferred)
     }
 
     /// Makes every hop of a packet an event, before anything is sent.
     pub fn defer_nothing(&mut self) {
         assert_eq!(self.counters.packets_sent, 0, "packets are on their way to ports");
         self.defers = false;
-        self.ports.iter_mut().for_each(Port::undefer);
+        for (index, port) in self.ports.iter_mut().enumerate() {
+            port.undefer(self.base_modes.get(index).copied().unwrap_or_default());
+        }
+        self.forget_base_modes();
+    }
+
+    fn forget_base_modes(&mut self) {
+        (self.base_modes, self.max_in_flight) = (Vec::new(), u32::MAX);
+    }
+
+    /// Schedules the end of deferred enqueue: a packet is sent that may fill a shared buffer when it arrives there, at
+    /// least a propagation delay later.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn press(&mut self) {
+        self.max_in_flight = u32::MAX;
+        self.events.push(self.now + Span(1), Event::Pressure);
+    }
+
+    /// Ends deferred enqueue, unless a fault has done so.
+    pub fn end_deferral(&mut self) {
+        self.nothing_happened();
+        if self.defers {
+            self.stop_deferring();
+        }
     }
 
     /// Makes every further hop of a packet an event, from before the arrivals of this instant. All arrivals are
@@ -86,11 +116,15 @@ impl Net {
                 port.advance_to(&self.packet_pool, self.now);
                 port.take_back(&mut self.packet_pool, on_wire.iter().map(|&(_, at, number)| (at, number)));
             }
-            port.undefer();
+            port.undefer(self.base_modes.get(link.index()).copied().unwrap_or_default());
+            if let PortMode::Shared(buffer) = port.mode {
+                self.shared_buffers[buffer.index()].takes_over(port);
+            }
             if let Some(at) = port.first_arrival(&self.packet_pool) {
                 self.events.push_arrival(self.now, at, link);
             }
         }
+        self.forget_base_modes();
     }
 
     /// Adds a packet of `size` bytes to the pending arrivals of a port, by a link.
@@ -270,7 +304,7 @@ fn note(extensions: &mut Extensions, number: u32, wait: Span) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{full, star};
+    use super::super::tests::{full, shared, star};
     use super::*;
     use units::{ConnectionId, MessageId};
 
@@ -296,5 +330,35 @@ mod tests {
             assert_eq!(dropped(at, true), 0, "{at} us: notices come before packets");
             assert_eq!(dropped(at + 1, false), packets, "{at} us");
         }
+    }
+
+    /// Two hosts send to a third: 12 us for each packet, and 20 us on each link. Up to four packets cannot fill a buffer
+    /// of ten. With the fifth the ports stop to defer: the packets that have reached the port by then are in its queue.
+    #[test]
+    fn ports_share_their_buffer_when_enough_packets_are_in_flight_to_fill_it() {
+        let mut net = shared(3);
+        assert!(net.defers_enqueues());
+        for seq in 0..2 {
+            for from in 0..2 {
+                let packet = full(&mut net, (from, 2), seq);
+                net.send(packet);
+            }
+        }
+        net.now = Instant::from_micros(50);
+        assert_eq!(net.events.pop(net.now), None, "four are too few");
+        let packet = full(&mut net, (0, 2), 2);
+        net.send(packet);
+        net.now = Instant::from_micros(50) + Span(1);
+        assert_eq!(net.events.pop(net.now), Some((net.now, Event::Pressure)));
+        net.end_deferral();
+        assert!(!net.defers_enqueues());
+        let to_host = net.ports.iter().find(|port| port.place.to_host() && port.packets > 0).expect("the third host's");
+        let PortMode::Shared(buffer) = to_host.mode else { panic!("{:?}", to_host.mode) };
+        // All four have arrived, at 32 and 44 us. The second transmission has begun at 44 us.
+        assert_eq!((to_host.packets, to_host.waiting_in_line()), (4, 2));
+        // Eight are free, and the port may have as much.
+        assert_eq!(net.shared_buffers[buffer.index()].room(2, 0).value, 8);
+        net.end_deferral();
+        assert_eq!(net.void_events, 2, "a second end changes nothing");
     }
 }

@@ -58,6 +58,11 @@ pub struct Net {
     ports: Table<LinkId, Port>,
     /// The plan of the ports, until it has been carried out.
     plan: Plan,
+    /// The modes that ports have without deferred enqueue, if some of the ports that defer share buffers.
+    base_modes: Vec<PortMode>,
+    /// The slots of the packet pool that may be in use while ports defer enqueueing: so many packets fill no shared
+    /// buffer.
+    max_in_flight: u32,
     /// Some ports [defer enqueueing](Net::defers_enqueues).
     defers: bool,
     /// Packets enqueued from pending arrivals: hops without an event.
@@ -102,7 +107,7 @@ impl Net {
         }
         let plan = Plan::of(&graph, &switch, &service);
         let mut ports = Vec::with_capacity(graph.links.len());
-        for (index, (spec, plan)) in graph.links.iter().zip(&plan.0).enumerate() {
+        for (index, (spec, plan)) in graph.links.iter().zip(&plan.ports).enumerate() {
             let mut port = Port::new(spec.rate, spec.delay, plan.role);
             if plan.role.at_switch() {
                 port = port.limited(plan.limit, plan.mark, plan.drop_unmarkable);
@@ -127,6 +132,8 @@ impl Net {
             sent_before: vec![Span::ZERO; ports.len()].into(),
             ports: ports.into(),
             plan,
+            base_modes: Vec::new(),
+            max_in_flight: u32::MAX,
             defers: false,
             deferred_hops: 0,
             void_events: 0,
@@ -204,6 +211,10 @@ impl Net {
         let (size, is_data) = (packet.size, packet.payload > 0);
         // Use the slot from here on: with a reference, the compiler would write every packet elsewhere first.
         let number = self.packet_pool.put(packet);
+        // Slots are used again first, so all slots below this one are in use.
+        if number >= self.max_in_flight {
+            self.press();
+        }
         if matches!(mode, PortMode::Qdisc | PortMode::Down) {
             return self.send_apart(link, number);
         }
@@ -406,8 +417,10 @@ impl Net {
     /// Brings all queues up to the present.
     pub fn advance_ports(&mut self) {
         self.enqueue_all_pending();
-        for buffer in 0..self.shared_buffers.len() {
-            // All ports of the buffer are of one switch, and none defers enqueueing.
+        // While ports defer, shared buffers count nothing.
+        let counting = if self.defers { 0 } else { self.shared_buffers.len() };
+        for buffer in 0..counting {
+            // All ports of the buffer are of one switch.
             let now = self.shared_buffers[buffer].members().first().map_or(self.now, |port| self.now_at(*port));
             self.shared_buffers[buffer].advance_to(&self.packet_pool, now, &mut self.ports);
         }
@@ -614,10 +627,25 @@ mod tests {
             let root = graph.switch("root", false);
             switches.iter().for_each(|&leaf| graph.join(leaf, root, rate, delay));
         }
+        build(graph, Sharing::PerPort, seed, host_jitter, ordering)
+    }
+
+    /// Returns a [`star`] without jitter, whose ports share the ten packets with alpha = 1 and defer enqueueing while
+    /// they can.
+    pub(super) fn shared(hosts: u32) -> Net {
+        let mut graph = Graph::new(hosts);
+        let switch = graph.switch("switch", false);
+        (0..hosts).for_each(|host| graph.join(host, switch, Rate::from_gbps(1), Span::from_micros(20)));
+        let mut net = build(graph, Sharing::Dynamic(1.0), 1, Some(Span::ZERO), ["fifo", "fifo"]);
+        net.defer_enqueues(Bytes(1500));
+        net
+    }
+
+    fn build(graph: Graph, sharing: Sharing, seed: u64, host_jitter: Option<Span>, ordering: [&str; 2]) -> Net {
         let mark = Some(Amount::Packets(3));
         let switch = Switch {
             buffer: Amount::Packets(10),
-            sharing: Sharing::PerPort,
+            sharing,
             marks: Marks { host: mark, uplink: mark },
             drop_non_ect: false,
         };

@@ -3,10 +3,14 @@
 //! The first condition that holds gives the mode:
 //!
 //! - [`PortMode::Qdisc`]: the port has a discipline or marker that is not built in.
-//! - [`PortMode::Shared`]: it draws on a buffer that its switch shares dynamically.
-//! - [`PortMode::Deferred`]: all ports of its switch have buffers of their own, and no adjacent switch defers.
+//! - [`PortMode::Deferred`]: all ports of its switch have built-in disciplines and markers, and no adjacent switch defers.
 //! - [`PortMode::ToDeferred`]: it sends to such a switch.
+//! - [`PortMode::Shared`]: it draws on a buffer that its switch shares dynamically.
 //! - [`PortMode::Own`]: all others.
+//!
+//! Ports of a shared buffer decide on a packet by each other's queues only if the buffer can be filled. It cannot while
+//! few packets are in flight in the whole network ([`Plan::max_in_flight`]). So they defer until more are in flight for
+//! the first time, and are in the mode [`PortMode::Shared`] from then on.
 //!
 //! A run that logs packets, or has agents at its ports, defers nothing ([`Plan::defer`]). In one partition of several,
 //! [`Plan::in_epochs`] replaces the plan where clocks differ. Later only faults change a mode: a link that is down, and
@@ -14,7 +18,7 @@
 
 use std::collections::BTreeMap;
 
-use units::Bytes;
+use units::{Amount, Bytes, Span};
 
 use super::level::{Length, Level};
 use super::marker::{self, MARKERS};
@@ -23,8 +27,16 @@ use super::port::{BufferIndex, LinkRole, PortMode};
 use super::qdisc;
 use crate::topology::{Graph, LinkSpec};
 
-/// The plan of all ports, in the order of the graph's links.
-pub struct Plan(pub Vec<PortPlan>);
+/// The plan of all ports.
+#[derive(Default)]
+pub struct Plan {
+    /// One entry per port, in the order of the graph's links.
+    pub ports: Vec<PortPlan>,
+    /// The capacity of each shared buffer, and the factor of its dynamic thresholds.
+    shared: Option<(Amount, f64)>,
+    /// The number of packets in flight up to which ports of shared buffers may defer; none if they do not.
+    pub max_in_flight: Option<u32>,
+}
 
 /// The plan of one port.
 #[derive(Clone, Copy)]
@@ -54,6 +66,8 @@ pub enum Reason {
     OwnBuffer,
     /// All of its packets are sent to ports that defer enqueueing.
     ToDeferred,
+    /// Its switch shares a buffer, which few packets in flight cannot fill.
+    UnfilledBuffer,
     /// Its switch shares a buffer.
     SharedBuffer,
     /// Its discipline or marker decides at each departure.
@@ -72,6 +86,9 @@ impl Reason {
         match self {
             Reason::OwnBuffer => "only its own packets decide, in a buffer of its own: one event for two hops",
             Reason::ToDeferred => "all of its packets are sent to ports that defer enqueueing: no event",
+            Reason::UnfilledBuffer => {
+                "packets in flight are too few to fill the shared buffer: one event for two hops, while that is so"
+            }
             Reason::SharedBuffer => "the ports of its switch share a buffer: an event for each hop",
             Reason::Discipline => "its discipline or marker decides at each departure: up to two events for each hop",
             Reason::Agents => "agents of a transport observe each arrival: an event for each hop",
@@ -143,7 +160,11 @@ impl Plan {
             }
             plan
         };
-        Plan(graph.links.iter().map(port).collect())
+        let shared = match switch.sharing {
+            Sharing::Dynamic(alpha) => Some((switch.buffer, alpha)),
+            _ => None,
+        };
+        Plan { ports: graph.links.iter().map(port).collect(), shared, max_in_flight: None }
     }
 
     /// Returns the plan of a network whose packets have up to `largest` wire bytes. Agents observe arrivals at its ports
@@ -160,24 +181,28 @@ impl Plan {
     /// their first hop.
     pub fn defer(&mut self, graph: &Graph, largest: Bytes, has_agents: bool) {
         if has_agents {
-            let own = self.0.iter_mut().filter(|port| port.is_own());
+            let own = self.ports.iter_mut().filter(|port| port.is_own());
             return own.for_each(|port| port.reason = Reason::Agents);
         }
+        // A decision must not be due before the end of deferral, the instant after.
+        let has_delays = graph.links.iter().all(|link| link.delay > Span::ZERO);
+        let max_in_flight = self.unfilled_by(largest).filter(|max| *max > 0 && has_delays);
         let switch_of = |node: u32| node.checked_sub(graph.hosts).map(|switch| switch as usize);
         let mut is_plain = vec![true; graph.switches.len()];
         let mut hosts = vec![0; is_plain.len()];
         let mut neighbours = vec![Vec::new(); is_plain.len()];
-        for (link, port) in graph.links.iter().zip(&mut self.0) {
+        for (link, port) in graph.links.iter().zip(&mut self.ports) {
             let (from, to) = (switch_of(link.from), switch_of(link.to));
             match (from, to) {
                 (Some(from), Some(to)) => neighbours[to].push(from),
                 (None, Some(to)) => hosts[to] += 1,
                 _ => {}
             }
-            if port.is_own() && port.may_refuse(largest) {
+            let may_defer = port.is_own() || port.is_shared() && max_in_flight.is_some();
+            if may_defer && port.may_refuse(largest) {
                 port.reason = Reason::MayRefuse;
             }
-            if !port.is_own() || port.reason == Reason::MayRefuse {
+            if !may_defer || port.reason == Reason::MayRefuse {
                 [from, to].into_iter().flatten().for_each(|switch| is_plain[switch] = false);
             }
         }
@@ -188,13 +213,36 @@ impl Plan {
             defers[switch] = is_plain[switch] && !neighbours[switch].iter().any(|&neighbour| defers[neighbour]);
         }
         let defers = |node: u32| switch_of(node).is_some_and(|switch| defers[switch]);
-        for (link, port) in graph.links.iter().zip(&mut self.0) {
+        for (link, port) in graph.links.iter().zip(&mut self.ports) {
+            let is_shared = port.is_shared();
             if defers(link.from) {
-                (port.mode, port.reason) = (PortMode::Deferred, Reason::OwnBuffer);
+                let reason = if is_shared { Reason::UnfilledBuffer } else { Reason::OwnBuffer };
+                (port.mode, port.reason) = (PortMode::Deferred, reason);
             } else if defers(link.to) {
                 (port.mode, port.reason) = (PortMode::ToDeferred, Reason::ToDeferred);
+            } else {
+                continue;
+            }
+            if is_shared {
+                self.max_in_flight = max_in_flight;
             }
         }
+    }
+
+    /// Returns how many packets of `largest` wire bytes no shared buffer can be filled by, wherever they are; none
+    /// without shared buffers.
+    ///
+    /// A port's queue, with the arriving packet, may have alpha times the free memory. If all packets at the switch have
+    /// S bytes, at least B - S are free. So all are admitted while S <= alpha (B - S): S <= alpha B / (1 + alpha).
+    fn unfilled_by(&self, largest: Bytes) -> Option<u32> {
+        let (capacity, alpha) = self.shared?;
+        let (all, each) = match capacity {
+            Amount::Packets(packets) => (packets, 1),
+            Amount::Bytes(bytes) => (bytes, largest.0.max(1)),
+        };
+        // One less: thresholds are rounded down.
+        let filled = ((all as f64 * alpha / (1.0 + alpha)) as u64).saturating_sub(1);
+        Some(u32::try_from(filled / each).unwrap_or(u32::MAX - 1).min(u32::MAX - 1))
     }
 
     /// Returns the mode of a port in a partition of several whose clocks differ.
@@ -209,7 +257,7 @@ impl Plan {
     /// Returns the ports by role, mode and reason.
     pub fn groups(&self) -> Vec<PortGroup> {
         let mut groups = BTreeMap::new();
-        for port in &self.0 {
+        for port in &self.ports {
             let mode = if port.reason == Reason::Discipline { PortMode::Qdisc } else { port.mode };
             *groups.entry((port.role, mode.name(), port.reason)).or_default() += 1;
         }
@@ -223,6 +271,11 @@ impl PortPlan {
         self.mode == PortMode::Own && self.reason != Reason::Discipline
     }
 
+    /// Returns whether it shares a buffer, in the built-in discipline.
+    fn is_shared(&self) -> bool {
+        matches!(self.mode, PortMode::Shared(_)) && self.reason != Reason::Discipline
+    }
+
     /// Returns whether a packet of `size` wire bytes may be dropped or marked although the queue is empty.
     fn may_refuse(&self, size: Bytes) -> bool {
         let alone = Length { packets: 1, bytes: size.0 };
@@ -233,7 +286,7 @@ impl PortPlan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use units::{Amount, Marks, Rate, Span};
+    use units::{Marks, Rate};
 
     /// As many leaves with two hosts each, joined by a spine if there is more than one.
     fn leaves(number: u32) -> Graph {
@@ -271,7 +324,7 @@ mod tests {
 
     /// Returns the reasons, each once.
     fn reasons(plan: &Plan) -> Vec<Reason> {
-        let mut reasons: Vec<Reason> = plan.0.iter().map(|port| port.reason).collect();
+        let mut reasons: Vec<Reason> = plan.ports.iter().map(|port| port.reason).collect();
         reasons.sort();
         reasons.dedup();
         reasons
@@ -283,7 +336,7 @@ mod tests {
             let graph = leaves(number);
             let leaf = graph.hosts..graph.hosts + number;
             let plan = plan(&graph, &switch(Sharing::PerPort), &plain(), false);
-            for (link, port) in graph.links.iter().zip(&plan.0) {
+            for (link, port) in graph.links.iter().zip(&plan.ports) {
                 let expected = match (leaf.contains(&link.from), leaf.contains(&link.to)) {
                     (true, _) => (PortMode::Deferred, Reason::OwnBuffer),
                     _ => (PortMode::ToDeferred, Reason::ToDeferred),
@@ -296,14 +349,49 @@ mod tests {
     #[test]
     fn each_switch_shares_its_own_buffer() {
         let graph = leaves(3);
-        let plan = plan(&graph, &switch(Sharing::Dynamic(1.0)), &plain(), false);
-        for (link, port) in graph.links.iter().zip(&plan.0) {
+        let plan = Plan::of(&graph, &switch(Sharing::Dynamic(1.0)), &plain());
+        for (link, port) in graph.links.iter().zip(&plan.ports) {
             let expected = match link.from.checked_sub(graph.hosts) {
                 Some(switch) => (PortMode::Shared(BufferIndex::from_index(switch as usize)), Reason::SharedBuffer),
                 None => (PortMode::Own, Reason::Neighbour),
             };
             assert_eq!((port.mode, port.reason), expected, "from {} to {}", link.from, link.to);
         }
+    }
+
+    /// With alpha = 1, a port may have half of the buffer when nothing else is queued. With alpha = 3 it is three
+    /// quarters. One packet less is sure to fit, whatever is rounded.
+    #[test]
+    fn a_shared_buffer_is_not_filled_by_less_than_one_port_may_have() {
+        let of = |buffer, alpha| {
+            let switch = Switch { buffer, ..switch(Sharing::Dynamic(alpha)) };
+            plan(&leaves(1), &switch, &plain(), false)
+        };
+        for (buffer, alpha, max) in [
+            (Amount::Packets(10), 1.0, Some(4)),
+            (Amount::Packets(100), 3.0, Some(74)),
+            (Amount::Packets(100), 0.25, Some(19)),
+            (Amount::Bytes(4_000_000), 1.0, Some(1333)),
+            (Amount::Bytes(6_001), 1.0, Some(1)),
+            (Amount::Bytes(3_001), 1.0, None),
+            (Amount::Packets(3), 1.0, None),
+        ] {
+            let plan = of(buffer, alpha);
+            assert_eq!(plan.max_in_flight, max, "{buffer:?} {alpha}");
+            let expected = match max {
+                Some(_) => [Reason::ToDeferred, Reason::UnfilledBuffer],
+                None => [Reason::SharedBuffer, Reason::Neighbour],
+            };
+            assert_eq!(reasons(&plan), expected, "{buffer:?} {alpha}");
+        }
+    }
+
+    #[test]
+    fn without_delays_a_shared_buffer_decides_at_once() {
+        let mut graph = leaves(1);
+        graph.links[0].delay = Span::ZERO;
+        let plan = plan(&graph, &switch(Sharing::Dynamic(1.0)), &plain(), false);
+        assert_eq!(reasons(&plan), [Reason::SharedBuffer, Reason::Neighbour]);
     }
 
     /// One port of a star differs: then no port there defers, and the others say that it is not their fault.
@@ -319,7 +407,7 @@ mod tests {
             let to_host = graph.links.iter().position(|link| link.to == 0).expect("host 0 has a link");
             (graph.links[to_host].buffer, graph.links[to_host].mark) = (buffer, mark);
             let plan = plan(&graph, &switch(Sharing::PerPort), &plain(), false);
-            assert_eq!(plan.0[to_host].reason, reason, "{buffer:?} {mark:?}");
+            assert_eq!(plan.ports[to_host].reason, reason, "{buffer:?} {mark:?}");
             let others = if reason == Reason::MayRefuse { Reason::Neighbour } else { Reason::ToDeferred };
             assert_eq!(reasons(&plan), [reason.min(others), reason.max(others)]);
         }

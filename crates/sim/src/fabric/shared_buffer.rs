@@ -50,6 +50,12 @@ impl SharedBuffer {
         self.bytes -= u64::from(packet.size);
     }
 
+    /// Counts the queue of a port that has deferred enqueueing until now.
+    pub fn takes_over(&mut self, port: &Port) {
+        self.packets += port.waiting_in_line();
+        self.bytes += port.waiting_bytes();
+    }
+
     /// Offers a packet to one of the ports, within the room that the others leave.
     pub fn offer(
         &mut self,

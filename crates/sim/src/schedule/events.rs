@@ -54,6 +54,9 @@ pub enum Event {
     /// A fault begins or ends, or routing learns of it: the change of this number. It precedes everything but control
     /// messages of the same instant.
     Fault(u32),
+    /// Enough packets are in flight to fill a shared buffer: ports no longer defer enqueueing. It precedes everything but
+    /// control messages of the same instant.
+    Pressure,
     /// A packet that a fault has delayed at the end of this link, or its copy, is forwarded.
     Held(LinkId),
 }
@@ -74,6 +77,7 @@ impl Event {
             Event::HostTurn(host) => (HOST_TURN, host.0),
             Event::ControlMessage(connection) => (NOTICE, connection.0),
             Event::Fault(change) => (FAULT, change),
+            Event::Pressure => (PRESSURE, 0),
             Event::Held(link) => (HELD, link.0),
         };
         Source(kind << 32 | u64::from(number))
@@ -87,7 +91,7 @@ impl Source {
         match self.0 >> 32 {
             // Of any two links each is first at half of the instants; neighbours mostly stay together.
             0 => 1 + (self.0 ^ (mix64(at) >> 32)),
-            NOTICE | FAULT => 0,
+            NOTICE | FAULT | PRESSURE => 0,
             // After the timers of connections.
             HOST_TIMER | HOST_TURN => (3 << KIND) - 1,
             kind => kind << KIND,
@@ -108,6 +112,7 @@ impl Source {
             7 => Event::Departure(LinkId(number)),
             NOTICE => Event::ControlMessage(ConnectionId(number)),
             FAULT => Event::Fault(number),
+            PRESSURE => Event::Pressure,
             HELD => Event::Held(LinkId(number)),
             HOST_TURN => Event::HostTurn(HostId(number)),
             _ => Event::HostTimer(HostId(number)),
@@ -127,6 +132,8 @@ const HELD: u64 = 10;
 const HOST_TIMER: u64 = 11;
 /// The kind of turns at hosts' ports, which follow hosts' timers.
 const HOST_TURN: u64 = 12;
+/// The kind of the end of deferred enqueue, which follows control messages.
+const PRESSURE: u64 = 13;
 
 /// Pending events. Arrivals within the horizon, nearly all of them, are in a timing wheel; all other events are in a
 /// heap.
@@ -801,6 +808,7 @@ mod tests {
             Event::Departure(LinkId(8)),
             Event::ControlMessage(ConnectionId(9)),
             Event::Fault(10),
+            Event::Pressure,
             Event::Held(LinkId(11)),
             Event::HostTimer(HostId(12)),
         ] {

@@ -44,10 +44,10 @@ impl Port {
         (self.mode, self.pending.due) = (PortMode::Epochs, Instant::ZERO);
     }
 
-    /// Neither defers enqueueing nor sends to ports that do.
-    pub fn undefer(&mut self) {
+    /// Returns to the mode `base`, if the port defers enqueueing or sends to ports that do.
+    pub fn undefer(&mut self, base: PortMode) {
         if matches!(self.mode, PortMode::Deferred | PortMode::ToDeferred) {
-            self.mode = PortMode::Own;
+            self.mode = base;
         }
     }
 

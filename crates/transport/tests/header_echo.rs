@@ -1,6 +1,6 @@
 //! The receiving ends of families whose packets carry a header: when it returns, and with which acknowledgement.
 
-mod common;
+use super::common;
 
 use common::{Notes, config};
 use transport::{Extension, Flags, Header, Packet, Receiver, d3, mcp, pdq};

@@ -1,0 +1,22 @@
+//! All tests of the simulator as one program, which is compiled and linked once.
+
+mod common;
+mod cool_down;
+mod cutoffs;
+mod engine;
+mod faults;
+mod grants;
+mod host_queue;
+mod hosts;
+mod lockstep;
+mod mcp;
+mod nic;
+mod packets;
+mod paths;
+mod peers;
+mod ports;
+mod rates;
+mod recovery;
+mod shared;
+mod taken;
+mod threads;
