@@ -217,6 +217,7 @@ test-linux: ## Test the Linux tool: all of it as root where BPF works, the rest 
 linux-hostile: ## Try to break the Linux tool: malformed calls, kills, foreign pins, greedy users; needs root (minutes)
 	deploy/linux/prepare
 	cargo test --locked $(LINUX) --test hostile -- --ignored --nocapture
+	D2TCP_ROUNDS=200 cargo test --locked $(LINUX) --test kernel rounds_leave_nothing
 
 .PHONY: test-clients
 test-clients: ## Test the libraries that tell deadlines: Rust, and Go where it is installed; the rest is among the Python tests
