@@ -1,4 +1,4 @@
-"""Add one more of each kind to a copy of the crates, and run the Rust tests there, which must pass as they are.
+"""Add one more of each kind to a copy of the crates, and run the Rust tests there: they must pass.
 
     python tests/dummies.py
 
@@ -29,7 +29,7 @@ class Dummy:
     module: str
     #: Text in the copy -> its replacement, beside the name.
     changes: tuple[tuple[str, str], ...] = ()
-    #: The words in the list: those of the copied one, with `dummy` for its module.
+    #: The name in its list, behind the module's.
     item: str = "DESCRIPTOR"
 
 
@@ -41,7 +41,7 @@ DUMMIES = (
     Dummy("fault", f"{SIM}/faults", "corruption"),
     Dummy("profile", f"{SIM}/profile", "linux", item="PROFILE"),
     Dummy("window transport", f"{TRANSPORT}/controllers", "hull", (("Hull", "Dummy"),), item="Hull"),
-    Dummy("transport whose rates routers grant", f"{TRANSPORT}/d3", "rcpdc", (('"rcpdc"', '"dummy-d3"'),)),
+    Dummy("rates by routers", f"{TRANSPORT}/d3", "rcpdc", (('"rcpdc"', '"dummy-d3"'),)),
     Dummy("transport whose receivers grant", f"{TRANSPORT}/grants", "sird", (('"sird"', '"dummy-grants"'),)),
 )
 

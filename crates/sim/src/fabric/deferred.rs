@@ -15,7 +15,6 @@
 use transport::{Flags, Packet};
 use units::{Bytes, HostId, Instant, LinkId, Span};
 
-use super::plan::Plan;
 use super::{Extensions, Net, Upcoming};
 use crate::fabric::packet_pool::PacketPool;
 use crate::fabric::port::deferred::Foresight;
@@ -26,7 +25,7 @@ impl Net {
     /// Enables deferred enqueue where it changes no result, before anything is sent. No packet may have more than
     /// `most` bytes beside its frame's.
     pub fn defer_enqueues(&mut self, most: Bytes) {
-        let mut plan = std::mem::replace(&mut self.plan, Plan::default());
+        let mut plan = std::mem::take(&mut self.plan);
         plan.defer(&self.graph, most + Bytes::from(self.frame_overhead), self.agents.are_there());
         if let Some(max) = plan.max_in_flight {
             self.max_in_flight = max;

@@ -99,7 +99,7 @@ const KEYS: &[Key] = &[
         kind: Kind::Size,
         default: Default::Is("0 B"),
         range: Range::between(0.0, 1000.0),
-        help: "bytes on the wire that each packet costs cold its headers (38 B on Ethernet)",
+        help: "bytes on the wire that each packet costs beside its headers (38 B on Ethernet)",
         source: "0 B: the papers count 1500 B for a full packet",
     },
     Key {

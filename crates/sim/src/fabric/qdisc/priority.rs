@@ -24,7 +24,7 @@ const KEYS: &[Key] = &[
         default: Default::Is("lowest"),
         range: Range::ANY,
         help: "with discipline priority: the queue of packets that have no priority, as those of other transports \
-               cold tcppr",
+               beside tcppr",
         source: "lowest: unmarked packets are best effort (RFC 2474 4.1); no paper mixes them",
     },
     Key {
