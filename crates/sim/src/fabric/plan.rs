@@ -9,7 +9,7 @@
 //! - [`PortMode::Own`]: all others.
 //!
 //! Ports of a shared buffer decide on a packet by each other's queues only if the buffer can be filled. It cannot while
-//! few packets are in flight in the whole network ([`Plan::max_in_flight`]). So they defer until more are in flight for
+//! few packets are in flight in the whole network ([`Plan::max_in_flight`]). So in a star they defer until more are in flight for
 //! the first time, and are in the mode [`PortMode::Shared`] from then on.
 //!
 //! A run that logs packets, or has agents at its ports, defers nothing ([`Plan::defer`]). In one partition of several,
@@ -186,7 +186,9 @@ impl Plan {
         }
         // A decision must not be due before the end of deferral, the instant after.
         let has_delays = graph.links.iter().all(|link| link.delay > Span::ZERO);
-        let max_in_flight = self.unfilled_by(largest).filter(|max| *max > 0 && has_delays);
+        // Between switches, packets that are put back when deferral ends have been found out of order: stars only.
+        let is_star = graph.switches.len() == 1;
+        let max_in_flight = self.unfilled_by(largest).filter(|max| *max > 0 && has_delays && is_star);
         let switch_of = |node: u32| node.checked_sub(graph.hosts).map(|switch| switch as usize);
         let mut is_plain = vec![true; graph.switches.len()];
         let mut hosts = vec![0; is_plain.len()];
