@@ -575,7 +575,9 @@ def test_check_explains_what_will_happen(duetime: Command, small: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "modes"),
     [
-        ("network.sharing=dynamic", {"hosts to switches": "own", "switches to hosts": "shared"}),
+        ("network.sharing=dynamic", {"hosts to switches": "to-deferred", "switches to hosts": "deferred"}),
+        # Half of it holds no packet.
+        ("network.buffer=2 KB", {"hosts to switches": "own", "switches to hosts": "shared"}),
         ("network.sharing=per-port", {"hosts to switches": "to-deferred", "switches to hosts": "deferred"}),
         ("transport.name=pfabric", {"hosts to switches": "qdisc", "switches to hosts": "qdisc"}),
         ("transport.name=d3", {"hosts to switches": "own", "switches to hosts": "own"}),
