@@ -59,7 +59,8 @@ def main() -> int:
     return subprocess.run(
         ["cargo", "test", "--workspace", "--locked", "--no-fail-fast"],
         cwd=COPY,
-        env={**os.environ, "CARGO_TARGET_DIR": str(ROOT / "target")},
+        # Cargo would take what it builds here for the crates of the tree itself, in a folder that both share.
+        env={**os.environ, "CARGO_TARGET_DIR": str(COPY.with_name("dummies-built"))},
     ).returncode
 
 
@@ -74,7 +75,7 @@ def add(dummy: Dummy) -> None:
     listing = folder / "mod.rs"
     text = listing.read_text(encoding="utf-8")
     item = f"{dummy.module}::{dummy.item}"
-    assert text.count(item) == 1, f"{item} in {listing}"
+    assert text.count(item) == 1, f"{dummy.kind}: {item} in {listing}"
     own = item.replace(dummy.module, "dummy").replace("Hull", "Dummy")
     text = text.replace(item, f"{item}, {own}")
     text = re.sub(rf"^((?:pub )?mod {dummy.module};)$", r"mod dummy;\n\1", text, count=1, flags=re.MULTILINE)

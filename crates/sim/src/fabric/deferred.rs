@@ -12,6 +12,8 @@
 //! active faults). In one partition of several only ports to hosts do, and the others work in [epochs](super::epochs). No
 //! result depends on it: before any port is examined from outside, all its pending arrivals are enqueued.
 
+use std::cmp::Reverse;
+
 use transport::{Flags, Packet};
 use units::{Bytes, HostId, Instant, LinkId, Span};
 
@@ -63,7 +65,7 @@ impl Net {
         assert_eq!(self.counters.packets_sent, 0, "packets are on their way to ports");
         self.defers = false;
         for (index, port) in self.ports.iter_mut().enumerate() {
-            port.undefer(self.base_modes.get(index).copied().unwrap_or_default());
+            port.undefer(base_mode(&self.base_modes, index));
         }
         self.forget_base_modes();
     }
@@ -105,7 +107,8 @@ impl Net {
                 on_wires.push((self.router.link(packet.route - 1), at, number));
             }
         }
-        on_wires.sort_by_key(|&(by, at, _)| (by, at));
+        // Of packets that arrive at one instant, all but the first take no time to send: they have no bytes.
+        on_wires.sort_by_key(|&(by, at, number)| (by, at, Reverse(self.packet_pool.at(number).packet.size)));
         let mut on_wires = on_wires.chunk_by(|one, other| one.0 == other.0).peekable();
         self.defers = false;
         self.events.clear_arrivals(self.now);
@@ -115,7 +118,7 @@ impl Net {
                 port.advance_to(&self.packet_pool, self.now);
                 port.take_back(&mut self.packet_pool, on_wire.iter().map(|&(_, at, number)| (at, number)));
             }
-            port.undefer(self.base_modes.get(link.index()).copied().unwrap_or_default());
+            port.undefer(base_mode(&self.base_modes, link.index()));
             if let PortMode::Shared(buffer) = port.mode {
                 self.shared_buffers[buffer.index()].takes_over(port);
             }
@@ -286,6 +289,11 @@ impl Net {
     }
 }
 
+/// Returns the mode of a port without deferred enqueue. Where no port that defers shares a buffer, each has its own.
+fn base_mode(base_modes: &[PortMode], index: usize) -> PortMode {
+    base_modes.get(index).copied().unwrap_or(PortMode::Own)
+}
+
 /// Records a packet's wait at a port in its extension, if it has one.
 #[inline(always)]
 pub(super) fn note_wait(extensions: &mut Extensions, packet_pool: &PacketPool, port: &Port, at: Instant, number: u32) {
@@ -303,7 +311,7 @@ fn note(extensions: &mut Extensions, number: u32, wait: Span) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{full, shared, star};
+    use super::super::tests::{full, leaves, shared, star};
     use super::*;
     use units::{ConnectionId, MessageId};
 
@@ -359,5 +367,34 @@ mod tests {
         assert_eq!(net.shared_buffers[buffer.index()].room(2, 0).value, 8);
         net.end_deferral();
         assert_eq!(net.void_events, 2, "a second end changes nothing");
+    }
+
+    /// Hosts of two leaves send to a third leaf by the root. The root's port sends the first full packet from 64 us, the
+    /// second from 76 us, and then a packet without bytes, which so arrives with the second. Deferral ends at 70 us.
+    #[test]
+    fn packets_that_arrive_together_keep_their_order_when_deferral_ends() {
+        let mut net = leaves(3, 6, 1, Some(Span::ZERO), ["fifo", "fifo"]);
+        net.defer_enqueues(Bytes(1500));
+        for from in [0, 2] {
+            let packet = full(&mut net, (from, 5), 0);
+            net.send(packet);
+        }
+        let packet = Packet { payload: 0, size: 0, ..full(&mut net, (2, 4), 0) };
+        net.send(packet);
+        while let Some((at, Event::Arrival(link))) = net.events.pop(Instant::from_micros(70)) {
+            net.now = at;
+            let mut arrival = net.arrival(at, link);
+            if net.arrives(&mut arrival) {
+                net.forward(arrival.number, arrival.to().expect("no host is reached before 128 us"));
+            }
+        }
+        net.now = Instant::from_micros(70);
+        net.stop_deferring();
+        let down = net.graph.links.iter().position(|link| (link.from, link.to) == (9, 8)).expect("root to third leaf");
+        let port = &mut net.ports[LinkId::from_index(down)];
+        for (micros, waiting) in [(70, (2, Bytes(1500))), (77, (1, Bytes(0))), (89, (0, Bytes(0)))] {
+            port.advance_to(&net.packet_pool, Instant::from_micros(micros));
+            assert_eq!((port.waiting_in_line(), Bytes(port.waiting_bytes())), waiting, "{micros} us");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! The length of a queue, and limits on it.
 
-use units::Amount;
+use units::{Amount, Bytes};
 
 /// The length of a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,6 +30,11 @@ impl Level {
             Amount::Packets(packets) => Level { value: packets / parts, in_bytes: false },
             Amount::Bytes(bytes) => Level { value: bytes / parts, in_bytes: true },
         }
+    }
+
+    /// Returns whether one packet of `size` bytes is longer.
+    pub fn is_below(self, size: Bytes) -> bool {
+        self.exceeded(Length { packets: 1, bytes: size.0 })
     }
 
     /// Returns whether a queue is longer.

@@ -60,8 +60,8 @@ pub struct Net {
     plan: Plan,
     /// The modes that ports have without deferred enqueue, if some of the ports that defer share buffers.
     base_modes: Vec<PortMode>,
-    /// The slots of the packet pool that may be in use while ports defer enqueueing: so many packets fill no shared
-    /// buffer.
+    /// The slots of the packet pool that may be in use while ports defer enqueueing: with no more packets, each shared
+    /// buffer has room.
     max_in_flight: u32,
     /// Some ports [defer enqueueing](Net::defers_enqueues).
     defers: bool,

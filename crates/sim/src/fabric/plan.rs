@@ -3,13 +3,14 @@
 //! The first condition that holds gives the mode:
 //!
 //! - [`PortMode::Qdisc`]: the port has a discipline or marker that is not built in.
-//! - [`PortMode::Deferred`]: all ports of its switch have built-in disciplines and markers, and no adjacent switch defers.
+//! - [`PortMode::Deferred`]: all ports of its switch have built-in disciplines and markers, and no adjacent switch
+//!   defers.
 //! - [`PortMode::ToDeferred`]: it sends to such a switch.
 //! - [`PortMode::Shared`]: it draws on a buffer that its switch shares dynamically.
 //! - [`PortMode::Own`]: all others.
 //!
 //! Ports of a shared buffer decide on a packet by each other's queues only if the buffer can be filled. It cannot while
-//! few packets are in flight in the whole network ([`Plan::max_in_flight`]). So in a star they defer until more are in flight for
+//! few packets are in flight in the whole network ([`Plan::max_in_flight`]). So they defer until more are in flight for
 //! the first time, and are in the mode [`PortMode::Shared`] from then on.
 //!
 //! A run that logs packets, or has agents at its ports, defers nothing ([`Plan::defer`]). In one partition of several,
@@ -20,7 +21,7 @@ use std::collections::BTreeMap;
 
 use units::{Amount, Bytes, Span};
 
-use super::level::{Length, Level};
+use super::level::Level;
 use super::marker::{self, MARKERS};
 use super::network::{Network, Service, Sharing, Switch};
 use super::port::{BufferIndex, LinkRole, PortMode};
@@ -186,9 +187,7 @@ impl Plan {
         }
         // A decision must not be due before the end of deferral, the instant after.
         let has_delays = graph.links.iter().all(|link| link.delay > Span::ZERO);
-        // Between switches, packets that are put back when deferral ends have been found out of order: stars only.
-        let is_star = graph.switches.len() == 1;
-        let max_in_flight = self.unfilled_by(largest).filter(|max| *max > 0 && has_delays && is_star);
+        let max_in_flight = self.unfilled_by(largest).filter(|max| *max > 0 && has_delays);
         let switch_of = |node: u32| node.checked_sub(graph.hosts).map(|switch| switch as usize);
         let mut is_plain = vec![true; graph.switches.len()];
         let mut hosts = vec![0; is_plain.len()];
@@ -280,8 +279,8 @@ impl PortPlan {
 
     /// Returns whether a packet of `size` wire bytes may be dropped or marked although the queue is empty.
     fn may_refuse(&self, size: Bytes) -> bool {
-        let alone = Length { packets: 1, bytes: size.0 };
-        !self.role.at_host() && (self.drop_unmarkable || self.limit.exceeded(alone) || self.mark.exceeded(alone))
+        self.role.at_switch()
+            && (self.drop_unmarkable || [self.limit, self.mark].iter().any(|level| level.is_below(size)))
     }
 }
 
@@ -362,7 +361,7 @@ mod tests {
     }
 
     /// With alpha = 1, a port may have half of the buffer when nothing else is queued. With alpha = 3 it is three
-    /// quarters. One packet less is sure to fit, whatever is rounded.
+    /// quarters. One packet less fits also after rounding.
     #[test]
     fn a_shared_buffer_is_not_filled_by_less_than_one_port_may_have() {
         let of = |buffer, alpha| {

@@ -8,7 +8,6 @@ use units::{Bytes, Instant, LinkId};
 
 use super::pending::Turn;
 use super::{Fate, Port, PortMode};
-use crate::fabric::level::Length;
 use crate::fabric::packet_pool::{NONE, PacketPool};
 use crate::schedule::events;
 use crate::topology::Clock;
@@ -239,8 +238,7 @@ impl Port {
 
     /// Returns whether a packet of `size` bytes may be dropped or marked although the queue is empty.
     fn may_refuse(&self, size: Bytes) -> bool {
-        let alone = Length { packets: 1, bytes: size.0 };
-        self.drop_unmarkable || self.limit().exceeded(alone) || self.mark_above().exceeded(alone)
+        self.drop_unmarkable || [self.limit(), self.mark_above()].iter().any(|level| level.is_below(size))
     }
 }
 
