@@ -87,6 +87,40 @@ pub enum Kind {
     /// The path of a file of messages, relative to the scenario's folder: CSV with the columns
     /// start, from, to, bytes, deadline, or the flow file of the HPCC simulator.
     FlowFile,
+    /// A list of tables with these keys: `[[traffic.stage]]`.
+    Tables(&'static Nested),
+    /// Tables with these keys, each below a name of its own: `[traffic.roles]`.
+    Named(&'static Nested),
+    /// A time span that each request draws or computes: a distribution, or a formula of its columns,
+    /// `"10 ms + 35 us * $input"`.
+    RequestTime,
+    /// As [`RequestTime`](Kind::RequestTime), a size.
+    RequestSize,
+    /// As [`RequestTime`](Kind::RequestTime), or a multiple of the request's own time in an empty network,
+    /// `"1.6 * alone"`.
+    Allowed,
+    /// A file of requests, with its columns: `{ file = "trace.csv", format = "azure-llm" }`.
+    RequestFile,
+}
+
+/// The keys of tables inside a table.
+#[derive(Debug)]
+pub struct Nested {
+    /// The noun for one of them: "stage".
+    pub what: &'static str,
+    /// The keys of each.
+    pub keys: &'static [Key],
+    /// The key that is meant where a plain value is written instead of the table.
+    pub shorthand: Option<&'static str>,
+    /// One of them, as it is written inside a list or below its name.
+    pub example: &'static str,
+}
+
+/// Tables of the same name are equal.
+impl PartialEq for Nested {
+    fn eq(&self, other: &Nested) -> bool {
+        self.what == other.what
+    }
 }
 
 impl Kind {
@@ -116,6 +150,12 @@ impl Kind {
             Kind::Nodes => "\"left\"".into(),
             Kind::Links => "[{ from = \"0..4\", to = \"left\" }]".into(),
             Kind::FlowFile => "\"messages.csv\"".into(),
+            Kind::Tables(nested) => format!("[{}]", nested.example),
+            Kind::Named(nested) => format!("{{ a = {} }}", nested.example),
+            Kind::RequestTime => "\"exponential(1 ms)\"".into(),
+            Kind::RequestSize => "\"320 KiB * $input\"".into(),
+            Kind::Allowed => "\"1.6 * alone\"".into(),
+            Kind::RequestFile => "{ file = \"requests.csv\", columns = { arrival = \"time\" } }".into(),
         }
     }
 }

@@ -25,10 +25,12 @@ mod value;
 
 pub use bytes::Bytes;
 pub use id::{ClassId, ConnectionId, HostId, Id, LinkId, MAX_HOSTS, MessageId, Table};
-pub use key::{Alias, Default, Easier, Key, Kind, Range};
+pub use key::{Alias, Default, Easier, Key, Kind, Nested, Range};
 pub use pair::{halves, pair};
 pub use problem::{Problem, counted};
 pub use quantity::{Amount, Instant, Rate, Span, Transmission};
 pub use random::{Cdf, Distribution};
 pub use stream::{Stream, hash_of, mix64};
-pub use value::{Deadline, FlowSpec, Formula, Load, Marks, Nodes, Value, Values, Vary};
+pub use value::{
+    Allowed, Deadline, FlowSpec, Formula, Load, Marks, Nodes, OfRequest, RequestTrace, Value, Values, Vary,
+};

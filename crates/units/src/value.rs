@@ -51,6 +51,53 @@ pub enum Value {
     Nodes(Nodes),
     /// The value of a key of [`Kind::Links`](crate::Kind::Links), the values of each.
     Links(Vec<Values>),
+    /// The value of a key of [`Kind::Tables`](crate::Kind::Tables), or [`Kind::Named`](crate::Kind::Named): the values
+    /// of each table. The name of a named one is its [`Value::Text`] `name`.
+    Tables(Vec<Values>),
+    /// The value of a key of [`Kind::RequestTime`](crate::Kind::RequestTime) (picoseconds) and
+    /// [`Kind::RequestSize`](crate::Kind::RequestSize) (bytes).
+    OfRequest(OfRequest),
+    /// The value of a key of [`Kind::Allowed`](crate::Kind::Allowed).
+    Allowed(Allowed),
+    /// The value of a key of [`Kind::RequestFile`](crate::Kind::RequestFile), read.
+    Requests(RequestTrace),
+}
+
+/// An amount that each request draws, or computes from its columns.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OfRequest {
+    /// Drawn anew for each message or work, in base units.
+    Drawn(Distribution),
+    /// Computed from the request's columns, in base units.
+    Formula(Formula),
+}
+
+/// The time in which a goal must be reached.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Allowed {
+    /// A time, in picoseconds.
+    Time(OfRequest),
+    /// A multiple of the time that the same request takes in an empty network.
+    TimesAlone(f64),
+}
+
+/// Requests of a file, in order of their arrival.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RequestTrace {
+    /// The names of the columns that formulas may use.
+    pub columns: Vec<String>,
+    /// The arrival of each request, from the beginning of the run.
+    pub arrivals: Vec<Instant>,
+    /// The values of all requests, one after the other: as many for each as there are columns.
+    pub values: Vec<f64>,
+}
+
+impl RequestTrace {
+    /// Returns the values of one request, by column.
+    pub fn row(&self, request: usize) -> &[f64] {
+        let columns = self.columns.len();
+        &self.values[request * columns..(request + 1) * columns]
+    }
 }
 
 /// The ends of links.
@@ -242,6 +289,26 @@ impl Values {
     pub fn links(&self, name: &str) -> Vec<Values> {
         self.expect(name, |v| if let Value::Links(x) = v { Some(x.clone()) } else { None })
     }
+    /// Returns [`Value::Tables`], none if the key is absent.
+    pub fn tables(&self, name: &str) -> Vec<Values> {
+        self.optional(name, |v| if let Value::Tables(x) = v { Some(x.clone()) } else { None }).unwrap_or_default()
+    }
+    /// Returns [`Value::Names`] that may be absent.
+    pub fn names_if_set(&self, name: &str) -> Option<Vec<String>> {
+        self.optional(name, |v| if let Value::Names(x) = v { Some(x.clone()) } else { None })
+    }
+    /// Returns a [`Value::OfRequest`] that may be absent.
+    pub fn of_request_if_set(&self, name: &str) -> Option<OfRequest> {
+        self.optional(name, |v| if let Value::OfRequest(x) = v { Some(x.clone()) } else { None })
+    }
+    /// Returns a [`Value::Allowed`] that must be present.
+    pub fn allowed(&self, name: &str) -> Allowed {
+        self.expect(name, |v| if let Value::Allowed(x) = v { Some(x.clone()) } else { None })
+    }
+    /// Returns [`Value::Requests`] that may be absent.
+    pub fn requests_if_set(&self, name: &str) -> Option<RequestTrace> {
+        self.optional(name, |v| if let Value::Requests(x) = v { Some(x.clone()) } else { None })
+    }
     /// Returns [`Value::Flows`] that must be present.
     pub fn flows(&self, name: &str) -> Vec<FlowSpec> {
         self.expect(name, |v| if let Value::Flows(x) = v { Some(x.clone()) } else { None })
@@ -310,7 +377,7 @@ pub struct FlowSpec {
     pub deadline: Option<Deadline>,
 }
 
-/// Arithmetic over `index` and `parent`, in base units; units were checked when it was read.
+/// Arithmetic over `index`, `parent` and columns, in base units; units were checked when it was read.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Formula {
     /// A constant, in base units.
@@ -319,6 +386,8 @@ pub enum Formula {
     Index,
     /// The parent's number, from 0.
     Parent,
+    /// The value of the request's column of that index.
+    Column(usize),
     /// The sum of two formulas.
     Add(Box<(Formula, Formula)>),
     /// The difference of two formulas.
@@ -330,16 +399,27 @@ pub enum Formula {
 }
 
 impl Formula {
-    /// Returns its value for one element of a list and one parent.
+    /// Returns its value for one element of a list and one parent, where there are no columns.
     pub fn at(&self, index: u64, parent: u64) -> f64 {
+        self.value([index, parent], &[])
+    }
+
+    /// Returns its value for a request with these columns, where there is neither `index` nor `parent`.
+    pub fn of_row(&self, row: &[f64]) -> f64 {
+        self.value([0, 0], row)
+    }
+
+    fn value(&self, [index, parent]: [u64; 2], row: &[f64]) -> f64 {
+        let value = |formula: &Formula| formula.value([index, parent], row);
         match self {
             Formula::Constant(x) => *x,
             Formula::Index => index as f64,
             Formula::Parent => parent as f64,
-            Formula::Add(pair) => pair.0.at(index, parent) + pair.1.at(index, parent),
-            Formula::Subtract(pair) => pair.0.at(index, parent) - pair.1.at(index, parent),
-            Formula::Multiply(pair) => pair.0.at(index, parent) * pair.1.at(index, parent),
-            Formula::Divide(pair) => pair.0.at(index, parent) / pair.1.at(index, parent),
+            Formula::Column(column) => row[*column],
+            Formula::Add(pair) => value(&pair.0) + value(&pair.1),
+            Formula::Subtract(pair) => value(&pair.0) - value(&pair.1),
+            Formula::Multiply(pair) => value(&pair.0) * value(&pair.1),
+            Formula::Divide(pair) => value(&pair.0) / value(&pair.1),
         }
     }
 }
