@@ -7,6 +7,7 @@ pub mod offered;
 mod periodic;
 mod poisson;
 mod sessions;
+mod stages;
 mod trace;
 mod tree;
 
@@ -65,6 +66,7 @@ pub const PATTERNS: &[Descriptor] = &[
     periodic::DESCRIPTOR,
     long::DESCRIPTOR,
     sessions::DESCRIPTOR,
+    stages::DESCRIPTOR,
     trace::DESCRIPTOR,
 ];
 
