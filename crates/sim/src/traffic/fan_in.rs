@@ -616,6 +616,10 @@ impl Generator for FanIn {
         self.levels.is_some()
     }
 
+    fn indivisible(&self) -> Option<&'static str> {
+        self.waits().then_some("a class sends answers that wait for others (levels)")
+    }
+
     fn again(&self) -> Box<dyn Generator> {
         Box::new(self.clone())
     }
