@@ -26,7 +26,7 @@ use crate::record::message_log::{MessageLog, Of};
 use crate::record::outcome::{Counters, Message, Outcome, Query, Taken};
 use crate::record::packet_log::PacketLog;
 use crate::record::rest::Rest;
-use crate::requests::Requests;
+use crate::requests::{self as of_stages, Requests};
 use crate::run::Run;
 use crate::scenario::{Scenario, largest_packet};
 use crate::schedule::events::Event;
@@ -440,8 +440,8 @@ impl World {
             self.see_until();
         }
         let source = &mut self.sources[class];
-        let ordinal = match (request.query, request.place) {
-            (Some(query), Some(place)) => query << 32 | u64::from(place.node),
+        let ordinal = match (request.query, request.place.map(|place| place.node).or(request.piece)) {
+            (Some(query), Some(place)) => of_stages::ordinal(query, place),
             _ => source.numbered,
         };
         source.numbered += 1;

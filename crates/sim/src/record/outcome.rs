@@ -253,10 +253,12 @@ pub struct Message {
     pub from: HostId,
     /// The host that receives it.
     pub to: HostId,
-    /// The query of its class that it answers (`fan-in`).
+    /// The query of its class that it answers (`fan-in`), or the request that it is part of (`stages`).
     pub query: Option<u64>,
     /// Its position in a tree of several levels.
     pub place: Option<Place>,
+    /// Its number among the messages and works of its request, where `query` is one of several stages.
+    pub piece: Option<u32>,
     /// Its size; none for a flow without end.
     pub bytes: Option<Bytes>,
     /// Time at which it was handed to the transport.
@@ -288,6 +290,7 @@ impl Message {
         to: HostId(0),
         query: None,
         place: None,
+        piece: None,
         bytes: None,
         start: Instant::MAX,
         end: None,
@@ -307,8 +310,8 @@ impl Message {
 
     /// Returns a message that has just been requested, before its route is known.
     pub(crate) fn new(class: ClassId, request: &Request) -> Message {
-        let &Request { start, from, to, bytes, deadline, query, place } = request;
-        Message { class, from, to, query, place, bytes, start, deadline, ..Message::UNSENT }
+        let &Request { start, from, to, bytes, deadline, query, place, piece } = request;
+        Message { class, from, to, query, place, piece, bytes, start, deadline, ..Message::UNSENT }
     }
 }
 

@@ -49,9 +49,7 @@ struct Gate {
 #[derive(Clone, Debug)]
 struct End {
     host: HostId,
-    /// Number of pieces that end here.
-    pieces: u32,
-    /// Number of these with which the stage has ended here.
+    /// Number of pieces with which the stage has ended here.
     quorum: u32,
     /// The gates that wait for it.
     gates: Vec<u32>,
@@ -113,7 +111,7 @@ impl Graph {
         hosts.sort_unstable();
         for chunk in hosts.chunk_by(|one, other| one == other) {
             let quorum = (stage.quorum * chunk.len() as f64).ceil().max(1.0) as u32;
-            self.ends.push(End { host: chunk[0], pieces: chunk.len() as u32, quorum, gates: Vec::new() });
+            self.ends.push(End { host: chunk[0], quorum, gates: Vec::new() });
         }
         self.gates_of.push(first_gate..self.gates.len());
         self.ends_of.push(first_end..self.ends.len());
@@ -273,11 +271,6 @@ impl Graph {
             last
         };
         (0..self.ends_of.len()).map(of_stage).collect()
-    }
-
-    /// Returns whether any stage can end without some of its pieces.
-    pub fn has_quorum(&self) -> bool {
-        self.ends.iter().any(|end| end.quorum < end.pieces)
     }
 }
 

@@ -382,7 +382,7 @@ impl Requests {
     }
 
     /// Handles a message that its sender has aborted: it ends nowhere, unless it arrives all the same.
-    pub fn lost(&mut self, request: u64, piece: u32, now: Instant, steps: &mut Vec<Step>) {
+    pub fn lost(&mut self, request: u64, piece: u32, steps: &mut Vec<Step>) {
         let open = self.open.get_mut(&request).expect("a request with a piece under way is open");
         if open.times[piece as usize].ended == Instant::MAX && open.lost.insert(piece) {
             self.count(request, -1);
@@ -481,11 +481,6 @@ impl Requests {
         let id = MessageId(open.first_message.0 + offset as u32);
         let told = open.told[piece as usize];
         Sending { id, from, to, bytes: Bytes(amount), due: Some(told).filter(|told| *told < Instant::MAX) }
-    }
-
-    /// Returns the host of a work.
-    pub fn host_of(&self, request: u64, piece: u32) -> HostId {
-        self.open[&request].graph.pieces[piece as usize].from
     }
 }
 

@@ -529,6 +529,7 @@ impl Generator for FanIn {
                     deadline: super::draw_deadline(&self.deadline, stream),
                     query: Some(number),
                     place: None,
+                    piece: None,
                 });
                 let messages: Vec<Request> = answers.collect();
                 let due = |message: &Request| Some((message.start - at).saturating_add(message.deadline?));

@@ -293,10 +293,12 @@ pub struct Request {
     pub bytes: Option<Bytes>,
     /// Its allowed duration, if any.
     pub deadline: Option<Span>,
-    /// The query of its class that it answers.
+    /// The query of its class that it answers, or the request that it is part of.
     pub query: Option<u64>,
     /// Its position in a tree of several levels.
     pub place: Option<Place>,
+    /// Its number among the messages and works of its request, where `query` is one of several stages.
+    pub piece: Option<u32>,
 }
 
 /// The key `start`, for patterns that have one.

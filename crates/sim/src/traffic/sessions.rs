@@ -195,6 +195,7 @@ impl Generator for Sessions {
             deadline: Some(deadline),
             query: None,
             place: None,
+            piece: None,
         };
         Some(Batch { at, messages: vec![request], query: None })
     }

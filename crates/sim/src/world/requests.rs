@@ -6,7 +6,7 @@ use super::{Due, TrafficSource, Waiting, World};
 use crate::fabric::{Net, Segments};
 use crate::flow::Flow;
 use crate::requests::{Requests, Sending, Step, Wire, ordinal};
-use crate::traffic::{Place, Planned, Request};
+use crate::traffic::{Planned, Request};
 
 impl TrafficSource {
     /// Returns the requests of the class, which has some.
@@ -59,8 +59,7 @@ impl World {
     /// Handles a message of a request that its sender has aborted.
     pub(super) fn piece_lost(&mut self, class: ClassId, request: u64, piece: u32) {
         let mut steps = Vec::new();
-        let now = self.net.now;
-        self.sources[class].requests().lost(request, piece, now, &mut steps);
+        self.sources[class].requests().lost(request, piece, &mut steps);
         self.carry_out(class, steps);
     }
 
@@ -79,7 +78,8 @@ impl World {
                         // What is late from the start is due at once.
                         deadline: due.map(|due| due.saturating_sub(now).max(Span(1))),
                         query: Some(request),
-                        place: Some(Place { node: piece, level: 0, answers: 0 }),
+                        place: None,
+                        piece: Some(piece),
                     };
                     self.announce(class, message, 0);
                 }
@@ -110,8 +110,8 @@ impl World {
     /// Returns the id of a message, if it is a piece of a request.
     pub(super) fn id_of_piece(&mut self, class: ClassId, message: &Request) -> Option<MessageId> {
         let requests = self.sources[class].requests.as_ref()?;
-        let (request, piece) = message.query.zip(message.place)?;
-        Some(requests.sending(request, piece.node).id)
+        let (request, piece) = message.query.zip(message.piece)?;
+        Some(requests.sending(request, piece).id)
     }
 }
 
