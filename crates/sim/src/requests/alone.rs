@@ -7,7 +7,8 @@ use units::{Allowed, Bytes, HostId, Instant, Span, Stream};
 
 use super::Due;
 use super::graph::{Graph, Piece};
-use super::plan::{Goal, Plan, Told, time_of};
+use super::plan::{Action, Goal, Plan, Told, time_of};
+use super::row::Window;
 
 /// The times of messages in an empty network.
 pub trait Wire {
@@ -104,7 +105,7 @@ pub fn dues(
         for (goal, due) in plan.goals.iter().zip(goals) {
             let shares = plan.shares(goal.stage);
             let at = arrival.saturating_add(due.within);
-            for (index, rest) in graph.rest(plan, goal.stage, durations).into_iter().enumerate() {
+            for (index, rest) in graph.rest(plan, goal.stage, durations, false).into_iter().enumerate() {
                 let Some(rest) = rest else { continue };
                 let end = at.earlier_by(rest);
                 latest[index] = latest[index].max(Some(end.earlier_by(durations[index])));
@@ -119,6 +120,31 @@ pub fn dues(
         }
     }
     (latest.into_iter().map(|latest| latest.unwrap_or(Instant::MAX)).collect(), told)
+}
+
+/// Returns the windows of a request's messages: from the earliest time at which each can start, to the latest at which
+/// it can end, for all goals to be reached. No goal needs the others.
+pub fn windows(plan: &Plan, graph: &Graph, arrival: Instant, goals: &[Due], durations: &[Span]) -> Vec<Window> {
+    if goals.is_empty() {
+        return Vec::new();
+    }
+    let mut due = vec![None; graph.pieces.len()];
+    for (goal, allowed) in plan.goals.iter().zip(goals) {
+        let at = arrival.saturating_add(allowed.within);
+        for (due, rest) in due.iter_mut().zip(graph.rest(plan, goal.stage, durations, true)) {
+            let end = rest.map(|rest| at.earlier_by(rest));
+            *due = [*due, end].into_iter().flatten().min();
+        }
+    }
+    let earliest = graph.earliest(plan, durations);
+    let pieces = graph.pieces.iter().zip(earliest).zip(due);
+    let window = |((piece, start), due): ((&Piece, Span), Option<Instant>)| {
+        let is_message = matches!(plan.stages[piece.stage as usize].action, Action::Send { .. });
+        let start = arrival.saturating_add(start);
+        let &Piece { from, to, amount, .. } = piece;
+        due.filter(|_| is_message && from != to).map(|due| Window { from, to, bytes: Bytes(amount), start, due })
+    };
+    pieces.filter_map(window).collect()
 }
 
 impl Plan {

@@ -51,6 +51,8 @@ struct End {
     host: HostId,
     /// Number of pieces with which the stage has ended here.
     quorum: u32,
+    /// It can end without some of its pieces.
+    spares: bool,
     /// The gates that wait for it.
     gates: Vec<u32>,
 }
@@ -111,7 +113,8 @@ impl Graph {
         hosts.sort_unstable();
         for chunk in hosts.chunk_by(|one, other| one == other) {
             let quorum = (stage.quorum * chunk.len() as f64).ceil().max(1.0) as u32;
-            self.ends.push(End { host: chunk[0], quorum, gates: Vec::new() });
+            let spares = (quorum as usize) < chunk.len();
+            self.ends.push(End { host: chunk[0], quorum, spares, gates: Vec::new() });
         }
         self.gates_of.push(first_gate..self.gates.len());
         self.ends_of.push(first_end..self.ends.len());
@@ -229,8 +232,8 @@ impl Graph {
     }
 
     /// Returns for each piece the shortest time from its end until a goal is reached, given how long each takes at
-    /// least; `None` for pieces that do not matter for it. A quorum counts as if it were all.
-    pub fn rest(&self, plan: &Plan, goal: Option<usize>, durations: &[Span]) -> Vec<Option<Span>> {
+    /// least; `None` for pieces that do not matter for it. With `sure` those without which a quorum can do do not matter.
+    pub fn rest(&self, plan: &Plan, goal: Option<usize>, durations: &[Span], sure: bool) -> Vec<Option<Span>> {
         let mut rest = vec![None; self.pieces.len()];
         // The longest way from the opening of each gate.
         let mut from_gate: Vec<Option<Span>> = vec![None; self.gates.len()];
@@ -242,7 +245,7 @@ impl Graph {
                 for piece in self.gates[gate].pieces.clone().map(|piece| piece as usize) {
                     let end = self.end_at(number, self.pieces[piece].to).expect("each piece ends at a host");
                     let next = self.ends[end].gates.iter().filter_map(|&gate| from_gate[gate as usize]).max();
-                    rest[piece] = from_all.max(next);
+                    rest[piece] = if sure && self.ends[end].spares { None } else { from_all.max(next) };
                     let whole = rest[piece].map(|rest| rest.saturating_add(durations[piece]));
                     from_gate[gate] = from_gate[gate].max(whole);
                 }

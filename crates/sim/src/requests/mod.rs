@@ -17,10 +17,10 @@ use std::sync::Arc;
 use units::{Bytes, ClassId, HostId, Instant, MessageId, Span, Stream, Table};
 
 pub use alone::Wire;
-use alone::{due_of, dues};
+use alone::{due_of, dues, windows};
 use graph::{Graph, Piece, Progress};
 use plan::{Action, Pick, Plan};
-pub use row::{GoalRow, Leg, RequestRow, StageRow};
+pub use row::{GoalRow, Leg, RequestRow, StageRow, Window};
 use servers::{Queued, ServerPools};
 
 use crate::topology::Partition;
@@ -75,6 +75,8 @@ struct Open {
     abandoned: bool,
     /// Messages that were aborted and have not arrived.
     lost: BTreeSet<u32>,
+    /// The windows of the messages without which some goal is missed.
+    windows: Vec<Window>,
 }
 
 /// A goal of one request.
@@ -252,6 +254,7 @@ impl Requests {
         let alone = graph.alone(&plan, &durations, wire);
         let goals: Vec<Due> = plan.goals.iter().map(|goal| due_of(goal, &alone, row, &mut stream)).collect();
         let (latest, told) = dues(&plan, &graph, now, &goals, &durations);
+        let windows = windows(&plan, &graph, now, &goals, &durations);
         let first_message = first_message.unwrap_or(MessageId(u32::MAX));
         if !messages.is_empty() {
             self.by_message.insert(first_message, number);
@@ -272,6 +275,7 @@ impl Requests {
             outstanding: 0,
             abandoned: false,
             lost: BTreeSet::new(),
+            windows,
         };
         let graph = open.graph.clone();
         self.open.insert(number, open);
@@ -451,9 +455,10 @@ impl Requests {
             }
         }
         let Requests { class, plan, open, mut rows, .. } = first;
-        rows.extend(
-            open.into_iter().map(|(number, open)| (number, open.row(class, number, &plan, open.outstanding == 0))),
-        );
+        rows.extend(open.into_iter().map(|(number, open)| {
+            let over = open.outstanding == 0;
+            (number, open.row(class, number, &plan, over))
+        }));
         rows.into_values().collect()
     }
 

@@ -1,6 +1,6 @@
 //! The results of one request.
 
-use units::{ClassId, HostId, Instant, Span};
+use units::{Bytes, ClassId, HostId, Instant, Span};
 
 use super::plan::{Action, Plan};
 use super::{NO_PIECE, Open, Times};
@@ -28,6 +28,23 @@ pub struct RequestRow {
     pub goals: Vec<GoalRow>,
     /// The longest piece on the way to its end.
     pub longest: Option<Leg>,
+    /// The windows of the messages without which some goal is missed.
+    pub windows: Vec<Window>,
+}
+
+/// The time in which any schedule must send a message for its request to reach its goals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// The sending host.
+    pub from: HostId,
+    /// The receiving host.
+    pub to: HostId,
+    /// The size of the message.
+    pub bytes: Bytes,
+    /// No schedule can start it before.
+    pub start: Instant,
+    /// It must have arrived by then.
+    pub due: Instant,
 }
 
 /// One stage of a request. The three spans are its parts of the way to the request's end: of the last piece, of the
@@ -68,7 +85,7 @@ pub struct Leg {
 
 impl Open {
     /// Returns the row of a request.
-    pub(super) fn row(&self, class: ClassId, number: u64, plan: &Plan, over: bool) -> RequestRow {
+    pub(super) fn row(mut self, class: ClassId, number: u64, plan: &Plan, over: bool) -> RequestRow {
         let ended = |piece: usize| Some(self.times[piece].ended).filter(|at| *at < Instant::MAX);
         let ends = self.graph.stage_ends(ended);
         let mut stages = vec![StageRow::default(); plan.names.len()];
@@ -90,7 +107,8 @@ impl Open {
         let last = ends.iter().flatten().max().map_or(NO_PIECE, |&(_, piece)| piece);
         let longest = if end.is_some() { self.divide(plan, last, &mut stages) } else { None };
         let (arrival, alone, abandoned) = (self.arrival, self.alone, self.abandoned);
-        RequestRow { class, number, arrival, alone, end, over, abandoned, stages, goals, longest }
+        let windows = std::mem::take(&mut self.windows);
+        RequestRow { class, number, arrival, alone, end, over, abandoned, stages, goals, longest, windows }
     }
 
     /// Divides the time until a piece's end among the stages on the way to it; returns the longest piece there.
