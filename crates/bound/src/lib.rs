@@ -91,7 +91,8 @@ pub enum Gap {
     Schedule,
     /// The messages are too many to look for a schedule.
     Size,
-    /// The start of an answer within a tree depends on the schedule, so that it is a job of no link.
+    /// The start of an answer within a tree, or of a message within a request, depends on the schedule, so that it is
+    /// a job of no link.
     Tree,
 }
 
@@ -177,6 +178,9 @@ pub struct Messages {
 }
 
 impl Messages {
+    /// The level of messages of requests of several stages: their start depends on the run.
+    const UNKNOWN: u8 = u8::MAX;
+
     /// Returns an empty set of messages of `classes` classes.
     pub fn new(classes: usize) -> Messages {
         Messages { leaves: vec![0; classes], recent: Vec::new(), runs: Vec::new() }
@@ -184,18 +188,19 @@ impl Messages {
 
     /// Adds a message that counts.
     pub fn add(&mut self, message: &Message) {
-        let &Message { class, from, to, query, place, bytes, start, deadline, .. } = message;
-        self.ask(class, &Request { start, from, to, bytes, deadline, query, place });
+        let &Message { class, from, to, query, place, piece, bytes, start, deadline, .. } = message;
+        self.ask(class, &Request { start, from, to, bytes, deadline, query, place, piece });
     }
 
     /// Adds a message that counts, before it is sent.
     fn ask(&mut self, class: ClassId, request: &Request) {
-        let &Request { start, from, to, bytes, deadline, place, .. } = request;
+        let &Request { start, from, to, bytes, deadline, place, piece, .. } = request;
         let leaves = &mut self.leaves[class.index()];
         *leaves = place.map_or(0, |place| place.level).max(*leaves);
         // A message with a deadline always has a size.
         if let Some((deadline, bytes)) = deadline.zip(bytes) {
-            let (due, level) = (start.saturating_add(deadline).0, place.map(|place| place.level));
+            let of_request = piece.map(|_| Messages::UNKNOWN);
+            let (due, level) = (start.saturating_add(deadline).0, place.map(|place| place.level).or(of_request));
             self.recent.push(Arrival { class, from, to, bytes, start: start.0, due, level });
         }
     }

@@ -136,7 +136,8 @@ fn filled(mut outcome: Outcome, measured: Measured) -> Result<Outcome, String> {
     for (link, measured) in outcome.links.iter_mut().zip(measured.links) {
         measured.fill(link)?;
     }
-    outcome.messages = measured.messages.into_iter().map(Message::from).collect();
+    let numbered = |(number, message)| Message { number: MessageId(number), ..Message::from(message) };
+    outcome.messages = (0..).zip(measured.messages).map(numbered).collect();
     outcome.queries = queries(&outcome.messages);
     if outcome.messages.iter().any(|message| message.class.index() >= classes) {
         return Err("a message is of a class that the scenario does not have".into());
@@ -193,11 +194,13 @@ fn queries(messages: &[Message]) -> Vec<Query> {
 impl From<MeasuredMessage> for Message {
     fn from(measured: MeasuredMessage) -> Message {
         Message {
+            number: MessageId(0),
             class: ClassId(measured.class),
             from: HostId(measured.from),
             to: HostId(measured.to),
             query: measured.query,
             place: None,
+            piece: None,
             bytes: measured.bytes.map(Bytes),
             start: Instant(measured.start),
             end: measured.end.map(Instant),

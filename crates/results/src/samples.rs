@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use sim::outcome::{ClassOutcome, Counters, Framing, Link, Message, Paths, Query, Queue};
 use sim::topology::Graph;
 use sim::traffic::Place;
-use units::{Bytes, ClassId, HostId, Instant, Rate, Span};
+use units::{Bytes, ClassId, HostId, Instant, MessageId, Rate, Span};
 
 pub fn at_ms(ms: u64) -> Instant {
     Instant::from_millis(ms)
@@ -30,6 +30,8 @@ pub fn outcome(patterns: &[&'static str], messages: Vec<Message>) -> Outcome {
         before_warm_up: Counters::default(),
         classes: patterns.iter().enumerate().map(|(i, pattern)| class(i, pattern)).collect(),
         queries: queries(&messages),
+        stage_requests: Vec::new(),
+        plans: patterns.iter().map(|_| None).collect(),
         messages,
         paths: Paths::default(),
         requests: None,
@@ -98,11 +100,13 @@ pub fn link(from: &str, to: &str, mean_queue: f64) -> Link {
 /// A message of 1000 B from host 1 to host 0 at the end of the warm-up, in class 0.
 pub fn message() -> Builder {
     Builder(Message {
+        number: MessageId(0),
         class: ClassId(0),
         from: HostId(1),
         to: HostId(0),
         query: None,
         place: None,
+        piece: None,
         bytes: Some(Bytes(1000)),
         start: at_ms(10),
         end: None,

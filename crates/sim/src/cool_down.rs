@@ -49,6 +49,16 @@ impl CoolDown {
         self.add(self.due(class, query, start, bytes, deadline));
     }
 
+    /// Adds a request of several stages, the first goal of which is `due` then.
+    pub fn expect_request(&mut self, arrival: Instant, due: Instant) {
+        self.add(self.request_due(arrival, due));
+    }
+
+    /// Removes a request of several stages that is over.
+    pub fn request_over(&mut self, arrival: Instant, due: Instant) {
+        self.remove(self.request_due(arrival, due));
+    }
+
     /// Removes an announced message that is not sent after all.
     pub fn forget(&mut self, class: ClassId, request: &Request) {
         let &Request { start, bytes, deadline, query, .. } = request;
@@ -94,11 +104,22 @@ impl CoolDown {
         let asked = || self.queries[class].as_ref().zip(query);
         let counts = self.run.counts(start) || asked().is_some_and(|(range, query)| range.contains(&query));
         let passed = deadline.map(|allowed| start.saturating_add(allowed));
-        let arrival = match self.run.wait_for {
-            WaitFor::Messages => Some(self.run.latest_arrival()),
-            WaitFor::Deadlines if deadline.is_none() && self.run.cool_down.is_some() => Some(self.run.latest_arrival()),
-            WaitFor::Deadlines => None,
-        };
+        let arrival = self.latest_arrival(deadline.is_some());
         passed.max(arrival.filter(|_| bytes.is_some())).filter(|_| counts)
+    }
+
+    /// As [`due`](CoolDown::due), for a request of several stages.
+    fn request_due(&self, arrival: Instant, due: Instant) -> Option<Instant> {
+        let passed = Some(due).filter(|due| *due < Instant::MAX);
+        passed.max(self.latest_arrival(passed.is_some())).filter(|_| self.run.counts(arrival))
+    }
+
+    /// Returns the latest time until which the run waits for the arrival of something with or without a deadline.
+    fn latest_arrival(&self, has_deadline: bool) -> Option<Instant> {
+        match self.run.wait_for {
+            WaitFor::Messages => Some(self.run.latest_arrival()),
+            WaitFor::Deadlines if !has_deadline && self.run.cool_down.is_some() => Some(self.run.latest_arrival()),
+            WaitFor::Deadlines => None,
+        }
     }
 }

@@ -19,6 +19,7 @@ mod parallel;
 pub mod priorities;
 pub mod profile;
 mod record;
+mod requests;
 pub mod run;
 mod scenario;
 mod schedule;

@@ -2,6 +2,7 @@
 
 mod agenda;
 mod part;
+mod requests;
 pub mod stock;
 
 use std::cmp::Ordering;
@@ -9,14 +10,14 @@ use std::ops::Range;
 
 use transport::Packet;
 use transport::registry::Config;
-use units::{ClassId, ConnectionId, Instant, LinkId, MessageId, Span, Table};
+use units::{ClassId, ConnectionId, HostId, Instant, LinkId, MessageId, Rate, Span, Table};
 
 use crate::class::Framing;
 use crate::class::{Class, Transport};
 use crate::control_message::{ControlMessage, Opening};
 use crate::cool_down::CoolDown;
 use crate::fabric::network::HostQueue;
-use crate::fabric::{Net, Next, Prefetch, Upcoming};
+use crate::fabric::{Net, Next, Prefetch, Segments, Upcoming};
 use crate::flow::Flow;
 use crate::hosts::{Figure, Hosts, Progress, Way};
 use crate::observe::{RateWatch, Sampler};
@@ -25,6 +26,7 @@ use crate::record::message_log::{MessageLog, Of};
 use crate::record::outcome::{Counters, Message, Outcome, Query, Taken};
 use crate::record::packet_log::PacketLog;
 use crate::record::rest::Rest;
+use crate::requests::{self as of_stages, Requests};
 use crate::run::Run;
 use crate::scenario::{Scenario, largest_packet};
 use crate::schedule::events::Event;
@@ -46,6 +48,8 @@ pub struct World {
     sources: Table<ClassId, TrafficSource>,
     message_log: MessageLog,
     sampler: Option<Sampler>,
+    /// The rates of the hosts' links, where requests of several stages need them.
+    host_rates: Table<HostId, Rate>,
     /// Watches requests for rates, when a transport makes them.
     rates: Option<RateWatch>,
     before_warm_up: Counters,
@@ -61,40 +65,55 @@ struct TrafficSource {
     framing: Framing,
     /// The batch for which a [`Event::Generate`] is pending.
     batch: Option<Batch>,
-    /// Messages of earlier batches, before their start.
+    /// Messages of earlier batches before their start, and works of requests before their end.
     waiting: Agenda<Waiting>,
     /// An [`Event::Start`] is pending for this instant.
     announced: Option<Instant>,
     numbered: u64,
     /// Messages of its list that start after the end of the measurement.
     too_late: u64,
+    /// Its requests of several stages, if each batch is the arrival of one.
+    requests: Option<Box<Requests>>,
 }
 
 impl TrafficSource {
-    /// Returns whether a message starts at this time.
+    /// Returns whether something is due at this time.
     fn has_one_at(&self, at: Instant) -> bool {
-        self.waiting.first().is_some_and(|next| next.request.start == at)
+        self.waiting.first().is_some_and(|next| next.start == at)
     }
 
-    /// Removes and returns the next message that starts at this time, if there is one.
+    /// Removes and returns the next that is due at this time, if there is one.
     fn starts(&mut self, at: Instant) -> Option<Waiting> {
         if self.has_one_at(at) { self.waiting.pop() } else { None }
     }
 }
 
-/// A message before its start; ordered by start and ordinal.
+/// Something of a class that is due later; ordered by its time and ordinal.
 struct Waiting {
-    request: Request,
-    /// Its number in its class, in the order of generation. For an answer in a tree of several levels, which may follow
-    /// from arrivals, its query and its node.
+    start: Instant,
+    /// For a message its number in its class, in the order of generation. For what may follow from arrivals (an answer
+    /// in a tree of several levels, a piece of a request), its query or request and its place there.
     ordinal: u64,
-    /// Its number, from 1, among the answers of its query; 0 in a tree of several levels, and without a query.
-    asked: u32,
+    due: Due,
+}
+
+/// The event of a class that is due.
+enum Due {
+    /// A message starts.
+    Message {
+        request: Request,
+        /// Its number, from 1, among the answers of its query; 0 in a tree of several levels, and without a query.
+        asked: u32,
+    },
+    /// A work of a request ends.
+    WorkEnds { request: u64, piece: u32 },
+    /// A client asks again.
+    RequestArrives,
 }
 
 impl Waiting {
     fn key(&self) -> (Instant, u64) {
-        (self.request.start, self.ordinal)
+        (self.start, self.ordinal)
     }
 }
 impl PartialEq for Waiting {
@@ -148,6 +167,7 @@ impl World {
                 let framing = class.framing(&transports[class.transport], frame_overhead);
                 let too_late = class.generator.listed(run.duration.after_start()).too_late;
                 TrafficSource {
+                    requests: None,
                     class,
                     framing,
                     batch: None,
@@ -157,7 +177,7 @@ impl World {
                     too_late,
                 }
             })
-            .collect::<Table<ClassId, _>>();
+            .collect::<Table<ClassId, TrafficSource>>();
         let mut world = World {
             title,
             transport,
@@ -171,10 +191,12 @@ impl World {
             names: transports.iter().map(|transport| transport.name).collect(),
             configs: transports.into_iter().map(|transport| transport.config).collect(),
             sources,
+            host_rates: Table::default(),
             before_warm_up: Counters::default(),
             until: Instant::ZERO,
             measured: None,
         };
+        world.prepare_requests();
         world.until = world.run.duration.after_start();
         (0..world.sources.len()).for_each(|class| world.next_batch(ClassId::from_index(class)));
         world
@@ -401,6 +423,9 @@ impl World {
             let query = Query { class, number, parent, start: batch.at, deadline, answers, children };
             self.message_log.ask(query, self.run.counts(batch.at));
         }
+        if source.requests.is_some() {
+            self.request_arrives(class);
+        }
         for (place, request) in (1..).zip(batch.messages) {
             let answers = request.query.is_some() && request.place.is_none();
             self.announce(class, request, if answers { place } else { 0 });
@@ -415,16 +440,23 @@ impl World {
             self.see_until();
         }
         let source = &mut self.sources[class];
-        let ordinal = match (request.query, request.place) {
-            (Some(query), Some(place)) => query << 32 | u64::from(place.node),
+        let ordinal = match (request.query, request.place.map(|place| place.node).or(request.piece)) {
+            (Some(query), Some(place)) => of_stages::ordinal(query, place),
             _ => source.numbered,
         };
         source.numbered += 1;
-        source.waiting.push(Waiting { request, ordinal, asked });
+        self.wait(class, Waiting { start: request.start, ordinal, due: Due::Message { request, asked } });
+    }
+
+    /// Schedules something of a class.
+    fn wait(&mut self, class: ClassId, waiting: Waiting) {
+        let source = &mut self.sources[class];
+        let start = waiting.start;
+        source.waiting.push(waiting);
         // The answers of a query often start together.
-        if source.announced != Some(request.start) {
-            source.announced = Some(request.start);
-            self.net.events.push(request.start, Event::Start(class));
+        if source.announced != Some(start) {
+            source.announced = Some(start);
+            self.net.events.push(start, Event::Start(class));
         }
     }
 
@@ -436,7 +468,7 @@ impl World {
         }
     }
 
-    /// Starts the messages of a class that are due now, as if each had an event of its own.
+    /// Starts the messages of a class that are due now, and ends its works, as if each had an event of its own.
     fn start_all(&mut self, class: ClassId) {
         let now = self.net.now;
         let source = &mut self.sources[class];
@@ -466,8 +498,17 @@ impl World {
         }
     }
 
+    /// Handles what is due of a class now.
+    fn start(&mut self, class: ClassId, Waiting { ordinal, due, .. }: Waiting) {
+        match due {
+            Due::Message { request, asked } => self.start_message(class, request, ordinal, asked),
+            Due::WorkEnds { request, piece } => self.piece_ended(class, request, piece),
+            Due::RequestArrives => self.request_arrives(class),
+        }
+    }
+
     /// Passes a message to its connection.
-    fn start(&mut self, class: ClassId, Waiting { mut request, ordinal, asked }: Waiting) {
+    fn start_message(&mut self, class: ClassId, mut request: Request, ordinal: u64, asked: u32) {
         if request.place.is_some() && !self.sources[class].class.generator.departs(&mut request) {
             if let Some((_, cool_down)) = self.measured.as_deref_mut() {
                 cool_down.forget(class, &request);
@@ -475,7 +516,8 @@ impl World {
             }
             return;
         }
-        if self.net.part.is_some() && !self.starts_here(&request) {
+        // What a request starts is announced only where it is.
+        if self.net.part.is_some() && self.sources[class].requests.is_none() && !self.starts_here(&request) {
             return;
         }
         let Request { start, from, to, bytes, deadline, .. } = request;
@@ -523,9 +565,16 @@ impl World {
     /// Adds a message that starts on a route to the log.
     fn enter(&mut self, class: ClassId, path: u32, request: &Request) -> MessageId {
         let connection = &self.configs[self.sources[class].class.transport].connection;
-        let ideal =
-            request.bytes.map(|bytes| self.net.ideal(path, request.to, bytes, connection.mss, connection.header));
-        self.message_log.start(path, Message { ideal, ..Message::new(class, request) })
+        let segments = |payload| Segments { payload, mss: connection.mss, header: connection.header };
+        let ideal = request.bytes.map(|bytes| self.net.ideal(path, request.to, segments(bytes)));
+        let message = Message { ideal, ..Message::new(class, request) };
+        match self.id_of_piece(class, request) {
+            None => self.message_log.start(path, message),
+            Some(id) => {
+                self.message_log.send_reserved(id, path, message);
+                id
+            }
+        }
     }
 
     /// Returns the flow of a message, which determines its route.
@@ -540,13 +589,17 @@ impl World {
     /// Returns all messages up to the end of the measurement, with their routes, without sending any. The error is the
     /// name of a class whose messages depend on the run.
     pub fn foreseen(mut self) -> Result<Outcome, String> {
+        if let Some(source) = self.sources.iter().find(|source| source.requests.is_some()) {
+            return Err(source.class.name.clone());
+        }
         while let Some((at, event)) = self.net.events.pop(self.until) {
             self.net.now = at;
             match event {
                 Event::Generate(class) => self.generate(class),
                 Event::Start(class) => {
                     self.sources[class].announced = None;
-                    while let Some(Waiting { request, ordinal, .. }) = self.sources[class].starts(at) {
+                    while let Some(Waiting { due, ordinal, .. }) = self.sources[class].starts(at) {
+                        let Due::Message { request, .. } = due else { continue };
                         if request.place.is_some() {
                             return Err(self.sources[class].class.name.clone());
                         }
@@ -626,13 +679,21 @@ impl World {
             }
             self.decide(over.message);
             self.message_log.complete(over.message, self.net.now);
-            if let Some(&Message { class, query: Some(query), place: Some(place), .. }) =
-                self.message_log.find(over.message)
-            {
-                let arrival = Arrival { query, place, at: self.net.now };
-                if let Some(request) = self.sources[class].class.generator.arrived(arrival) {
-                    self.announce(class, request, 0);
-                }
+            self.follow_from(over.message);
+        }
+    }
+
+    /// Starts what follows from the arrival of a message.
+    fn follow_from(&mut self, message: MessageId) {
+        let class = self.message_log.of(message).class;
+        if let Some(requests) = &self.sources[class].requests {
+            if let Some((request, piece)) = requests.of_message(message) {
+                self.piece_ended(class, request, piece);
+            }
+        } else if let Some(&Message { query: Some(query), place: Some(place), .. }) = self.message_log.find(message) {
+            let arrival = Arrival { query, place, at: self.net.now };
+            if let Some(request) = self.sources[class].class.generator.arrived(arrival) {
+                self.announce(class, request, 0);
             }
         }
     }
@@ -644,9 +705,19 @@ impl World {
         let closes = sending.closes();
         self.decide(message);
         self.message_log.give_up(message);
+        self.lose(message);
         self.hosts.notify(&mut self.net, id, ControlMessage::GivenUp { message, unsent });
         if closes {
             self.close(id);
+        }
+    }
+
+    /// Tells the request of an aborted message that it ends nowhere.
+    fn lose(&mut self, message: MessageId) {
+        let class = self.message_log.sent(message).class;
+        let piece = self.sources[class].requests.as_ref().and_then(|requests| requests.of_message(message));
+        if let Some((request, piece)) = piece {
+            self.piece_lost(class, request, piece);
         }
     }
 
@@ -810,6 +881,8 @@ impl World {
             }
             false => Vec::new(),
         };
-        Taken { blocks, queries: self.message_log.take_queries(), samples }
+        let requests = self.sources.iter_mut().filter_map(|source| source.requests.as_mut());
+        let requests = requests.flat_map(|requests| requests.take_rows()).collect();
+        Taken { blocks, queries: self.message_log.take_queries(), requests, samples }
     }
 }

@@ -35,7 +35,7 @@ use crate::flow::Flow;
 use crate::record::outcome::Counters;
 use crate::record::packet_log::PacketLog;
 use crate::schedule::events::EventQueue;
-use crate::topology::Graph;
+use crate::topology::{Graph, LinkSpec};
 use agents::AtPorts;
 use faulty::Faults;
 use host_ports::HostPorts;
@@ -493,33 +493,62 @@ impl Net {
         delay
     }
 
-    /// Returns the time that `payload`, in segments of `mss` with `header`, takes along a route of an empty network.
-    /// The last packet waits at each hop for the others.
-    pub fn ideal(&self, path: u32, to: HostId, payload: Bytes, mss: u32, header: u32) -> Span {
-        let overhead = Bytes::from(header) + Bytes::from(self.frame_overhead);
-        let mss = Bytes::from(mss);
-        let packets = payload.pieces(mss);
-        let (full, last) = (mss + overhead, payload - mss * (packets - 1) + overhead);
-        // Times at which the packet before the last, and the last, have left each hop and arrived at its end.
-        let (mut first, mut slowest, mut last_at) = (Span::ZERO, Span::ZERO, Span::ZERO);
-        for position in path.. {
-            let spec = &self.graph.links[self.router.link(position).index()];
-            let transmission = spec.rate.transmission();
-            let of_full = transmission.of(full);
-            slowest = slowest.max(of_full);
-            // The first full packet leaves this hop; the one before the last follows at the pace of the slowest.
-            first += of_full;
-            // Petabytes at a low rate take longer than `Span` holds.
-            let others = Span(slowest.0.saturating_mul(packets.saturating_sub(2)));
-            let before_last = if packets > 1 { first.saturating_add(others) } else { Span::ZERO };
-            last_at = last_at.max(before_last).saturating_add(transmission.of(last) + spec.delay);
-            first += spec.delay;
-            if spec.to == to.0 {
-                return last_at;
-            }
-        }
-        unreachable!("a path ends at its receiver")
+    /// Returns the time that a message takes along a route of an empty network.
+    pub fn ideal(&self, path: u32, to: HostId, message: Segments) -> Span {
+        let link = |position| &self.graph.links[self.router.link(position).index()];
+        let before_last = (path..).map(link).take_while(|spec| spec.to != to.0);
+        let last = (path..).map(link).find(|spec| spec.to == to.0);
+        ideal_along(before_last.chain(last), self.frame_overhead, message)
     }
+
+    /// As [`ideal`](Net::ideal), for the route of a flow, which is not stored.
+    pub fn ideal_of(&mut self, from: HostId, to: HostId, flow: Flow, message: Segments) -> Span {
+        let route = self.router.find(from, to, flow);
+        let links = &self.graph.links;
+        ideal_along(route.iter().map(|link| &links[link.index()]), self.frame_overhead, message)
+    }
+
+    /// Returns the bytes of a message on a wire.
+    pub fn on_wire(&self, Segments { payload, mss, header }: Segments) -> Bytes {
+        let overhead = Bytes::from(header) + Bytes::from(self.frame_overhead);
+        payload + overhead * payload.pieces(Bytes::from(mss))
+    }
+}
+
+/// A message as it is sent: its payload in segments of at most `mss`, each with a header.
+#[derive(Clone, Copy, Debug)]
+pub struct Segments {
+    /// The bytes of the message.
+    pub payload: Bytes,
+    /// Maximum payload of a packet.
+    pub mss: u32,
+    /// Header of each packet, without the frame's overhead.
+    pub header: u32,
+}
+
+/// Returns the time that a message takes along links of an empty network. The last packet waits at each hop for the
+/// others.
+fn ideal_along<'a>(route: impl Iterator<Item = &'a LinkSpec>, frame_overhead: u16, message: Segments) -> Span {
+    let Segments { payload, mss, header } = message;
+    let overhead = Bytes::from(header) + Bytes::from(frame_overhead);
+    let mss = Bytes::from(mss);
+    let packets = payload.pieces(mss);
+    let (full, last) = (mss + overhead, payload - mss * (packets - 1) + overhead);
+    // Times at which the packet before the last, and the last, have left each hop and arrived at its end.
+    let (mut first, mut slowest, mut last_at) = (Span::ZERO, Span::ZERO, Span::ZERO);
+    for spec in route {
+        let transmission = spec.rate.transmission();
+        let of_full = transmission.of(full);
+        slowest = slowest.max(of_full);
+        // The first full packet leaves this hop; the one before the last follows at the pace of the slowest.
+        first += of_full;
+        // Petabytes at a low rate take longer than `Span` holds.
+        let others = Span(slowest.0.saturating_mul(packets.saturating_sub(2)));
+        let before_last = if packets > 1 { first.saturating_add(others) } else { Span::ZERO };
+        last_at = last_at.max(before_last).saturating_add(transmission.of(last) + spec.delay);
+        first += spec.delay;
+    }
+    last_at
 }
 
 /// Removes the first packet of a port from its queue: it has reached the other end, and the port was not examined since

@@ -90,6 +90,12 @@ impl Router {
     /// Returns the position in [`links`](Router::link) of the route of a flow, and whether it is new. At each node the
     /// flow's hash chooses among the links on shortest routes.
     pub fn path(&mut self, from: HostId, to: HostId, flow: Flow) -> (u32, bool) {
+        self.find(from, to, flow);
+        self.keep()
+    }
+
+    /// Returns the links of the route of a flow, without storing it.
+    pub fn find(&mut self, from: HostId, to: HostId, flow: Flow) -> &[LinkId] {
         let Router { ways, avoided, detours, path, .. } = self;
         ways.prepare(to);
         let is_open = |link| !avoided.contains(&link);
@@ -109,7 +115,7 @@ impl Router {
             path.push(link);
             node = next;
         }
-        self.keep()
+        &self.path
     }
 
     /// Returns the route returned last.

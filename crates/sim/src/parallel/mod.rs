@@ -15,12 +15,13 @@ mod cores;
 mod governor;
 mod mailboxes;
 
+use std::collections::BTreeMap;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant as Clock};
 
-use units::{Instant, Span};
+use units::{ClassId, Instant, Span};
 
 use crate::class::Class;
 use crate::cool_down::CoolDown;
@@ -29,6 +30,7 @@ use crate::fabric::network::Sharing;
 use crate::priorities::Priorities;
 use crate::record::outcome::{Outcome, Taken};
 use crate::record::rest::Rest;
+use crate::requests::OpenRequest;
 use crate::scenario::Scenario;
 use crate::schedule::ring::Words;
 use crate::topology::Partition;
@@ -174,8 +176,8 @@ fn part(scenario: &Scenario, threads: u32) -> Result<Partition, &'static str> {
     if transports.iter().any(|transport| transport.config.control.goes_by_numbers()) {
         return Err("a transport breaks ties by the order in which connections were opened anywhere");
     }
-    if classes.iter().any(|class| class.generator.waits()) {
-        return Err("a class sends answers that wait for others (levels)");
+    if let Some(why) = classes.iter().find_map(|class| class.generator.indivisible()) {
+        return Err(why);
     }
     let service = network.service(transports, &Priorities::of(transports, classes));
     let chooses = !(service.switches.built_in && service.marking.built_in);
@@ -216,6 +218,22 @@ struct Awaited {
     cool_down: CoolDown,
     /// By message id: it is decided.
     decided: Vec<bool>,
+    /// The requests that were not over at the end of the measurement.
+    requests: BTreeMap<(ClassId, u64), OpenRequest>,
+}
+
+impl Awaited {
+    /// Counts what has begun and ended of requests; those of which nothing is under way are over.
+    fn count(&mut self, changes: impl Iterator<Item = ((ClassId, u64), i64)>) {
+        for (id, change) in changes {
+            if let Some(request) = self.requests.get_mut(&id) {
+                request.outstanding += change;
+            }
+        }
+        for (_, request) in self.requests.extract_if(.., |_, request| request.outstanding == 0) {
+            self.cool_down.request_over(request.arrival, request.due);
+        }
+    }
 }
 
 impl ParallelRun {
@@ -376,7 +394,8 @@ impl ParallelRun {
         let cool_down = stock::awaits(&self.worlds, |message| decided[message.index()]);
         self.until = cool_down.until(self.now);
         self.worlds.iter_mut().for_each(World::report_decided);
-        self.measured = Some((measured, Awaited { cool_down, decided }));
+        let requests = stock::open_requests(&self.worlds);
+        self.measured = Some((measured, Awaited { cool_down, decided, requests }));
         let goes_on = self.until > self.now;
         if goes_on {
             self.part();
@@ -410,6 +429,8 @@ impl ParallelRun {
                     awaited.cool_down.decided(message.expect("it is sent somewhere"));
                 }
             }
+            let changes: Vec<_> = worlds.iter_mut().flat_map(World::take_request_changes).collect();
+            awaited.count(changes.into_iter());
             self.until = awaited.cool_down.until(next);
         }
         false

@@ -115,16 +115,37 @@ impl MessageLog {
     /// Records a message that starts on a route.
     pub fn start(&mut self, path: u32, message: Message) -> MessageId {
         self.paths.push(path);
-        let row = self.sent.push(message);
+        let number = MessageId::from_index(self.places.as_ref().map_or(self.sent.written(), Rows::written));
+        let row = self.sent.push(Message { number, ..message });
         match &mut self.places {
             None => row,
             Some(places) => places.push(row.0),
         }
     }
 
+    /// Reserves the id and row of a message that may be sent later, by a host that is here or in another partition.
+    pub fn reserve(&mut self, is_here: bool) -> MessageId {
+        match is_here {
+            true => self.start(0, Message::UNSENT),
+            false => self.places.as_mut().expect(OTHERS).push(ELSEWHERE),
+        }
+    }
+
+    /// Records that a message starts on a route, whose row was reserved.
+    pub fn send_reserved(&mut self, id: MessageId, path: u32, message: Message) {
+        let row = self.row(id).expect(SENT);
+        *self.paths.at(row) = path;
+        *self.sent.at(row) = Message { number: id, ..message };
+    }
+
+    /// Records that a message will not be sent, whose row was reserved.
+    pub fn drop_unsent(&mut self, id: MessageId) {
+        self.sent_mut(id).aborted = true;
+    }
+
     /// Records a message that starts in another partition.
     pub fn starts_elsewhere(&mut self) {
-        self.places.as_mut().expect("there are other parts").push(ELSEWHERE);
+        self.places.as_mut().expect(OTHERS).push(ELSEWHERE);
     }
 
     /// Returns the row of a message, if it is sent here.
@@ -313,7 +334,7 @@ impl MessageLog {
         let (first, mut messages) = (self.sent.first(block), self.sent.take(block));
         messages.iter_mut().zip(first.0..).for_each(|(row, number)| self.join(MessageId(number), row));
         self.received.take(block);
-        Block { first, messages, paths: self.paths.take(block) }
+        Block::new(first, messages, self.paths.take(block))
     }
 
     /// Adds the receiver's half of a message to the sender's.
@@ -365,7 +386,7 @@ impl Left {
             messages.push(message);
             paths.push(path);
         }
-        Block { first: self.message_logs[0].sent.first(block), messages, paths }
+        Block::new(self.message_logs[0].sent.first(block), messages, paths)
     }
 }
 
@@ -379,7 +400,7 @@ impl Iterator for Left {
                 Some(partition) => self.joined(partition, number),
                 None => self.message_logs[0].take(number),
             };
-            // Some were taken during the run.
+            // Some were taken during the run, or none of their messages was sent.
             if !block.messages.is_empty() {
                 return Some(block);
             }
@@ -387,4 +408,5 @@ impl Iterator for Left {
     }
 }
 
+const OTHERS: &str = "a message of another partition is known where there are several";
 const SENT: &str = "what is under way has its row where it is sent";

@@ -1,10 +1,14 @@
 //! The results of a run.
 
+use std::sync::Arc;
+
 use transport::Expired;
 pub use transport::agent::Allocation;
 use units::{Bytes, ClassId, HostId, Instant, LinkId, MessageId, Span};
 
 pub use crate::class::Framing;
+pub use crate::requests::plan::Plan;
+pub use crate::requests::{GoalRow, Leg, RequestRow, StageRow, Window};
 use crate::topology::Graph;
 use crate::traffic::{Place, Request};
 
@@ -41,6 +45,10 @@ pub struct Outcome {
     pub paths: Paths,
     /// One row per query of `fan-in` classes, in order of their start.
     pub queries: Vec<Query>,
+    /// One row per request of `stages` classes, by class and in order of their arrival.
+    pub stage_requests: Vec<RequestRow>,
+    /// The stages and goals of each class's requests, by class.
+    pub plans: Vec<Option<Arc<Plan>>>,
     /// One row per link direction.
     pub links: Vec<Link>,
     /// Nodes and links; its links are in the order of `links`.
@@ -183,11 +191,13 @@ pub struct Taken {
     pub blocks: Vec<Block>,
     /// Queries, in order of their start. Each precedes any message that answers it.
     pub queries: Vec<Query>,
+    /// Requests of `stages` classes that are over, by class and in order of their arrival.
+    pub requests: Vec<RequestRow>,
     /// Samples, in order of time.
     pub samples: Vec<Sample>,
 }
 
-/// Messages that started one after the other.
+/// Messages that started one after the other, or that belong to one request after the other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Block {
     /// The row of the first.
@@ -196,6 +206,15 @@ pub struct Block {
     pub messages: Vec<Message>,
     /// For each of them, the position of its first link in [`Paths::links`].
     pub(crate) paths: Vec<u32>,
+}
+
+impl Block {
+    /// Returns a block of those messages that were sent.
+    pub(crate) fn new(first: MessageId, messages: Vec<Message>, paths: Vec<u32>) -> Block {
+        let rows = messages.into_iter().zip(paths).filter(|(message, _)| message.is_sent());
+        let (messages, paths) = rows.unzip();
+        Block { first, messages, paths }
+    }
 }
 
 /// Results of one traffic class.
@@ -226,16 +245,20 @@ pub struct ClassOutcome {
 /// One message of the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Message {
+    /// Its number in the run: its row, where every message was sent.
+    pub number: MessageId,
     /// Index into [`Outcome::classes`], by class.
     pub class: ClassId,
     /// The host that sends it.
     pub from: HostId,
     /// The host that receives it.
     pub to: HostId,
-    /// The query of its class that it answers (`fan-in`).
+    /// The query of its class that it answers (`fan-in`), or the request that it is part of (`stages`).
     pub query: Option<u64>,
     /// Its position in a tree of several levels.
     pub place: Option<Place>,
+    /// Its number among the messages and works of its request, where `query` is one of several stages.
+    pub piece: Option<u32>,
     /// Its size; none for a flow without end.
     pub bytes: Option<Bytes>,
     /// Time at which it was handed to the transport.
@@ -259,26 +282,36 @@ pub struct Message {
 }
 
 impl Message {
+    /// A message of a request that has not been sent, and may never be.
+    pub(crate) const UNSENT: Message = Message {
+        number: MessageId(0),
+        class: ClassId(0),
+        from: HostId(0),
+        to: HostId(0),
+        query: None,
+        place: None,
+        piece: None,
+        bytes: None,
+        start: Instant::MAX,
+        end: None,
+        ideal: None,
+        deadline: None,
+        aborted: false,
+        timeouts: 0,
+        retransmits: 0,
+        marks: 0,
+        delivered: Bytes::ZERO,
+    };
+
+    /// Returns whether it was sent.
+    pub(crate) fn is_sent(&self) -> bool {
+        self.start < Instant::MAX
+    }
+
     /// Returns a message that has just been requested, before its route is known.
     pub(crate) fn new(class: ClassId, request: &Request) -> Message {
-        let &Request { start, from, to, bytes, deadline, query, place } = request;
-        Message {
-            class,
-            from,
-            to,
-            query,
-            place,
-            bytes,
-            start,
-            end: None,
-            ideal: None,
-            deadline,
-            aborted: false,
-            timeouts: 0,
-            retransmits: 0,
-            marks: 0,
-            delivered: Bytes::ZERO,
-        }
+        let &Request { start, from, to, bytes, deadline, query, place, piece } = request;
+        Message { class, from, to, query, place, piece, bytes, start, deadline, ..Message::UNSENT }
     }
 }
 

@@ -1,17 +1,17 @@
 //! The results that are still in the message log when a run has ended.
 
 use super::message_log::Left;
-use super::outcome::{Block, Outcome, Query, Sample, Taken};
+use super::outcome::{Block, Outcome, Query, RequestRow, Sample, Taken};
 
-/// The rest of the results of a finished run: all queries and samples with the first block, then one block at a time.
+/// The rest of the results of a finished run: all queries, requests and samples with the first block, then one block at a time.
 pub struct Rest {
     first: Option<Taken>,
     blocks: Left,
 }
 
 impl Rest {
-    pub(crate) fn of(queries: Vec<Query>, samples: Vec<Sample>, blocks: Left) -> Rest {
-        Rest { first: Some(Taken { blocks: Vec::new(), queries, samples }), blocks }
+    pub(crate) fn of(queries: Vec<Query>, requests: Vec<RequestRow>, samples: Vec<Sample>, blocks: Left) -> Rest {
+        Rest { first: Some(Taken { blocks: Vec::new(), queries, requests, samples }), blocks }
     }
 }
 
@@ -30,12 +30,13 @@ impl Outcome {
     /// Returns the outcome with the rows that it lacks.
     pub(crate) fn with(mut self, rest: Rest) -> Outcome {
         self.messages.reserve_exact(rest.blocks.rows());
-        for Taken { blocks, queries, samples } in rest {
+        for Taken { blocks, queries, requests, samples } in rest {
             for Block { messages, paths, .. } in blocks {
                 self.messages.extend(messages);
                 self.paths.of_messages.extend(paths);
             }
             self.queries.extend(queries);
+            self.stage_requests.extend(requests);
             self.trace.extend(samples);
         }
         self

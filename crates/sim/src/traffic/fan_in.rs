@@ -529,6 +529,7 @@ impl Generator for FanIn {
                     deadline: super::draw_deadline(&self.deadline, stream),
                     query: Some(number),
                     place: None,
+                    piece: None,
                 });
                 let messages: Vec<Request> = answers.collect();
                 let due = |message: &Request| Some((message.start - at).saturating_add(message.deadline?));
@@ -614,6 +615,10 @@ impl Generator for FanIn {
 
     fn waits(&self) -> bool {
         self.levels.is_some()
+    }
+
+    fn indivisible(&self) -> Option<&'static str> {
+        self.waits().then_some("a class sends answers that wait for others (levels)")
     }
 
     fn again(&self) -> Box<dyn Generator> {

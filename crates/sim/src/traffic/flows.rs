@@ -47,6 +47,7 @@ pub(super) fn listed(key: &'static str, values: &Values, context: &Context) -> B
             deadline: super::draw_deadline(&flow.deadline, &mut stream),
             query: None,
             place: None,
+            piece: None,
         });
     }
     Ok(Listed::boxed(requests))

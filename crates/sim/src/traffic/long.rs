@@ -20,7 +20,7 @@ fn build(values: &Values, context: &Context) -> Built {
     let start = values.formula("start");
     let requests = super::pairs(values, context.graph)?.into_iter().enumerate().map(|(i, (from, to))| {
         let start = super::start_at(&start, i as u64, 0)?;
-        Ok(Request { start, from, to, bytes: None, deadline: None, query: None, place: None })
+        Ok(Request { start, from, to, bytes: None, deadline: None, query: None, place: None, piece: None })
     });
     Ok(Listed::boxed(requests.collect::<Result<_, _>>()?))
 }

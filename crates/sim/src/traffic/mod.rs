@@ -14,11 +14,14 @@ mod tree;
 pub use flows::ENTRY_KEYS;
 pub use offered::Demand;
 
+use std::sync::Arc;
+
 use units::{
-    Alias, Bytes, Deadline, Default, Distribution, Formula, HostId, Instant, Key, Kind, Problem, Range, Span, Stream,
-    Values, Vary,
+    Alias, Bytes, Deadline, Default, Distribution, Formula, HostId, Instant, Key, Kind, Problem, Range, RequestTrace,
+    Span, Stream, Values, Vary,
 };
 
+use crate::requests::plan::Plan;
 use crate::topology::Graph;
 
 /// A traffic pattern's description: its name, and its keys beside the general ones of classes.
@@ -196,8 +199,28 @@ pub trait Generator: Send {
     fn waits(&self) -> bool {
         false
     }
+    /// Returns the reason why its hosts cannot be simulated apart from each other, if there is one.
+    fn indivisible(&self) -> Option<&'static str> {
+        None
+    }
+    /// Returns the plan of its requests, if each batch is the arrival of one; then batches have no messages.
+    fn plan(&self) -> Option<Planned> {
+        None
+    }
+    /// Handles the end of a request; returns the time at which the next one arrives because of that.
+    fn asks_again(&mut self, _now: Instant) -> Option<Instant> {
+        None
+    }
     /// Returns a copy that generates the same messages.
     fn again(&self) -> Box<dyn Generator>;
+}
+
+/// The plan of a class's requests.
+pub struct Planned {
+    /// Roles, stages and goals.
+    pub plan: Arc<Plan>,
+    /// The columns of each request, if they are of a trace.
+    pub trace: Option<Arc<RequestTrace>>,
 }
 
 /// The number of messages that a pattern lists one by one.
@@ -270,10 +293,12 @@ pub struct Request {
     pub bytes: Option<Bytes>,
     /// Its allowed duration, if any.
     pub deadline: Option<Span>,
-    /// The query of its class that it answers.
+    /// The query of its class that it answers, or the request that it is part of.
     pub query: Option<u64>,
     /// Its position in a tree of several levels.
     pub place: Option<Place>,
+    /// Its number among the messages and works of its request, where `query` is one of several stages.
+    pub piece: Option<u32>,
 }
 
 /// The key `start`, for patterns that have one.
@@ -314,9 +339,9 @@ const COUNT: Key = Key {
 };
 
 /// Maximum size drawn from heavy tails, so that sums of draws fit into 64 bits.
-const MAX_BYTES: Bytes = Bytes(1_000_000_000_000_000);
+pub(crate) const MAX_BYTES: Bytes = Bytes(1_000_000_000_000_000);
 /// As [`MAX_BYTES`], for times: 30 days.
-const LONGEST: Span = Span(30 * 86_400_000_000_000_000);
+pub(crate) const MAX_TIME: Span = Span(30 * 86_400_000_000_000_000);
 
 fn draw_bytes(size: &Distribution, stream: &mut Stream) -> Bytes {
     Bytes(stream.sample(size).round() as u64).clamp(Bytes(1), MAX_BYTES)
@@ -328,13 +353,13 @@ fn expected_draws(every: &Distribution, start: Instant, until: Instant) -> f64 {
 }
 
 fn draw_time(time: &Distribution, stream: &mut Stream) -> Span {
-    Span::from_ps_f64(stream.sample(time)).min(LONGEST)
+    Span::from_ps_f64(stream.sample(time)).min(MAX_TIME)
 }
 
 /// Returns the value of `start` for one element of a list.
 fn start_at(start: &Formula, index: u64, parent: u64) -> Result<Instant, Problem> {
     let ps = start.at(index, parent);
-    match ps >= 0.0 && ps <= LONGEST.0 as f64 {
+    match ps >= 0.0 && ps <= MAX_TIME.0 as f64 {
         true => Ok(Instant::from_ps_f64(ps)),
         false => Err(Problem::new("start", format!("is {} s for index {index}; 0 to 30 days are possible", ps / 1e12))),
     }
@@ -348,7 +373,7 @@ fn draw_deadline(deadline: &Option<Deadline>, stream: &mut Stream) -> Option<Spa
         Some(Vary::Absolute(distribution)) => stream.sample(distribution),
         Some(Vary::Relative(distribution)) => base * stream.sample(distribution),
     };
-    Some(Span::from_ps_f64(base + added).clamp(Span(1), LONGEST))
+    Some(Span::from_ps_f64(base + added).clamp(Span(1), MAX_TIME))
 }
 
 /// Returns the range of deadlines, as [`Generator::deadlines`].
@@ -360,7 +385,7 @@ fn deadlines(deadline: &Option<Deadline>) -> Option<(Span, Span)> {
         Some(Vary::Absolute(added)) => (base.0 + added.span().0, base.1 + added.span().1),
         Some(Vary::Relative(share)) => (base.0 * (1.0 + share.span().0), base.1 * (1.0 + share.span().1)),
     };
-    let time = |ps| Span::from_ps_f64(ps).clamp(Span(1), LONGEST);
+    let time = |ps| Span::from_ps_f64(ps).clamp(Span(1), MAX_TIME);
     Some((time(low), time(high)))
 }
 

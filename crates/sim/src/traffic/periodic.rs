@@ -79,6 +79,7 @@ impl Generator for Periodic {
             deadline: super::draw_deadline(&self.deadline, &mut pair.stream),
             query: None,
             place: None,
+            piece: None,
         };
         pair.sent += 1;
         let gap = super::draw_time(&self.every, &mut pair.stream).max(Span(1));

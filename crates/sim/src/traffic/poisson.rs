@@ -151,6 +151,7 @@ impl Generator for Poisson {
             deadline: super::draw_deadline(&self.deadline, &mut self.stream),
             query: None,
             place: None,
+            piece: None,
         };
         Some(Batch { at: self.now, messages: vec![request], query: None })
     }

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use units::{Bytes, Default, Distribution, HostId, Instant, Key, Kind, Problem, Range, Rate, Span, Stream, Values};
 
-use super::{Batch, Built, Context, Demand, Descriptor, Generator, LONGEST, Nature, Request, SIZE};
+use super::{Batch, Built, Context, Demand, Descriptor, Generator, MAX_TIME, Nature, Request, SIZE};
 
 /// The pattern of sessions with a share of the link each.
 pub const DESCRIPTOR: Descriptor = Descriptor {
@@ -168,7 +168,7 @@ impl Sizes {
 
 /// Returns the time in which a share of a link transmits `bytes`.
 fn due(bytes: f64, share: f64, rate: Rate) -> Span {
-    Span::from_ps_f64(bytes * 8e12 / (share * rate.as_bps_f64())).clamp(Span(1), LONGEST)
+    Span::from_ps_f64(bytes * 8e12 / (share * rate.as_bps_f64())).clamp(Span(1), MAX_TIME)
 }
 
 impl Generator for Sessions {
@@ -195,6 +195,7 @@ impl Generator for Sessions {
             deadline: Some(deadline),
             query: None,
             place: None,
+            piece: None,
         };
         Some(Batch { at, messages: vec![request], query: None })
     }

@@ -186,6 +186,7 @@ impl Trees {
             deadline: due.map(|due| due.saturating_sub(start).max(Span(1))),
             query: Some(number),
             place: Some(Place { node, level: level as u8, answers }),
+            piece: None,
         }
     }
 

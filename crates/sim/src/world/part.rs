@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use transport::Flags;
-use units::{Instant, MessageId};
+use units::{ClassId, Instant, MessageId};
 
-use super::World;
+use super::{TrafficSource, World};
 use crate::fabric::channel::{Item, Mailbox, Opened, Outgoing};
 use crate::record::outcome::Message;
 use crate::schedule::events::Event;
@@ -28,6 +28,9 @@ impl World {
         self.net.set_up_partition(partition.clone(), number);
         self.message_log.is_one_of_several();
         self.hosts.senders.keep_to(number, partition.parts);
+        for requests in self.sources.iter_mut().filter_map(|source| source.requests.as_mut()) {
+            requests.set_up_partition(partition.clone(), number);
+        }
     }
 
     /// Advances the partition to `until`.
@@ -85,6 +88,19 @@ impl World {
         if let Some(part) = &mut self.net.part {
             part.decided = Some(Vec::new());
         }
+        self.sources
+            .iter_mut()
+            .filter_map(|source| source.requests.as_mut())
+            .for_each(|requests| requests.report_changes());
+    }
+
+    /// Takes by how much the pieces under way here have changed since the last call, of each request.
+    pub fn take_request_changes(&mut self) -> Vec<((ClassId, u64), i64)> {
+        let of_class = |(class, source): (ClassId, &mut TrafficSource)| {
+            let changes = source.requests.as_mut()?.take_changes();
+            Some(changes.into_iter().map(move |(number, change)| ((class, number), change)))
+        };
+        (0..).map(ClassId).zip(self.sources.iter_mut()).filter_map(of_class).flatten().collect()
     }
 
     /// Takes the messages that were decided here since the last call.

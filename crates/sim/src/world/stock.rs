@@ -1,25 +1,28 @@
 //! Collects the measurements of one world, or of several partitions of one.
 
-use transport::{Flags, Packet};
-use units::{Bytes, Instant, LinkId, MessageId, Span};
+use std::collections::BTreeMap;
 
-use super::{TrafficSource, World};
+use transport::{Flags, Packet};
+use units::{Bytes, ClassId, Instant, LinkId, MessageId, Span};
+
+use super::{Due, TrafficSource, Waiting, World};
 use crate::cool_down::CoolDown;
 use crate::fabric::Net;
 use crate::fabric::partition::add;
 use crate::observe::RateWatch;
 use crate::record::message_log::{Left, MessageLog, Of};
 use crate::record::outcome::{
-    ClassOutcome, Counters, FaultCounts, Link, LinkRates, Message, Outcome, Paths, Queue, Requests, Sample,
+    self, ClassOutcome, Counters, FaultCounts, Link, LinkRates, Message, Outcome, Paths, Queue, RequestRow, Sample,
 };
 use crate::record::rest::Rest;
+use crate::requests::{OpenRequest, Requests};
 
 /// The measurements from the warm-up to the end of the duration.
 pub struct Measured {
     at: Instant,
     pub(crate) counters: Counters,
     classes: Vec<ClassOutcome>,
-    requests: Option<Requests>,
+    requests: Option<outcome::Requests>,
     faults: Option<FaultCounts>,
     links: Vec<Link>,
     pub(crate) trace: Vec<Sample>,
@@ -65,11 +68,32 @@ pub fn awaits(worlds: &[World], is_decided: impl Fn(MessageId) -> bool) -> CoolD
     let messages = worlds.iter().flat_map(|world| world.message_log.messages());
     let undecided = messages.filter(|(message, _)| !is_decided(*message)).map(|(_, row)| row);
     let of_class = |(class, source): (_, &'_ TrafficSource)| {
-        source.waiting.iter().map(|waiting| (class, waiting.request)).collect::<Vec<_>>()
+        let request = |waiting: &Waiting| match waiting.due {
+            Due::Message { request, .. } => Some((class, request)),
+            Due::WorkEnds { .. } | Due::RequestArrives => None,
+        };
+        source.waiting.iter().filter_map(request).collect::<Vec<_>>()
     };
     let waiting: Vec<_> = world.sources.entries().flat_map(of_class).collect();
     let waiting = waiting.iter().map(|(class, request)| (*class, request));
-    CoolDown::new(&world.run, world.message_log.counted_queries().clone(), undecided, waiting)
+    let mut cool_down = CoolDown::new(&world.run, world.message_log.counted_queries().clone(), undecided, waiting);
+    for (_, OpenRequest { arrival, due, .. }) in open_requests(worlds) {
+        cool_down.expect_request(arrival, due);
+    }
+    cool_down
+}
+
+/// Returns the requests that are not over, by class and number, with what is under way of them in any partition.
+pub fn open_requests(worlds: &[World]) -> BTreeMap<(ClassId, u64), OpenRequest> {
+    let mut open: BTreeMap<(ClassId, u64), OpenRequest> = BTreeMap::new();
+    for (class, source) in worlds.iter().flat_map(|world| world.sources.entries()) {
+        for (number, found) in source.requests.iter().flat_map(|requests| requests.open()) {
+            open.entry((class, number)).or_insert(OpenRequest { outstanding: 0, ..found }).outstanding +=
+                found.outstanding;
+        }
+    }
+    open.retain(|_, request| request.outstanding > 0);
+    open
 }
 
 /// Ends a run at `now` that would have ended at `until`; `measured` is `None` if the measurement has not ended. Returns
@@ -93,6 +117,14 @@ pub fn finish(mut worlds: Vec<World>, measured: Option<Measured>, now: Instant, 
         worlds.iter_mut().map(|world| std::mem::replace(&mut world.message_log, MessageLog::new(0, false))).collect();
     let mut first = worlds.swap_remove(0);
     let partition = first.net.part.take().map(|part| part.partition().clone());
+    let plans = first.sources.iter().map(|source| Some(source.class.generator.plan()?.plan)).collect();
+    let requests_of = |(class, source): (ClassId, &mut TrafficSource)| {
+        let own = source.requests.take()?;
+        let others = worlds.iter_mut().filter_map(|world| world.sources[class].requests.take());
+        Some(Requests::finish(std::iter::once(own).chain(others).map(|requests| *requests).collect()))
+    };
+    let stage_requests: Vec<RequestRow> =
+        (0..).map(ClassId).zip(first.sources.iter_mut()).filter_map(requests_of).flatten().collect();
     let Measured { at, counters, classes, requests, faults, links, trace } = measured;
     let (queries, blocks) = (message_logs[0].take_queries(), Left::of(message_logs, partition));
     let outcome = Outcome {
@@ -111,11 +143,13 @@ pub fn finish(mut worlds: Vec<World>, measured: Option<Measured>, now: Instant, 
         classes,
         messages: Vec::new(),
         queries: Vec::new(),
+        stage_requests: Vec::new(),
+        plans,
         links,
         graph: first.net.graph,
         trace: Vec::new(),
     };
-    (outcome, Rest::of(queries, trace, blocks))
+    (outcome, Rest::of(queries, stage_requests, trace, blocks))
 }
 
 fn sum(worlds: &[World], counters: impl Fn(&World) -> Counters) -> Counters {

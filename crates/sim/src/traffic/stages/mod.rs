@@ -1,10 +1,17 @@
 //! `stages`: requests of several stages, which wait for each other.
 
+mod build;
+mod collective;
 mod keys;
 
-use units::{Problem, Values};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
 
-use super::{Built, Context, Descriptor, Nature};
+use units::{Allowed, Distribution, Instant, OfRequest, Problem, RequestTrace, Span, Stream, Values};
+
+use super::{Batch, Built, Context, Demand, Descriptor, Generator, Listing, MAX_TIME, Nature, Planned};
+use crate::requests::plan::{Action, Plan, mean_of};
 
 /// Requests of several stages.
 pub const DESCRIPTOR: Descriptor = Descriptor {
@@ -17,6 +24,193 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     build,
 };
 
-fn build(_: &Values, _: &Context) -> Built {
-    Err(Problem::new("pattern", "is written elsewhere"))
+fn build(values: &Values, context: &Context) -> Built {
+    let plan = Arc::new(build::plan(values, context.graph)?);
+    let (every, clients) = (values.distribution_if_set("every"), values.count_if_set("clients"));
+    let trace = values.requests_if_set("requests").map(Arc::new);
+    let name = values.text("name");
+    let start = super::start_at(&values.formula("start"), 0, 0)?;
+    let think = values.distribution_if_set("think");
+    if think.is_some() && clients.is_none() {
+        return Err(Problem::new("think", "only `clients` think"));
+    }
+    let arrivals = match (every, clients, &trace) {
+        (Some(every), None, None) => {
+            Arrivals::Open { every, next: start, stream: Stream::new(context.seed, &format!("{name}, arrivals"), 0) }
+        }
+        (None, Some(clients), None) => {
+            let think = think.unwrap_or(Distribution::Constant(0.0));
+            let mut stream = Stream::new(context.seed, &format!("{name}, clients"), 0);
+            let mut first: Vec<Instant> =
+                (0..clients).map(|_| start.saturating_add(super::draw_time(&think, &mut stream))).collect();
+            first.sort_unstable();
+            Arrivals::Closed { first: first.into_iter().map(Reverse).collect(), think, stream }
+        }
+        (None, None, Some(_)) => Arrivals::Listed { start },
+        _ => {
+            let problem = Problem::new("every", "requests arrive by one of `every`, `clients` and `requests`");
+            return Err(problem.hint("write for example every = \"exponential(2 ms)\""));
+        }
+    };
+    Ok(Box::new(Stages {
+        alone: alone(&plan, context),
+        plan,
+        trace,
+        arrivals,
+        arrived: 0,
+        count: values.count_if_set("count").unwrap_or(u64::MAX),
+    }))
+}
+
+/// Returns the shortest time of a request, from its works and the rates of the hosts that take part.
+fn alone(plan: &Plan, context: &Context) -> f64 {
+    let rates = context.graph.host_rates();
+    let fastest =
+        plan.roles.iter().flat_map(|role| &role.hosts).map(|&host| rates[host].as_bps_f64()).fold(1.0, f64::max);
+    let of_stage = |stage: &crate::requests::plan::Stage| match &stage.action {
+        Action::Work { time: OfRequest::Drawn(time), .. } => time.mean(),
+        Action::Send { size: OfRequest::Drawn(size), share, .. } => size.mean() * share * 8e12 / fastest,
+        _ => 0.0,
+    };
+    // The longest chain of stages.
+    let mut ends: Vec<f64> = Vec::new();
+    for stage in &plan.stages {
+        let begins = stage.after.iter().map(|&before| ends[before]).fold(0.0, f64::max);
+        ends.push(begins + of_stage(stage));
+    }
+    ends.into_iter().fold(0.0, f64::max)
+}
+
+#[derive(Clone)]
+struct Stages {
+    plan: Arc<Plan>,
+    trace: Option<Arc<RequestTrace>>,
+    arrivals: Arrivals,
+    arrived: u64,
+    /// Maximum number of requests.
+    count: u64,
+    /// Approximate time of a request in an empty network, in ps.
+    alone: f64,
+}
+
+/// The arrival of requests.
+#[derive(Clone)]
+enum Arrivals {
+    /// At any time, whatever became of those before.
+    Open { every: Distribution, next: Instant, stream: Stream },
+    /// Each client's next when its last has ended.
+    Closed { first: BinaryHeap<Reverse<Instant>>, think: Distribution, stream: Stream },
+    /// As in a file, from `start` on.
+    Listed { start: Instant },
+}
+
+impl Generator for Stages {
+    fn next(&mut self) -> Option<Batch> {
+        if self.arrived == self.count {
+            return None;
+        }
+        let at = match &mut self.arrivals {
+            Arrivals::Open { every, next, stream } => {
+                *next = next.saturating_add(super::draw_time(every, stream).max(Span(1)));
+                *next
+            }
+            Arrivals::Closed { first, .. } => first.pop()?.0,
+            Arrivals::Listed { start } => {
+                let at = self.trace.as_ref()?.arrivals.get(self.arrived as usize)?;
+                start.saturating_add(at.since_start())
+            }
+        };
+        self.arrived += 1;
+        Some(Batch { at, messages: Vec::new(), query: None })
+    }
+
+    fn expected(&self, until: Instant) -> (f64, &'static str) {
+        let (requests, key) = self.requests_until(until);
+        (requests * self.plan.messages() as f64, key)
+    }
+
+    fn deadlines(&self) -> Option<(Span, Span)> {
+        let spans = self.plan.goals.iter().map(|goal| match &goal.within {
+            Allowed::Time(OfRequest::Drawn(time)) => time.span(),
+            Allowed::Time(OfRequest::Formula(_)) | Allowed::TimesAlone(_) => (self.alone, self.alone),
+        });
+        let (low, high) = spans.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)))?;
+        let time = |ps| Span::from_ps_f64(ps).clamp(Span(1), MAX_TIME);
+        Some((time(low), time(high)))
+    }
+
+    fn offer(&self, until: Instant, offer: &mut dyn FnMut(Demand)) {
+        let (requests, _) = self.requests_until(until);
+        for stage in &self.plan.stages {
+            let Action::Send { from, to, size, share, .. } = &stage.action else { continue };
+            let (from, to) = (&self.plan.roles[*from].hosts, &self.plan.roles[*to].hosts);
+            let messages = requests * self.plan.pieces_of(stage) as f64;
+            let bytes = messages * mean_of(size, self.rows()) * share;
+            offer(Demand { from, to, messages, bytes });
+        }
+    }
+
+    fn listed(&self, end: Instant) -> Listing {
+        match (&self.arrivals, &self.trace) {
+            (Arrivals::Listed { start }, Some(trace)) => {
+                let late = |at: &&Instant| start.saturating_add(at.since_start()) >= end;
+                let each = self.plan.messages();
+                let too_late = trace.arrivals.iter().rev().take_while(late).count() as u64;
+                Listing { messages: trace.arrivals.len() as u64 * each, too_late: too_late * each }
+            }
+            _ => Listing::default(),
+        }
+    }
+
+    fn waits(&self) -> bool {
+        true
+    }
+
+    fn indivisible(&self) -> Option<&'static str> {
+        match self.arrivals {
+            Arrivals::Closed { .. } => Some("a class's clients wait for their answers"),
+            _ => self.plan.indivisible(),
+        }
+    }
+
+    fn plan(&self) -> Option<Planned> {
+        Some(Planned { plan: self.plan.clone(), trace: self.trace.clone() })
+    }
+
+    fn asks_again(&mut self, now: Instant) -> Option<Instant> {
+        let Arrivals::Closed { think, stream, .. } = &mut self.arrivals else { return None };
+        if self.arrived == self.count {
+            return None;
+        }
+        self.arrived += 1;
+        Some(now.saturating_add(super::draw_time(think, stream)))
+    }
+
+    fn again(&self) -> Box<dyn Generator> {
+        Box::new(self.clone())
+    }
+}
+
+impl Stages {
+    /// Returns the expected number of requests until then, and the key that decides it.
+    fn requests_until(&self, until: Instant) -> (f64, &'static str) {
+        let (requests, key) = match &self.arrivals {
+            Arrivals::Open { every, next, .. } => (super::expected_draws(every, *next, until), "every"),
+            Arrivals::Closed { first, think, .. } => {
+                let cycle = (think.mean() + self.alone).max(1.0);
+                (first.len() as f64 * until.0 as f64 / cycle, "clients")
+            }
+            Arrivals::Listed { start } => {
+                let in_time = |at: &Instant| start.saturating_add(at.since_start()) < until;
+                (self.trace.as_ref().map_or(0, |trace| trace.arrivals.partition_point(in_time)) as f64, "requests")
+            }
+        };
+        (requests.min(self.count as f64), key)
+    }
+
+    /// Returns the columns of all requests of a trace.
+    fn rows(&self) -> impl Iterator<Item = &[f64]> {
+        let trace = self.trace.as_deref();
+        (0..trace.map_or(0, |trace| trace.arrivals.len())).filter_map(move |request| Some(trace?.row(request)))
+    }
 }

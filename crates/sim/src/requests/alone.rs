@@ -1,0 +1,170 @@
+//! A request alone in an empty network, and the times at which its pieces are due.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use units::{Allowed, Bytes, HostId, Instant, Span, Stream};
+
+use super::Due;
+use super::graph::{Graph, Piece};
+use super::plan::{Action, Goal, Plan, Told, time_of};
+use super::row::Window;
+
+/// The times of messages in an empty network.
+pub trait Wire {
+    /// Returns the time that a message takes alone. `ordinal` identifies it in its class.
+    fn ideal(&mut self, ordinal: u64, from: HostId, to: HostId, bytes: Bytes) -> Span;
+    /// Returns the time for which a message occupies the links of its sending and its receiving host.
+    fn on_links(&self, from: HostId, to: HostId, bytes: Bytes) -> (Span, Span);
+}
+
+/// The times of a request alone in an empty network, from its arrival.
+pub struct Alone {
+    /// Until all stages have ended.
+    pub whole: Span,
+    /// Until each written stage has ended.
+    pub stages: Vec<Span>,
+}
+
+impl Graph {
+    /// Returns the times of a request alone, given how long each piece takes alone.
+    ///
+    /// Messages that share the link of a host are sent one after the other there, in the order in which they are ready.
+    pub fn alone(&self, plan: &Plan, durations: &[Span], wire: &impl Wire) -> Alone {
+        let mut progress = self.begin();
+        let mut ended = vec![Span::ZERO; self.pieces.len()];
+        let mut links = Links::default();
+        let mut events = BinaryHeap::new();
+        let mut start = |pieces: std::ops::Range<u32>, at: Span, events: &mut BinaryHeap<Reverse<(Span, u32)>>| {
+            for index in pieces {
+                let (piece, takes) = (&self.pieces[index as usize], durations[index as usize]);
+                let end =
+                    if piece.from == piece.to { at.saturating_add(takes) } else { links.send(piece, at, takes, wire) };
+                events.push(Reverse((end, index)));
+            }
+        };
+        self.starts(|pieces| start(pieces, Span::ZERO, &mut events));
+        let mut ready = Vec::new();
+        while let Some(Reverse((at, piece))) = events.pop() {
+            ended[piece as usize] = at;
+            self.ends(plan, &mut progress, piece, |pieces| ready.push(pieces));
+            ready.drain(..).for_each(|pieces| start(pieces, at, &mut events));
+        }
+        let mut stages = vec![Span::ZERO; plan.names.len()];
+        let ends = self.stage_ends(|piece| Some(Instant(ended[piece].0)));
+        for (stage, end) in plan.stages.iter().zip(ends) {
+            let end = end.map_or(Span::ZERO, |(at, _)| at.since_start());
+            stages[stage.written] = stages[stage.written].max(end);
+        }
+        Alone { whole: stages.iter().copied().max().unwrap_or_default(), stages }
+    }
+}
+
+/// The times until which the links of hosts are occupied.
+#[derive(Default)]
+struct Links {
+    up: BTreeMap<HostId, Span>,
+    down: BTreeMap<HostId, Span>,
+}
+
+impl Links {
+    /// Sends a message that is ready at `at`; returns the time of its arrival.
+    fn send(&mut self, piece: &Piece, at: Span, takes: Span, wire: &impl Wire) -> Span {
+        let (up, down) = wire.on_links(piece.from, piece.to, Bytes(piece.amount));
+        let sent = self.up.entry(piece.from).or_default();
+        let begins = at.max(*sent);
+        *sent = begins.saturating_add(up);
+        let received = self.down.entry(piece.to).or_default();
+        *received = begins.saturating_add(takes).max(received.saturating_add(down));
+        *received
+    }
+}
+
+/// Returns the allowed time of a goal for a request with these columns.
+pub fn due_of(goal: &Goal, alone: &Alone, row: &[f64], stream: &mut Stream) -> Due {
+    let alone = goal.stage.map_or(alone.whole, |stage| alone.stages[stage]);
+    let within = match &goal.within {
+        Allowed::Time(time) => time_of(time, row, stream),
+        Allowed::TimesAlone(factor) => Span::from_ps_f64(alone.0 as f64 * factor),
+    };
+    Due { within: within.max(Span(1)), alone }
+}
+
+/// Returns for each piece of a request the latest start with which some goal can be reached, and the time at which it
+/// is due as its transport is told. [`Instant::MAX`] where there is none.
+pub fn dues(
+    plan: &Plan,
+    graph: &Graph,
+    arrival: Instant,
+    goals: &[Due],
+    durations: &[Span],
+) -> (Vec<Instant>, Vec<Instant>) {
+    let pieces = graph.pieces.len();
+    let (mut latest, mut told) = (vec![None; pieces], vec![Instant::MAX; pieces]);
+    if plan.tells() || plan.abandons {
+        for (goal, due) in plan.goals.iter().zip(goals) {
+            let shares = plan.shares(goal.stage);
+            let at = arrival.saturating_add(due.within);
+            for (index, rest) in graph.rest(plan, goal.stage, durations, false).into_iter().enumerate() {
+                let Some(rest) = rest else { continue };
+                let end = at.earlier_by(rest);
+                latest[index] = latest[index].max(Some(end.earlier_by(durations[index])));
+                let share = shares[graph.pieces[index].stage as usize];
+                told[index] = told[index].min(match plan.told {
+                    Told::Request => at,
+                    Told::Remaining => end,
+                    Told::Split => arrival.saturating_add(Span::from_ps_f64(due.within.0 as f64 * share)),
+                    Told::Nothing => Instant::MAX,
+                });
+            }
+        }
+    }
+    (latest.into_iter().map(|latest| latest.unwrap_or(Instant::MAX)).collect(), told)
+}
+
+/// Returns the windows of a request's messages: from the earliest time at which each can start, to the latest at which
+/// it can end, for all goals to be reached. No goal needs the others.
+pub fn windows(plan: &Plan, graph: &Graph, arrival: Instant, goals: &[Due], durations: &[Span]) -> Vec<Window> {
+    if goals.is_empty() {
+        return Vec::new();
+    }
+    let mut due = vec![None; graph.pieces.len()];
+    for (goal, allowed) in plan.goals.iter().zip(goals) {
+        let at = arrival.saturating_add(allowed.within);
+        for (due, rest) in due.iter_mut().zip(graph.rest(plan, goal.stage, durations, true)) {
+            let end = rest.map(|rest| at.earlier_by(rest));
+            *due = [*due, end].into_iter().flatten().min();
+        }
+    }
+    let earliest = graph.earliest(plan, durations);
+    let pieces = graph.pieces.iter().zip(earliest).zip(due);
+    let window = |((piece, start), due): ((&Piece, Span), Option<Instant>)| {
+        let is_message = matches!(plan.stages[piece.stage as usize].action, Action::Send { .. });
+        let start = arrival.saturating_add(start);
+        let &Piece { from, to, amount, .. } = piece;
+        due.filter(|_| is_message && from != to).map(|due| Window { from, to, bytes: Bytes(amount), start, due })
+    };
+    pieces.filter_map(window).collect()
+}
+
+impl Plan {
+    /// Returns for each stage the share of the time for a goal that has passed at its end, where the stages of the
+    /// longest chain through it have equal shares.
+    fn shares(&self, goal: Option<usize>) -> Vec<f64> {
+        let mut depths = vec![0_u32; self.stages.len()];
+        for (index, stage) in self.stages.iter().enumerate() {
+            depths[index] = 1 + stage.after.iter().map(|&before| depths[before]).max().unwrap_or(0);
+        }
+        let mut heights: Vec<Option<u32>> = vec![None; self.stages.len()];
+        for (index, stage) in self.stages.iter().enumerate().rev() {
+            if goal.is_none_or(|goal| goal == stage.written) {
+                heights[index] = heights[index].max(Some(0));
+            }
+            if let Some(height) = heights[index] {
+                stage.after.iter().for_each(|&before| heights[before] = heights[before].max(Some(height + 1)));
+            }
+        }
+        let share = |(depth, height): (u32, Option<u32>)| f64::from(depth) / f64::from(depth + height.unwrap_or(0));
+        depths.into_iter().zip(heights).map(share).collect()
+    }
+}

@@ -1,0 +1,520 @@
+//! Requests of several stages: what starts at a host starts when everything of the stages it follows has ended there.
+//!
+//! A request is drawn as a whole when it arrives ([`Graph`]), with the ids of all its messages. So every partition of a
+//! run knows it, and starts what its own hosts do. Nothing that a host does depends on another host but by a message,
+//! with two exceptions that are simulated in one partition: barriers, and the choice of the least loaded hosts.
+
+mod alone;
+mod graph;
+pub mod plan;
+mod row;
+mod servers;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::Arc;
+
+use units::{Bytes, ClassId, HostId, Instant, MessageId, Span, Stream, Table};
+
+pub use alone::Wire;
+use alone::{due_of, dues, windows};
+use graph::{Graph, Piece, Progress};
+use plan::{Action, Pick, Plan};
+pub use row::{GoalRow, Leg, RequestRow, StageRow, Window};
+use servers::{Queued, ServerPools};
+
+use crate::topology::Partition;
+
+/// The requests of one class.
+pub struct Requests {
+    class: ClassId,
+    name: String,
+    seed: u64,
+    plan: Arc<Plan>,
+    /// The values of the columns of each request of a trace; none without one.
+    trace: Option<Arc<units::RequestTrace>>,
+    /// The hosts of this partition, if there are several.
+    partition: Option<(Arc<Partition>, u32)>,
+    open: BTreeMap<u64, Open>,
+    /// The first message of each open request, and the number of the request.
+    by_message: BTreeMap<MessageId, u64>,
+    servers: ServerPools,
+    /// The open requests of the hosts of each role, where the least loaded ones are picked.
+    loads: Vec<Table<HostId, u32>>,
+    arrived: u64,
+    /// Rows of requests that are over, in order of arrival but for gaps.
+    rows: BTreeMap<u64, RequestRow>,
+    unsent: Vec<MessageId>,
+    /// The number of the next row to be taken.
+    next_row: u64,
+    /// Requests of which something has begun or ended here since they were last taken, if they are reported.
+    changed: Option<BTreeMap<u64, i64>>,
+}
+
+/// A request that is not over.
+struct Open {
+    arrival: Instant,
+    graph: Arc<Graph>,
+    progress: Progress,
+    members: Vec<Vec<HostId>>,
+    times: Vec<Times>,
+    /// The id of its first message, and the piece of each message.
+    first_message: MessageId,
+    messages: Vec<u32>,
+    /// The latest time at which each piece must end for some goal to be reached.
+    latest: Vec<Instant>,
+    /// The deadline of each piece, as its transport is told.
+    told: Vec<Instant>,
+    /// The first time at which a goal is due.
+    due: Instant,
+    goals: Vec<Due>,
+    alone: Span,
+    /// Pieces that have started or wait for a server, and have not ended.
+    outstanding: i64,
+    /// Some did not start: they could not be in time.
+    abandoned: bool,
+    /// Messages that were aborted and have not arrived.
+    lost: BTreeSet<u32>,
+    /// The windows of the messages without which some goal is missed.
+    windows: Vec<Window>,
+}
+
+/// A goal of one request.
+#[derive(Clone, Copy)]
+struct Due {
+    within: Span,
+    alone: Span,
+}
+
+/// The times of a piece, [`Instant::MAX`] before they are known.
+#[derive(Clone, Copy)]
+struct Times {
+    /// All that it waits for had ended.
+    ready: Instant,
+    /// It began: for a work, it had a server.
+    began: Instant,
+    ended: Instant,
+    /// The piece after which it was ready.
+    after: u32,
+}
+
+const NO_PIECE: u32 = u32::MAX;
+
+impl Times {
+    const UNKNOWN: Times = Times { ready: Instant::MAX, began: Instant::MAX, ended: Instant::MAX, after: NO_PIECE };
+}
+
+/// A request that is not over, as far as one partition knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenRequest {
+    /// Its arrival.
+    pub arrival: Instant,
+    /// The first time at which a goal is due; [`Instant::MAX`] without one.
+    pub due: Instant,
+    /// The pieces that have started or wait for a server here, less those that have ended here.
+    pub outstanding: i64,
+}
+
+/// Something that a request starts or ends now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A message is sent.
+    Send {
+        /// Number of the request.
+        request: u64,
+        /// The message, a piece of the request.
+        piece: u32,
+    },
+    /// A work ends at a time.
+    Work {
+        /// Number of the request.
+        request: u64,
+        /// The work, a piece of the request.
+        piece: u32,
+        /// The end of the work.
+        until: Instant,
+    },
+    /// A request is over.
+    Over {
+        /// Number of the request.
+        request: u64,
+        /// The arrival of the request.
+        arrival: Instant,
+        /// The first time at which a goal was due; [`Instant::MAX`] without one.
+        due: Instant,
+    },
+}
+
+/// A message of a request, ready to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sending {
+    /// Its id.
+    pub id: MessageId,
+    /// The sending host.
+    pub from: HostId,
+    /// The receiving host.
+    pub to: HostId,
+    /// Its size.
+    pub bytes: Bytes,
+    /// The time at which it is due, as its transport is told.
+    pub due: Option<Instant>,
+}
+
+impl Requests {
+    /// Returns the requests of a class, of which none has arrived.
+    pub fn new(
+        class: ClassId,
+        name: &str,
+        seed: u64,
+        plan: Arc<Plan>,
+        trace: Option<Arc<units::RequestTrace>>,
+    ) -> Requests {
+        let picks = |pick| plan.roles.iter().any(|role| role.pick == pick);
+        let loads = if picks(Pick::LeastLoaded) { plan.roles.len() } else { 0 };
+        Requests {
+            class,
+            name: name.into(),
+            seed,
+            trace,
+            partition: None,
+            open: BTreeMap::new(),
+            by_message: BTreeMap::new(),
+            servers: ServerPools::default(),
+            loads: vec![Table::default(); loads],
+            arrived: 0,
+            rows: BTreeMap::new(),
+            unsent: Vec::new(),
+            next_row: 0,
+            changed: None,
+            plan,
+        }
+    }
+
+    /// Makes these the requests of one partition of several.
+    pub fn set_up_partition(&mut self, partition: Arc<Partition>, number: u32) {
+        self.partition = Some((partition, number));
+    }
+
+    /// Reports from now on by how much the pieces under way of each request change here.
+    pub fn report_changes(&mut self) {
+        self.changed = Some(BTreeMap::new());
+    }
+
+    /// Takes these changes since the last call, by the requests' numbers.
+    pub fn take_changes(&mut self) -> BTreeMap<u64, i64> {
+        self.changed.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Counts a piece that is under way now, or no longer.
+    fn count(&mut self, request: u64, change: i64) -> &mut Open {
+        if let Some(changed) = &mut self.changed {
+            *changed.entry(request).or_default() += change;
+        }
+        let open = self.open.get_mut(&request).expect("a request of which a piece is under way is open");
+        open.outstanding += change;
+        open
+    }
+
+    /// Handles the arrival of a request. Its messages get the ids that `reserve` returns, which must be successive;
+    /// its argument says whether the sending host is in this partition.
+    pub fn arrive(
+        &mut self,
+        now: Instant,
+        wire: &mut impl Wire,
+        mut reserve: impl FnMut(bool) -> MessageId,
+        steps: &mut Vec<Step>,
+    ) {
+        let number = self.arrived;
+        self.arrived += 1;
+        let mut stream = Stream::new(self.seed, &self.name, number);
+        let members: Vec<Vec<HostId>> =
+            (0..self.plan.roles.len()).map(|role| self.pick(role, number, &mut stream)).collect();
+        let plan = self.plan.clone();
+        let row: &[f64] = self.trace.as_ref().map_or(&[], |trace| trace.row(number as usize));
+        let graph = Graph::new(&plan, &members, |stage| match &stage.action {
+            Action::Send { size, share, .. } => plan::bytes_of(size, *share, row, &mut stream).0,
+            Action::Work { time, .. } => plan::time_of(time, row, &mut stream).0,
+        });
+        let is_work = |piece: &Piece| matches!(plan.stages[piece.stage as usize].action, Action::Work { .. });
+        let mut messages = Vec::new();
+        let mut durations = Vec::with_capacity(graph.pieces.len());
+        let mut first_message = None;
+        for (index, piece) in (0..).zip(&graph.pieces) {
+            durations.push(match (is_work(piece), piece.from == piece.to) {
+                (true, _) => Span(piece.amount),
+                (false, true) => Span::ZERO,
+                (false, false) => {
+                    let id = reserve(is_here(&self.partition, piece.from));
+                    first_message.get_or_insert(id);
+                    messages.push(index);
+                    wire.ideal(ordinal(number, index), piece.from, piece.to, Bytes(piece.amount))
+                }
+            });
+        }
+        let alone = graph.alone(&plan, &durations, wire);
+        let goals: Vec<Due> = plan.goals.iter().map(|goal| due_of(goal, &alone, row, &mut stream)).collect();
+        let (latest, told) = dues(&plan, &graph, now, &goals, &durations);
+        let windows = windows(&plan, &graph, now, &goals, &durations);
+        let first_message = first_message.unwrap_or(MessageId(u32::MAX));
+        if !messages.is_empty() {
+            self.by_message.insert(first_message, number);
+        }
+        let open = Open {
+            arrival: now,
+            progress: graph.begin(),
+            times: vec![Times::UNKNOWN; graph.pieces.len()],
+            graph: Arc::new(graph),
+            members,
+            first_message,
+            messages,
+            latest,
+            told,
+            due: goals.iter().map(|goal| now.saturating_add(goal.within)).min().unwrap_or(Instant::MAX),
+            goals,
+            alone: alone.whole,
+            outstanding: 0,
+            abandoned: false,
+            lost: BTreeSet::new(),
+            windows,
+        };
+        let graph = open.graph.clone();
+        self.open.insert(number, open);
+        let mut ended = Vec::new();
+        graph.starts(|pieces| self.start(number, pieces, NO_PIECE, now, &mut ended, steps));
+        self.follow(number, ended, now, steps);
+    }
+
+    /// Returns the hosts of a role for a request.
+    fn pick(&mut self, role: usize, number: u64, stream: &mut Stream) -> Vec<HostId> {
+        let plan::Role { hosts, count, pick, .. } = &self.plan.roles[role];
+        let (all, count) = (hosts.len() as u32, *count);
+        let picked: Vec<HostId> = match pick {
+            _ if count == all => hosts.clone(),
+            Pick::Random => stream.distinct(count, all).into_iter().map(|index| hosts[index as usize]).collect(),
+            Pick::RoundRobin => {
+                let first = number.wrapping_mul(u64::from(count));
+                (0..u64::from(count)).map(|i| hosts[((first + i) % u64::from(all)) as usize]).collect()
+            }
+            Pick::LeastLoaded => {
+                let loads = &mut self.loads[role];
+                let mut order: Vec<HostId> = hosts.clone();
+                order.iter().for_each(|&host| _ = loads.reach(host));
+                order.sort_by_key(|&host| loads[host]);
+                order.truncate(count as usize);
+                order
+            }
+        };
+        if *pick == Pick::LeastLoaded {
+            picked.iter().for_each(|&host| *self.loads[role].reach(host) += 1);
+        }
+        picked
+    }
+
+    /// Starts pieces of one host together, if that host is here. Pieces that end at once are added to `ended`.
+    fn start(
+        &mut self,
+        number: u64,
+        pieces: Range<u32>,
+        after: u32,
+        now: Instant,
+        ended: &mut Vec<u32>,
+        steps: &mut Vec<Step>,
+    ) {
+        let plan = self.plan.clone();
+        for index in pieces {
+            let Piece { stage, from, to, .. } = self.open[&number].graph.pieces[index as usize];
+            if !is_here(&self.partition, from) {
+                return;
+            }
+            let open = self.count(number, 1);
+            open.times[index as usize] = Times { ready: now, after, ..Times::UNKNOWN };
+            match &plan.stages[stage as usize].action {
+                Action::Send { .. } if from == to => {
+                    open.times[index as usize].began = now;
+                    ended.push(index);
+                }
+                Action::Work { servers: Some(servers), .. } => {
+                    let by = if servers.by_deadline { open.due } else { now };
+                    let work = Queued { by, request: number, piece: index };
+                    if self.servers.begins(stage as usize, from, servers.count, work)
+                        && !self.begin(number, index, now, steps)
+                    {
+                        self.serve_next(stage as usize, from, now, steps);
+                    }
+                }
+                _ => _ = self.begin(number, index, now, steps),
+            }
+        }
+    }
+
+    /// Begins a piece, unless it can no longer be in time and is abandoned: then it returns false.
+    fn begin(&mut self, request: u64, piece: u32, now: Instant, steps: &mut Vec<Step>) -> bool {
+        let open = self.open.get_mut(&request).expect("a piece that waits keeps its request open");
+        let Piece { stage, amount, .. } = open.graph.pieces[piece as usize];
+        let in_time = open.latest[piece as usize] >= now;
+        if self.plan.abandons && !in_time {
+            open.abandoned = true;
+            self.count(request, -1);
+            return false;
+        }
+        open.times[piece as usize].began = now;
+        steps.push(match self.plan.stages[stage as usize].action {
+            Action::Send { .. } => Step::Send { request, piece },
+            Action::Work { .. } => Step::Work { request, piece, until: now.saturating_add(Span(amount)) },
+        });
+        true
+    }
+
+    /// Passes a server that is free to the works that wait for it.
+    fn serve_next(&mut self, stage: usize, host: HostId, now: Instant, steps: &mut Vec<Step>) {
+        while let Some(Queued { request, piece, .. }) = self.servers.ends(stage, host) {
+            if self.begin(request, piece, now, steps) {
+                return;
+            }
+            self.close_if_over(request, steps);
+        }
+    }
+
+    /// Handles the end of a message or a work at its host.
+    pub fn ended(&mut self, request: u64, piece: u32, now: Instant, steps: &mut Vec<Step>) {
+        let open = self.open.get(&request).expect("a request with a piece under way is open");
+        let Piece { stage, from, .. } = open.graph.pieces[piece as usize];
+        if let Action::Work { servers: Some(_), .. } = self.plan.stages[stage as usize].action {
+            self.serve_next(stage as usize, from, now, steps);
+        }
+        self.follow(request, vec![piece], now, steps);
+    }
+
+    /// Handles a message that its sender has aborted: it ends nowhere, unless it arrives all the same.
+    pub fn lost(&mut self, request: u64, piece: u32, steps: &mut Vec<Step>) {
+        let open = self.open.get_mut(&request).expect("a request with a piece under way is open");
+        if open.times[piece as usize].ended == Instant::MAX && open.lost.insert(piece) {
+            self.count(request, -1);
+            self.close_if_over(request, steps);
+        }
+    }
+
+    /// Records that pieces have ended, and starts what follows from that.
+    fn follow(&mut self, request: u64, mut ended: Vec<u32>, now: Instant, steps: &mut Vec<Step>) {
+        let plan = self.plan.clone();
+        let mut ready = Vec::new();
+        while let Some(piece) = ended.pop() {
+            let was_lost = self.open.get_mut(&request).is_some_and(|open| open.lost.remove(&piece));
+            let open = self.count(request, -i64::from(!was_lost));
+            open.times[piece as usize].ended = now;
+            open.graph.ends(&plan, &mut open.progress, piece, |pieces| ready.push(pieces));
+            ready.drain(..).for_each(|pieces| self.start(request, pieces, piece, now, &mut ended, steps));
+        }
+        self.close_if_over(request, steps);
+    }
+
+    /// Closes a request of which nothing is under way.
+    fn close_if_over(&mut self, request: u64, steps: &mut Vec<Step>) {
+        let over = |open: &Open| open.outstanding == 0;
+        if self.partition.is_none() && self.open.get(&request).is_some_and(over) {
+            let open = self.open.remove(&request).expect("it was found just now");
+            steps.push(Step::Over { request, arrival: open.arrival, due: open.due });
+            self.close(request, open);
+        }
+    }
+
+    /// Records the row of a request that is over.
+    fn close(&mut self, number: u64, open: Open) {
+        if !open.messages.is_empty() {
+            self.by_message.remove(&open.first_message);
+        }
+        self.unsent.extend(open.unsent());
+        for (members, loads) in open.members.iter().zip(&mut self.loads) {
+            members.iter().for_each(|&host| _ = loads.find_mut(host).map(|load| *load = load.saturating_sub(1)));
+        }
+        let row = open.row(self.class, number, &self.plan, true);
+        self.rows.insert(number, row);
+    }
+
+    /// Takes the messages of requests that are over which were not sent, and will not be.
+    pub fn take_unsent(&mut self) -> Vec<MessageId> {
+        std::mem::take(&mut self.unsent)
+    }
+
+    /// Takes the rows of requests that are over, up to the first that is not.
+    pub fn take_rows(&mut self) -> Vec<RequestRow> {
+        let mut taken = Vec::new();
+        while let Some(row) = self.rows.remove(&self.next_row) {
+            taken.push(row);
+            self.next_row += 1;
+        }
+        taken
+    }
+
+    /// Ends the run; returns the rows that were not taken, of all partitions together.
+    pub fn finish(mut all: Vec<Requests>) -> Vec<RequestRow> {
+        let mut first = all.swap_remove(0);
+        for other in all {
+            for (own, theirs) in first.open.values_mut().zip(other.open.into_values()) {
+                own.join(&theirs);
+            }
+        }
+        let Requests { class, plan, open, mut rows, .. } = first;
+        rows.extend(open.into_iter().map(|(number, open)| {
+            let over = open.outstanding == 0;
+            (number, open.row(class, number, &plan, over))
+        }));
+        rows.into_values().collect()
+    }
+
+    /// Returns the requests that are open here, by their numbers.
+    pub fn open(&self) -> impl Iterator<Item = (u64, OpenRequest)> {
+        let open = |(&number, open): (&u64, &Open)| {
+            let &Open { arrival, due, outstanding, .. } = open;
+            (number, OpenRequest { arrival, due, outstanding })
+        };
+        self.open.iter().map(open)
+    }
+
+    /// Returns the request of a message, and its piece of that.
+    pub fn of_message(&self, id: MessageId) -> Option<(u64, u32)> {
+        let (first, &number) = self.by_message.range(..=id).next_back()?;
+        let piece = self.open[&number].messages.get((id.0 - first.0) as usize)?;
+        Some((number, *piece))
+    }
+
+    /// Returns a message that is ready to be sent.
+    pub fn sending(&self, request: u64, piece: u32) -> Sending {
+        let open = &self.open[&request];
+        let Piece { from, to, amount, .. } = open.graph.pieces[piece as usize];
+        let offset = open.messages.binary_search(&piece).expect("it is a message to another host");
+        let id = MessageId(open.first_message.0 + offset as u32);
+        let told = open.told[piece as usize];
+        Sending { id, from, to, bytes: Bytes(amount), due: Some(told).filter(|told| *told < Instant::MAX) }
+    }
+}
+
+impl Open {
+    /// Returns the messages that were not sent.
+    fn unsent(&self) -> impl Iterator<Item = MessageId> {
+        let unsent = |(_, piece): &(u32, &u32)| self.times[**piece as usize].began == Instant::MAX;
+        (self.first_message.0..).zip(&self.messages).filter(unsent).map(|(id, _)| MessageId(id))
+    }
+
+    /// Adds what another partition knows of the same request.
+    fn join(&mut self, other: &Open) {
+        self.outstanding += other.outstanding;
+        self.abandoned |= other.abandoned;
+        for (own, theirs) in self.times.iter_mut().zip(&other.times) {
+            own.ready = own.ready.min(theirs.ready);
+            own.began = own.began.min(theirs.began);
+            own.ended = own.ended.min(theirs.ended);
+            own.after = own.after.min(theirs.after);
+        }
+    }
+}
+
+/// Returns whether a host is in this partition.
+fn is_here(partition: &Option<(Arc<Partition>, u32)>, host: HostId) -> bool {
+    partition.as_ref().is_none_or(|(partition, number)| partition.of_host[host] == *number)
+}
+
+/// Returns the number that identifies a piece of a request in its class.
+pub fn ordinal(request: u64, piece: u32) -> u64 {
+    request << 32 | u64::from(piece)
+}

@@ -1,0 +1,147 @@
+//! Requests of several stages in a run: their arrival, and what they start.
+
+use units::{Bytes, ClassId, HostId, Instant, MessageId, Rate, Span, Table};
+
+use super::{Due, TrafficSource, Waiting, World};
+use crate::fabric::{Net, Segments};
+use crate::flow::Flow;
+use crate::requests::{Requests, Sending, Step, Wire, ordinal};
+use crate::traffic::{Planned, Request};
+
+impl TrafficSource {
+    /// Returns the requests of the class, which has some.
+    fn requests(&mut self) -> &mut Requests {
+        self.requests.as_mut().expect("a class whose batches are requests has them")
+    }
+}
+
+impl World {
+    /// Prepares the requests of all classes whose batches are requests.
+    pub(super) fn prepare_requests(&mut self) {
+        let seed = self.run.seed;
+        for (id, source) in (0..).map(ClassId).zip(self.sources.iter_mut()) {
+            let Some(Planned { plan, trace }) = source.class.generator.plan() else { continue };
+            source.requests = Some(Box::new(Requests::new(id, &source.class.name, seed, plan, trace)));
+        }
+        if self.sources.iter().any(|source| source.requests.is_some()) {
+            self.host_rates = self.net.graph.host_rates();
+        }
+    }
+
+    /// Handles the arrival of a request.
+    pub(super) fn request_arrives(&mut self, class: ClassId) {
+        let World { net, sources, message_log, configs, host_rates, .. } = self;
+        let source = &mut sources[class];
+        let connection = &configs[source.class.transport].connection;
+        let now = net.now;
+        let mut wire = ClassWire {
+            net,
+            name: &source.class.name,
+            persistent: source.class.persistent,
+            mss: connection.mss,
+            header: connection.header,
+            host_rates,
+        };
+        let requests = source.requests.as_mut().expect("a class whose batches are requests has them");
+        let mut steps = Vec::new();
+        requests.arrive(now, &mut wire, |is_here| message_log.reserve(is_here), &mut steps);
+        self.carry_out(class, steps);
+    }
+
+    /// Handles the end of a message or work of a request.
+    pub(super) fn piece_ended(&mut self, class: ClassId, request: u64, piece: u32) {
+        let mut steps = Vec::new();
+        let now = self.net.now;
+        self.sources[class].requests().ended(request, piece, now, &mut steps);
+        self.carry_out(class, steps);
+    }
+
+    /// Handles a message of a request that its sender has aborted.
+    pub(super) fn piece_lost(&mut self, class: ClassId, request: u64, piece: u32) {
+        let mut steps = Vec::new();
+        self.sources[class].requests().lost(request, piece, &mut steps);
+        self.carry_out(class, steps);
+    }
+
+    /// Schedules what requests start now, and closes those that are over.
+    fn carry_out(&mut self, class: ClassId, steps: Vec<Step>) {
+        for step in steps {
+            match step {
+                Step::Send { request, piece } => {
+                    let now = self.net.now;
+                    let Sending { from, to, bytes, due, .. } = self.sources[class].requests().sending(request, piece);
+                    let message = Request {
+                        start: now,
+                        from,
+                        to,
+                        bytes: Some(bytes),
+                        // What is late from the start is due at once.
+                        deadline: due.map(|due| due.saturating_sub(now).max(Span(1))),
+                        query: Some(request),
+                        place: None,
+                        piece: Some(piece),
+                    };
+                    self.announce(class, message, 0);
+                }
+                Step::Work { request, piece, until } => {
+                    let due = Due::WorkEnds { request, piece };
+                    self.wait(class, Waiting { start: until, ordinal: ordinal(request, piece), due });
+                }
+                Step::Over { request, arrival, due } => self.request_over(class, request, (arrival, due)),
+            }
+        }
+    }
+
+    /// Handles the end of a request, complete or not.
+    fn request_over(&mut self, class: ClassId, request: u64, (arrival, due): (Instant, Instant)) {
+        let now = self.net.now;
+        let source = &mut self.sources[class];
+        source.requests().take_unsent().into_iter().for_each(|message| self.message_log.drop_unsent(message));
+        if let Some((_, cool_down)) = self.measured.as_deref_mut() {
+            cool_down.request_over(arrival, due);
+            self.see_until();
+        }
+        if let Some(at) = self.sources[class].class.generator.asks_again(now) {
+            let due = Due::RequestArrives;
+            self.wait(class, Waiting { start: at, ordinal: ordinal(request, u32::MAX), due });
+        }
+    }
+
+    /// Returns the id of a message, if it is a piece of a request.
+    pub(super) fn id_of_piece(&mut self, class: ClassId, message: &Request) -> Option<MessageId> {
+        let requests = self.sources[class].requests.as_ref()?;
+        let (request, piece) = message.query.zip(message.piece)?;
+        Some(requests.sending(request, piece).id)
+    }
+}
+
+/// The network as the messages of one class find it when it is empty.
+struct ClassWire<'a> {
+    net: &'a mut Net,
+    name: &'a str,
+    persistent: bool,
+    /// Maximum payload of a packet.
+    mss: u32,
+    /// Header of a packet.
+    header: u32,
+    host_rates: &'a Table<HostId, Rate>,
+}
+
+impl ClassWire<'_> {
+    fn segments(&self, payload: Bytes) -> Segments {
+        Segments { payload, mss: self.mss, header: self.header }
+    }
+}
+
+impl Wire for ClassWire<'_> {
+    fn ideal(&mut self, ordinal: u64, from: HostId, to: HostId, bytes: Bytes) -> Span {
+        let flow = if self.persistent { Flow::of_pair(from, to) } else { Flow::of_message(self.name, ordinal) };
+        self.net.ideal_of(from, to, flow, self.segments(bytes))
+    }
+
+    fn on_links(&self, from: HostId, to: HostId, bytes: Bytes) -> (Span, Span) {
+        let wire = self.net.on_wire(self.segments(bytes));
+        let on = |host: HostId| self.host_rates[host].transmission().of(wire);
+        (on(from), on(to))
+    }
+}
