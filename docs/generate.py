@@ -1092,6 +1092,8 @@ def reference(catalog: dict[str, Any]) -> str:
         "Keys of every pattern:\n",
         table(catalog["traffic"]),
         *(section("pattern", entry, entry["keys"]) for entry in catalog["patterns"]),
+        "Formats of files of requests:\n",
+        formats(catalog["formats"]),
         "### An entry of `flows`\n",
         table(catalog["flows"]),
         "## Notes\n",
@@ -1154,7 +1156,16 @@ def without(keys: list[dict[str, Any]], others: list[dict[str, Any]]) -> list[di
 def section(selector: str, entry: dict[str, Any], keys: list[dict[str, Any]]) -> str:
     """One transport, topology or pattern."""
     source = f" ({entry['source']})" if entry.get("source") else ""
-    return f'### `{selector} = "{entry["name"]}"`\n\n{sentence(entry["help"])}{source}\n\n{table(keys)}'
+    inside = [f"Keys of `{key['table']}`:\n\n{table(key['keys'])}" for key in keys if "keys" in key]
+    own = f'### `{selector} = "{entry["name"]}"`\n\n{sentence(entry["help"])}{source}\n\n{table(keys)}'
+    return "\n".join([own, *inside])
+
+
+def formats(known: list[dict[str, Any]]) -> str:
+    """One row per format of files of requests."""
+    rows = ["| format | is | source |", "|---|---|---|"]
+    rows += [f"| `{each['name']}` | {each['help']} | {each['source']} |" for each in known]
+    return "\n".join(rows) + "\n"
 
 
 def signals(signals: list[dict[str, Any]]) -> str:

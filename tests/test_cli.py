@@ -248,6 +248,7 @@ def test_the_catalog_shows_every_name_and_key(duetime: Command, kind: str) -> No
         assert shown.returncode == 0
         for key in entry.get("keys", ()):
             assert key["name"] in shown.stdout
+            assert all(inner["name"] in shown.stdout for inner in key.get("keys", ()))
         for setting in entry.get("settings", ()):
             assert f"{setting['section']}.{setting['key']}" in shown.stdout
 

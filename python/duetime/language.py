@@ -63,10 +63,10 @@ def easier(key: str) -> str | None:
 
 
 def _keys(section: str) -> list[dict[str, Any]]:
-    """Return the keys of a section with all its choices, or of all sections where it is empty."""
+    """Return the keys of a section with all its choices and tables, or of all sections where it is empty."""
     found: list[dict[str, Any]] = []
     for own in [section] if section else ["run", *FAMILIES]:
         found += _declared().get(own, [])
         for each in _declared().get(FAMILIES.get(own, ""), []):
             found += each["keys"]
-    return found
+    return [*found, *(inner for each in found for inner in each.get("keys", ()))]

@@ -43,13 +43,27 @@ pub fn scenario_text(bytes: &[u8]) {
     }
 }
 
-/// Any text as the file of a trace, of a CDF of sizes or of one of times. The first byte chooses among these, the profiles
-/// and the queues of hosts.
+/// Any text as a data file: of a trace, of a CDF of sizes or of one of times, or of requests. The first byte chooses among
+/// these, the profiles and the queues of hosts.
 pub fn data_file(bytes: &[u8]) {
     let Some((first, text)) = bytes.split_first().filter(|_| bytes.len() <= LONGEST) else { return };
-    let traffic = match first % 3 {
-        0 => "pattern = \"trace\"\nfile = \"data\"",
-        1 => "pattern = \"fan-in\"\nleaves = 3\nevery = \"1 ms\"\nsize = \"cdf(data)\"",
+    let requests = |file: &str| {
+        format!(
+            "pattern = \"stages\"\nrequests = {{ file = \"data\", {file}, limit = 100 }}\nroles = {{ a = 0, b = 3 }}\n\
+             stage = [{{ name = \"x\", from = \"a\", to = \"b\", size = \"1 KB\" }}]"
+        )
+    };
+    let traffic: &str = match (first >> 6, first % 3) {
+        (3, _) => &requests(
+            [
+                "columns = { arrival = \"t\", x = \"n\" }",
+                "format = \"azure-llm\", speed = 2.5",
+                "format = \"mooncake\", prefix = true",
+                "format = \"coflow\"",
+            ][usize::from(first % 4)],
+        ),
+        (_, 0) => "pattern = \"trace\"\nfile = \"data\"",
+        (_, 1) => "pattern = \"fan-in\"\nleaves = 3\nevery = \"1 ms\"\nsize = \"cdf(data)\"",
         _ => "pattern = \"fan-in\"\nleaves = 3\nevery = \"cdf(data)\"\nsize = \"2 KB\"",
     };
     let files = BTreeMap::from([("data".to_owned(), String::from_utf8_lossy(text).into_owned())]);

@@ -17,8 +17,8 @@ use crate::{nested, requests};
 /// The result is an object with:
 /// - `transports`, `topologies`, `patterns` and `faults`, each a list of `{name, help, source, keys}`; transports also
 ///   have `needs` of `{switches, hosts, discipline, marking, regimes}` and the names of keys that are `unread`;
-/// - `root`, `run`, `trace`, `network`, `links`, `traffic`, `flows`, `requests` and `fault`, each a list of keys that do
-///   not depend on those;
+/// - `root`, `run`, `trace`, `network`, `links`, `traffic`, `flows` and `fault`, each a list of keys that do not depend
+///   on those;
 /// - `formats`, the known files of requests, each `{name, help, source}`;
 /// - `profiles`, each `{name, help, source, settings}` with settings of `{section, key, value, default, source}`;
 /// - `notes`, the lints for valid scenarios;
@@ -31,7 +31,7 @@ use crate::{nested, requests};
 /// faults an `example`.
 ///
 /// A key is `{name, kind, unit, default, profiles, required, range, choices, easier, help, source}`; null where there is
-/// no value. A key whose values are tables has `keys`, those of each table. `easier` is `more` or `less`, where that makes deadlines easier to meet. Where profiles set a key,
+/// no value. A key whose values are tables has `table`, how they are written, and their `keys`. `easier` is `more` or `less`, where that makes deadlines easier to meet. Where profiles set a key,
 /// `profiles` is its default under each, and `default` is for a scenario without a profile.
 pub fn catalog() -> Json {
     json!({
@@ -47,7 +47,6 @@ pub fn catalog() -> Json {
         "traffic": keys(traffic::KEYS.iter()),
         "links": keys(topology::LINK_KEYS.iter()),
         "flows": keys(traffic::ENTRY_KEYS.iter()),
-        "requests": keys(requests::KEYS.iter()),
         "formats": requests::FORMATS.iter().map(|known| json!({ "name": known.name, "help": known.help, "source": known.source })).collect::<Vec<_>>(),
         "fault": keys(faults::KEYS.iter()),
         "notes": LINTS.iter().map(|lint| json!({ "name": lint.name, "help": lint.reason })).collect::<Vec<_>>(),
@@ -185,10 +184,19 @@ fn key(key: &Key) -> Json {
         "help": key.help,
         "source": said(key.source),
     });
-    if let Some(nested) = nested::of(key) {
-        described["keys"] = json!(keys(nested.keys.iter()));
+    if let Some((table, nested)) = tables_of(key) {
+        described["table"] = json!(table);
+        described["keys"] = json!(keys(nested.iter()));
     }
     described
+}
+
+/// Returns how the tables of a key are written, and their keys; none where there is only one, which has a short form.
+fn tables_of(key: &Key) -> Option<(String, &'static [Key])> {
+    match key.kind {
+        Kind::RequestFile => Some((format!("{} = {{ .. }}", key.name), requests::KEYS)),
+        _ => nested::of(key).filter(|nested| nested.keys.len() > 1).map(|nested| (nested::header(key), nested.keys)),
+    }
 }
 
 fn said(text: &str) -> Json {
@@ -260,6 +268,13 @@ mod tests {
             let key = found["keys"].as_array().unwrap().iter().find(|item| item["name"] == key).unwrap();
             assert!(key["help"].is_string() && key["kind"].is_string(), "{key}");
         }
+        let keys = |of: &Json| of["keys"].as_array().unwrap().clone();
+        let named = |list: &[Json], name: &str| list.iter().find(|item| item["name"] == name).unwrap().clone();
+        let stages = keys(&named(catalog["patterns"].as_array().unwrap(), "stages"));
+        let (stage, file) = (named(&stages, "stage"), named(&stages, "requests"));
+        assert_eq!((&stage["table"], &file["table"]), (&json!("[[traffic.stage]]"), &json!("requests = { .. }")));
+        assert_eq!(named(&keys(&stage), "quorum")["range"], "above 0, at most 1");
+        assert!(named(&keys(&file), "columns")["keys"].is_null());
         assert_eq!(catalog["run"][0]["name"], "duration");
         assert_eq!(catalog["network"][0]["unit"], "bit/s");
     }

@@ -197,6 +197,12 @@ fn syntax(text: &str, source: u32, error: &toml::de::Error) -> Fault {
     let fault = |message: String| Fault::new(At::new(source, range.clone()), message);
     if said.starts_with("duplicate key") {
         let key = text.get(range.clone()).unwrap_or_default();
+        let header = text[..range.end].rsplit('\n').next().unwrap_or_default().trim_start();
+        if let Some(path) = header.strip_prefix('[').filter(|path| path.contains('.') && !path.contains(['=', '{'])) {
+            let path = path.trim_matches('[');
+            return fault(format!("`{key}` appears twice"))
+                .hint(format!("`[[{path}]]` with two brackets, each time, is one more of a list"));
+        }
         return fault(format!("`{key}` appears twice"))
             .hint("a key may appear only once in a section; `[[traffic]]` with two brackets starts one more class");
     }

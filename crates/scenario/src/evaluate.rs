@@ -15,11 +15,11 @@ use crate::{functions, suggest};
 #[derive(Clone, Copy)]
 pub(crate) enum Names<'a> {
     None,
-    /// `index` and `parent`.
+    /// The position in a list, `index`, and the number of a `parent`.
     Places,
     /// The columns of a class's requests, as `$name`.
     Columns(&'a [String]),
-    /// The columns of a class's requests exist, but what is read here is the same for all of them.
+    /// The columns of a class's requests exist, but the value is the same for all requests.
     Unusable(&'a [String]),
 }
 

@@ -1,4 +1,4 @@
-//! Tables inside a table: those of a list (`[[traffic.stage]]`), and those below names (`[traffic.roles]`).
+//! Tables inside a table: in a list (`[[traffic.stage]]`), or each below a name (`[traffic.roles]`).
 
 use std::collections::BTreeSet;
 

@@ -55,12 +55,18 @@ fn formula(key: &Key, node: &Node, term: Term, measure: Measure, requests: &Requ
     Ok(term.formula)
 }
 
+/// The largest multiple of the time in an empty network: sums of such times never overflow.
+const MAX_FACTOR: f64 = 1e6;
+
 /// Reads the time in which a goal must be reached, and multiplies it by the run's factor on deadlines.
 pub(crate) fn allowed(key: &Key, node: &Node, context: &Context) -> Checked<(Allowed, Json)> {
     if node.text().is_some()
         && let Some(factor) = times_alone(&expression::parse(node)?, node, context)?
     {
         check_range(key, factor, Scale::None, node.at)?;
+        if factor > MAX_FACTOR {
+            return Err(node.fault(format!("`{}` is at most {MAX_FACTOR} * {ALONE}", key.name)));
+        }
         let written = json!(format!("{factor} * {ALONE}"));
         return Ok((Allowed::TimesAlone(factor * context.deadline_factor), written));
     }

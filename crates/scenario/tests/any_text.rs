@@ -7,6 +7,12 @@ use proptest::prelude::*;
 use scenario::{Error, Options};
 
 const BASE: &str = include_str!("bad/base.toml");
+const STAGES: &str = include_str!("bad/stages.toml");
+
+fn with_requests() -> Options {
+    let file = ("requests.csv".to_owned(), "time,tokens\n0,100\n0.5,200\n".to_owned());
+    Options { files: [file].into(), ..Options::default() }
+}
 
 /// Checks that an error's place is in its file.
 fn check(text: &str, options: &Options) -> Result<(), TestCaseError> {
@@ -95,6 +101,10 @@ const WORDS: &[&str] = &[
     "'''",
     "nan",
     "true",
+    "alone",
+    "$input",
+    "$per_token",
+    "[[traffic.stage]]",
 ];
 
 proptest! {
@@ -123,6 +133,37 @@ proptest! {
         let text: String = picks.iter().map(|i| format!("{} ", WORDS[*i])).filter(|word| !word.contains(['"', '\n', '\r'])).collect();
         let good = ["\"20 us\"", "\"4 MB\"", "\"uniform(2 KB, 50 KB)\"", "\"$pause + index * 10 us\""][key];
         check(&BASE.replacen(good, &format!("\"{text}\""), 1), &Options::default())?;
+    }
+
+    #[test]
+    fn any_amount_of_requests(picks in prop::collection::vec(0..WORDS.len(), 1..8), key in 0..4usize) {
+        let text: String = picks.iter().map(|i| format!("{} ", WORDS[*i])).filter(|word| !word.contains(['"', '\n', '\r'])).collect();
+        let good = ["\"2 * alone\"", "\"1 ms + $per_token * $input\"", "\"1 KB * $input\"", "\"20 ms\""][key];
+        check(&STAGES.replacen(good, &format!("\"{text}\""), 1), &with_requests())?;
+    }
+
+    #[test]
+    fn any_file_of_requests(text in "[ -~\n,]{0,60}", format in 0..5usize) {
+        let head = ["time,tokens\n", "TIMESTAMP,ContextTokens,GeneratedTokens\n", "{\"timestamp\":", "9 1\n", ""][format];
+        let columns = ["", "format = \"azure-llm\"", "format = \"mooncake\"", "format = \"coflow\"", ""][format];
+        let mut scenario = STAGES.to_owned();
+        if !columns.is_empty() {
+            scenario = scenario.replace("columns = { arrival = \"time\", input = \"tokens\" }", columns);
+        }
+        let mut options = with_requests();
+        options.files.insert("requests.csv".into(), format!("{head}{text}"));
+        check(&scenario, &options)?;
+    }
+
+    #[test]
+    fn stages_with_edits(edits in prop::collection::vec((any::<prop::sample::Index>(), 0..20usize, 0..WORDS.len()), 1..4)) {
+        let mut text: Vec<char> = STAGES.chars().collect();
+        for (at, removed, word) in edits {
+            let at = at.index(text.len());
+            let end = (at + removed).min(text.len());
+            text.splice(at..end, WORDS[word].chars());
+        }
+        check(&text.iter().collect::<String>(), &with_requests())?;
     }
 
     #[test]

@@ -3,6 +3,8 @@
 //! `bad/messages.txt` holds all messages for people to review. `BLESS=1 cargo test` writes it anew. It has
 //! `{transports}` in place of the list of their names, so that one more name changes nothing.
 
+mod stages;
+
 use super::common;
 
 use std::collections::BTreeMap;
@@ -354,10 +356,11 @@ const CASES: &[(&str, &str, &str)] = &[
 #[test]
 fn every_mistake_has_its_message() {
     let (mut messages, lists) = (String::new(), lists());
-    for (what, good, bad) in CASES {
-        assert!(BASE.contains(good), "{what}: {good:?} is not in the base");
-        let text = BASE.replacen(good, bad, 1);
-        let Err(error) = common::attempt(&text, &Options::default()) else { panic!("{what}: no error") };
+    let cases = CASES.iter().map(|case| (BASE, case)).chain(stages::CASES.iter().map(|case| (stages::BASE, case)));
+    for (base, (what, good, bad)) in cases {
+        assert!(base.contains(good), "{what}: {good:?} is not in the base");
+        let text = base.replacen(good, bad, 1);
+        let Err(error) = common::attempt(&text, &with_file()) else { panic!("{what}: no error") };
         assert_eq!(error.file(), "a.toml", "{what}");
         writeln!(
             messages,
@@ -369,17 +372,24 @@ fn every_mistake_has_its_message() {
     check(&messages);
 }
 
+fn with_file() -> Options {
+    let (name, content) = stages::FILE;
+    Options { files: BTreeMap::from([(name.to_owned(), content.to_owned())]), ..Options::default() }
+}
+
 #[test]
-fn the_base_is_good() {
+fn the_bases_are_good() {
     common::read(BASE);
+    common::attempt(stages::BASE, &with_file()).unwrap();
 }
 
 #[test]
 fn no_case_is_there_twice() {
-    let mut names: Vec<&str> = CASES.iter().map(|(what, ..)| *what).collect();
+    let mut names: Vec<&str> = CASES.iter().chain(stages::CASES).map(|(what, ..)| *what).collect();
+    let all = names.len();
     names.sort_unstable();
     names.dedup();
-    assert_eq!(names.len(), CASES.len());
+    assert_eq!(names.len(), all);
     assert!(CASES.len() >= 60);
 }
 

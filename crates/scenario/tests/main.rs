@@ -9,4 +9,5 @@ mod files;
 mod lints;
 mod options;
 mod schema;
+mod stages;
 mod sweep;

@@ -24,8 +24,10 @@ def entry(known: dict[str, Any], section: str | None, shared: list[dict[str, Any
     if known.get("source"):
         shown.print(Text(f"Source: {known['source']}"))
     unread = known.get("unread", [])
+    own = [key for key in known["keys"] if key["name"] not in unread]
     for title, keys in (
-        (None, [key for key in known["keys"] if key["name"] not in unread]),
+        (None, own),
+        *((f"keys of {key['table']}", key["keys"]) for key in own if "keys" in key),
         (section and f"and those of every [{section}] section", shared),
     ):
         if keys:

@@ -238,6 +238,9 @@ impl Shape {
                 let fault = Fault::new(at, format!("`{name}` is a column here and a parameter of [parameters]"));
                 return Err(fault.hint(format!("give one of them another name: `${name}` could be either")));
             }
+            if self.with_cached && name == CACHED && written(CACHED).is_some() {
+                return Err(Fault::new(at, format!("`prefix` has a column `{CACHED}` of its own")));
+            }
             if name.contains('-') {
                 let fault = Fault::new(at, format!("`{name}` cannot be the name of a column"));
                 return Err(fault.hint("a name has letters, digits and underscores, so that formulas can use `$name`"));

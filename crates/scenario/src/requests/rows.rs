@@ -44,8 +44,12 @@ fn missing<'a>(line: Line, shape: &Shape, column: &str, found: impl Iterator<Ite
 }
 
 fn csv<'a>(header: Line<'a>, lines: impl Iterator<Item = Line<'a>>, shape: &Shape) -> Checked<RequestTrace> {
-    let separator = [',', ';', '\t'].into_iter().find(|c| header.text.contains(*c)).unwrap_or(',');
     let mut names = Vec::new();
+    let mut has_column = |separator: &char| {
+        split(header.text, *separator, &mut names);
+        names.iter().any(|name| wanted(shape).any(|wanted| wanted == *name))
+    };
+    let separator = [',', ';', '\t'].into_iter().find(|separator| has_column(separator)).unwrap_or(',');
     split(header.text, separator, &mut names);
     let mut places = Vec::new();
     for column in wanted(shape) {
@@ -107,7 +111,11 @@ fn json_lines<'a>(first: Line<'a>, lines: impl Iterator<Item = Line<'a>>, shape:
                 return Err(missing(line, shape, column, row.keys().map(String::as_str)));
             };
             let part = written(line.text, column);
-            let text = if is_written(value, part) { part.to_owned() } else { value.to_string() };
+            let text = match value {
+                _ if is_written(value, part) => part.to_owned(),
+                Json::String(content) => content.clone(),
+                other => other.to_string(),
+            };
             match index {
                 0 => requests.arrive(line, (part, &text))?,
                 _ => requests.value(line, (part, &text), column)?,
@@ -124,7 +132,7 @@ fn json_lines<'a>(first: Line<'a>, lines: impl Iterator<Item = Line<'a>>, shape:
     requests.done(last)
 }
 
-/// Returns the text of a column's value in a line of JSON: of a number every digit, of a text what is in its quotes.
+/// Returns the text of a column's value in a line of JSON: every digit of a number, the content of a text.
 fn written<'a>(line: &'a str, column: &str) -> &'a str {
     let behind = line.find(&format!("\"{column}\"")).map_or("", |at| &line[at + column.len() + 2..]);
     let value = behind.trim_start().strip_prefix(':').unwrap_or_default().trim_start();
@@ -134,11 +142,14 @@ fn written<'a>(line: &'a str, column: &str) -> &'a str {
     }
 }
 
-/// Returns true if a text is that value.
+/// Returns true if a text is that value; a number of more digits than a float has is rounded in the value.
 fn is_written(value: &Json, text: &str) -> bool {
     match value {
         Json::String(content) => content == text,
-        _ => value.as_f64().is_some_and(|number| text.parse() == Ok(number)),
+        _ => match (value.as_f64(), text.parse::<f64>()) {
+            (Some(value), Ok(written)) => (value - written).abs() <= 1e-12 * value.abs(),
+            _ => false,
+        },
     }
 }
 

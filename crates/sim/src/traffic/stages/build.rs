@@ -80,10 +80,11 @@ fn roles(values: &Values, graph: &Graph) -> Result<Vec<Role>, Problem> {
             return Err(problem("hosts", format!("host {twice} is named twice in role `{name}`")));
         }
         let all = role.choice("pick") == "all";
-        if all && role.is_given("count") && role.count("count") != hosts.len() as u64 {
+        let count = role.count_if_set("count");
+        if all && count.is_some_and(|count| count != hosts.len() as u64) {
             return Err(problem("count", "`pick = \"all\"` takes all hosts, whatever `count` is".into()));
         }
-        let count = if all { hosts.len() as u64 } else { role.count("count") };
+        let count = if all { hosts.len() as u64 } else { count.unwrap_or(1) };
         if count > hosts.len() as u64 {
             let message = format!("role `{name}` has {} hosts, a request cannot take {count} of them", hosts.len());
             return Err(problem("count", message));
@@ -147,7 +148,7 @@ fn actions(stage: &Values, roles: &[Role]) -> Result<Vec<Action>, Problem> {
             refuse(&["size", "algorithm"], "a stage of work")?;
             let servers = stage.count_if_set("servers").map(|count| Servers {
                 count: count.min(u64::from(u32::MAX)) as u32,
-                by_deadline: stage.choice("order") == "earliest-deadline",
+                by_deadline: stage.choice_if_set("order") == Some("earliest-deadline"),
             });
             if servers.is_none() && given("order") {
                 return Err(Problem::new("order", "nothing waits where the number of `servers` has no limit"));

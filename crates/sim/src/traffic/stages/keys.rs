@@ -107,9 +107,9 @@ pub const ROLES: Nested = Nested {
         Key {
             name: "count",
             kind: Kind::Count,
-            default: Default::Is("1"),
+            default: Default::Absent,
             range: Range::at_least(1.0),
-            help: "number of different hosts that a request takes",
+            help: "number of different hosts that a request takes; left out: one, or all where it takes all",
             source: "",
         },
         Key {
@@ -190,9 +190,9 @@ pub const STAGES: Nested = Nested {
         Key {
             name: "order",
             kind: Kind::Choice(&["fifo", "earliest-deadline"]),
-            default: Default::Is("fifo"),
+            default: Default::Absent,
             range: Range::ANY,
-            help: "the order of works that wait for a server",
+            help: "the order of works that wait for a server; left out: fifo",
             source: "",
         },
         Key {

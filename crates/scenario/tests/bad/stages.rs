@@ -1,0 +1,87 @@
+//! Mistakes in requests of stages.
+
+/// The good scenario, and the file that it names.
+pub const BASE: &str = include_str!("stages.toml");
+pub const FILE: (&str, &str) = ("requests.csv", "time,tokens\n0,100\n0.5,200\n");
+
+/// The mistake, a part of the good scenario, and its replacement.
+pub const CASES: &[(&str, &str, &str)] = &[
+    // roles
+    ("a role without hosts", "{ hosts = \"2..9\", count = \"$fan_out\" }", "{ count = 3 }"),
+    ("a role's host that does not exist", "front = \"0..2\"", "front = \"0..20\""),
+    ("an unknown key of a role", "count = \"$fan_out\"", "cuont = 3"),
+    ("an unknown way to pick", "count = \"$fan_out\"", "pick = \"round robin\""),
+    ("more hosts than a role has", "fan_out = 3", "fan_out = 30"),
+    ("a role's name that is none", "front = \"0..2\"", "\"front end\" = \"0..2\""),
+    ("a role's name with a dot", "front = \"0..2\"", "front.end = \"0..2\""),
+    ("roles that are no table", "[traffic.roles]\nfront = \"0..2\"\nshard =", "roles = \"0..2\"\nx ="),
+    ("roles in two brackets", "[traffic.roles]", "[[traffic.roles]]"),
+    ("no roles", "front = \"0..2\"\nshard = { hosts = \"2..9\", count = \"$fan_out\" }", ""),
+    ("an unknown role", "to = \"shard\"", "to = \"shrad\""),
+    // stages
+    ("two stages of one name", "name = \"work\"", "name = \"question\""),
+    ("a stage without its name", "name = \"work\"\n", ""),
+    ("an unknown key of a stage", "size = \"1 KB\"", "siez = \"1 KB\""),
+    ("an unknown key of a stage, nothing near", "size = \"1 KB\"", "zebra = 1"),
+    ("a key of the class below a stage", "servers = 4", "late = \"abandon\""),
+    ("a key of a stage above all of them", "deadlines = \"remaining\"", "size = \"1 KB\""),
+    (
+        "a stage in one bracket",
+        "[[traffic.stage]]\nname = \"question\"\nfrom",
+        "[traffic.stage]\nname = \"question\"\nfrom",
+    ),
+    ("a goal in one bracket", "[[traffic.goal]]", "[traffic.goal]"),
+    ("a goal of its own in one bracket", "[[traffic.goal]]", "[traffic.roles]"),
+    ("stages that are no list", "deadlines = \"remaining\"", "stage = 3\n[[traffic]]"),
+    ("stages that are no tables", "deadlines = \"remaining\"", "stage = [\"work\"]\n[[traffic]]"),
+    ("no stages", "deadlines = \"remaining\"", "stage = []\n[[traffic]]"),
+    ("messages without a size", "size = \"1 KB\"\n", ""),
+    ("a stage after itself twice", "after = [\"work\"]", "after = [\"work\", \"work\"]"),
+    ("a stage after none that exists", "after = [\"work\"]", "after = \"wrok\""),
+    ("a stage after a number", "after = [\"work\"]", "after = 2"),
+    ("a quorum of more than all", "servers = 4", "quorum = \"120%\""),
+    // amounts of each request
+    ("a column that does not exist", "$per_token * $input", "$per_token * $inptu"),
+    ("a column that is like none", "$per_token * $input", "$per_token * $zebra"),
+    ("a column without its sign", "$per_token * $input", "$per_token * input"),
+    ("a column without a unit", "\"1 KB * $input\"", "\"$input\""),
+    ("a formula of the wrong unit", "\"1 KB * $input\"", "\"$per_token * $input\""),
+    ("a formula that adds units", "\"1 KB * $input\"", "\"1 KB + $input\""),
+    ("a formula below zero for one request", "1 ms + $per_token * $input", "5 ms - $per_token * $input"),
+    ("a message of nothing for one request", "\"1 KB * $input\"", "\"1 KB * ($input - 200)\""),
+    ("a column in a distribution", "\"1 ms + $per_token * $input\"", "\"exponential($per_token * $input)\""),
+    ("a column for all requests", "servers = 4", "servers = \"$input\""),
+    ("a column in a count", "servers = 4", "servers = \"2 * $input\""),
+    ("alone in the time of a work", "\"1 ms + $per_token * $input\"", "\"2 * alone\""),
+    ("alone in a sum", "\"20 ms\"", "\"alone + 20 ms\""),
+    ("alone times a time", "\"20 ms\"", "\"20 ms * alone\""),
+    ("alone times a column", "\"20 ms\"", "\"$input * alone\""),
+    ("alone times nothing", "\"20 ms\"", "\"0 * alone\""),
+    ("alone times too much", "\"20 ms\"", "\"1e308 * 1e10 * alone\""),
+    ("alone times a million millions", "\"20 ms\"", "\"1e12 * alone\""),
+    ("an allowed time that is a table", "\"20 ms\"", "{ base = \"20 ms\" }"),
+    ("a goal of no stage", "stage = \"work\"", "stage = \"wrok\""),
+    // the file of requests
+    ("a column with the name of a parameter", "fan_out = 3", "fan_out = 3\ninput = 5"),
+    (
+        "a file that is only a path",
+        "requests = { file = \"requests.csv\"",
+        "requests = \"requests.csv\"\nx = { file = 1",
+    ),
+    ("a file without its columns", ", columns = { arrival = \"time\", input = \"tokens\" }", ""),
+    ("a file without the time of arrival", "arrival = \"time\", ", ""),
+    (
+        "a column that `prefix` adds",
+        "tokens\" }, speed = 2",
+        "tokens\", cached = \"x\" }, format = \"mooncake\", prefix = true",
+    ),
+    ("an unknown format", "speed = 2", "format = \"azure\""),
+    ("an unknown key of the file", "speed = 2", "sped = 2"),
+    ("a speed of nothing", "speed = 2", "speed = 0"),
+    ("no requests", "speed = 2", "limit = 0"),
+    ("a column's name that formulas cannot use", "input = \"tokens\"", "in-put = \"tokens\""),
+    ("a prefix of other formats", "speed = 2", "prefix = true"),
+    ("columns of coflows", "speed = 2", "format = \"coflow\""),
+    ("requests of a file that is not there", "\"requests.csv\"", "\"request.csv\""),
+    ("requests of two origins", "deadlines = \"remaining\"", "every = \"1 ms\""),
+];
