@@ -37,3 +37,4 @@ pub use record::packet_log::{Logged, PacketLog};
 pub use record::rows::BLOCK;
 pub use scenario::Scenario;
 pub use world::World;
+pub use world::oracle::{Completed, Oracle, Transfer};
