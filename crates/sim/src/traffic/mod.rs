@@ -207,6 +207,11 @@ pub trait Generator: Send {
     fn plan(&self) -> Option<Planned> {
         None
     }
+    /// Returns the messages of the request that the last batch stands for, as they would start if the network took no
+    /// time.
+    fn sketch(&self, _at: Instant) -> Vec<Request> {
+        Vec::new()
+    }
     /// Handles the end of a request; returns the time at which the next one arrives because of that.
     fn asks_again(&mut self, _now: Instant) -> Option<Instant> {
         None
