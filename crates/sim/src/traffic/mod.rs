@@ -6,6 +6,7 @@ mod long;
 pub mod offered;
 mod periodic;
 mod poisson;
+mod program;
 mod sessions;
 mod stages;
 mod trace;
@@ -70,6 +71,7 @@ pub const PATTERNS: &[Descriptor] = &[
     long::DESCRIPTOR,
     sessions::DESCRIPTOR,
     stages::DESCRIPTOR,
+    program::DESCRIPTOR,
     trace::DESCRIPTOR,
 ];
 
@@ -447,9 +449,9 @@ const TO: Key = Key {
     source: "",
 };
 
-/// Returns a generator of no messages, for a class whose messages a caller hands over.
-pub(crate) fn handed_over() -> Box<dyn Generator> {
-    Listed::boxed(Vec::new())
+/// Returns whether a program hands over the messages of a pattern.
+pub(crate) fn is_handed_over(pattern: &str) -> bool {
+    pattern == program::DESCRIPTOR.name
 }
 
 /// A list of messages that are known from the beginning.

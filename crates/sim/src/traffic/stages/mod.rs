@@ -190,9 +190,7 @@ impl Generator for Stages {
     fn sketch(&self, at: Instant) -> Vec<Request> {
         let Stages { plan, trace, name, seed, arrived, .. } = self;
         let draws = Draws { plan, trace: trace.clone(), name: name.clone(), seed: *seed };
-        let goals = plan.goals.iter().filter(|_| plan.tells());
-        let deadline = goals.map(|_| Span::from_ps_f64(self.alone)).next();
-        draws.messages(arrived - 1, at).into_iter().map(|message| Request { deadline, ..message }).collect()
+        draws.messages(arrived - 1, at)
     }
 
     fn asks_again(&mut self, now: Instant) -> Option<Instant> {
