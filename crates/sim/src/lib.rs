@@ -38,3 +38,4 @@ pub use record::rows::BLOCK;
 pub use requests::plan;
 pub use scenario::Scenario;
 pub use world::World;
+pub use world::oracle::{Completed, Oracle, Transfer};

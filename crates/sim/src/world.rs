@@ -1,6 +1,7 @@
 //! The main loop: a run, from the first message to the [`Outcome`].
 
 mod agenda;
+pub mod oracle;
 mod part;
 mod requests;
 pub mod stock;
@@ -34,6 +35,7 @@ use crate::scenario::{Scenario, largest_packet};
 use crate::schedule::events::Event;
 use crate::traffic::{Arrival, Asked, Batch, Request};
 use agenda::Agenda;
+use oracle::Transfers;
 use stock::Measured;
 
 /// A run in progress.
@@ -57,6 +59,8 @@ pub struct World {
     before_warm_up: Counters,
     /// End of the run, as currently known.
     until: Instant,
+    /// The transfers that a caller hands over, if it does.
+    transfers: Option<Transfers>,
     /// The measurement, once it has ended, and the messages for which the run continues.
     measured: Option<Box<(Measured, CoolDown)>>,
 }
@@ -196,6 +200,7 @@ impl World {
             host_rates: Table::default(),
             before_warm_up: Counters::default(),
             until: Instant::ZERO,
+            transfers: None,
             measured: None,
         };
         world.prepare_requests();
@@ -339,8 +344,8 @@ impl World {
     /// Ends the measurement if `until` was its end, after all events until then. Returns false when the run is over.
     #[cold]
     fn goes_on(&mut self) -> bool {
-        // One partition of several continues when all have advanced this far.
-        if self.measured.is_some() || self.net.part.is_some() {
+        // One partition of several continues when all have advanced this far, and an oracle when it is told to.
+        if self.measured.is_some() || self.net.part.is_some() || self.transfers.is_some() {
             return false;
         }
         let measured = stock::take(std::slice::from_mut(self));
@@ -692,6 +697,11 @@ impl World {
 
     /// Starts what follows from the arrival of a message.
     fn follow_from(&mut self, message: MessageId) {
+        if self.transfers.is_some()
+            && let Some(&message) = self.message_log.find(message)
+        {
+            self.note_transfer(&message, false);
+        }
         let class = self.message_log.of(message).class;
         if let Some(requests) = &self.sources[class].requests {
             if let Some((request, piece)) = requests.of_message(message) {
@@ -719,8 +729,10 @@ impl World {
         }
     }
 
-    /// Tells the request of an aborted message that it ends nowhere.
+    /// Tells what waits for an aborted message that it ends nowhere.
     fn lose(&mut self, message: MessageId) {
+        let sent = *self.message_log.sent(message);
+        self.note_transfer(&sent, true);
         let class = self.message_log.sent(message).class;
         let piece = self.sources[class].requests.as_ref().and_then(|requests| requests.of_message(message));
         if let Some((request, piece)) = piece {

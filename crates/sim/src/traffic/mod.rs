@@ -442,6 +442,11 @@ const TO: Key = Key {
     source: "",
 };
 
+/// Returns a generator of no messages, for a class whose messages a caller hands over.
+pub(crate) fn handed_over() -> Box<dyn Generator> {
+    Listed::boxed(Vec::new())
+}
+
 /// A list of messages that are known from the beginning.
 #[derive(Clone)]
 struct Listed(std::vec::IntoIter<Request>);
