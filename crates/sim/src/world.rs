@@ -8,6 +8,7 @@ pub mod stock;
 
 use std::cmp::Ordering;
 use std::ops::Range;
+use std::sync::Arc;
 
 use transport::Packet;
 use transport::registry::Config;
@@ -27,6 +28,7 @@ use crate::record::message_log::{MessageLog, Of};
 use crate::record::outcome::{Counters, Message, Outcome, Query, Taken};
 use crate::record::packet_log::PacketLog;
 use crate::record::rest::Rest;
+use crate::requests::plan::Plan;
 use crate::requests::{self as of_stages, Requests};
 use crate::run::Run;
 use crate::scenario::{Scenario, largest_packet};
@@ -361,6 +363,11 @@ impl World {
     /// Returns the names of the classes, in the scenario's order.
     pub fn class_names(&self) -> impl Iterator<Item = String> {
         self.sources.iter().map(|source| source.class.name.clone())
+    }
+
+    /// Returns the stages and goals of the requests of each class, in the order of [`Outcome::plans`].
+    pub fn plans(&self) -> Vec<Option<Arc<Plan>>> {
+        self.sources.iter().map(|source| Some(source.class.generator.plan()?.plan)).collect()
     }
 
     /// Returns the names of the links, in the order of [`Outcome::links`].
