@@ -71,8 +71,8 @@ impl Network {
     /// aborted of each transfer that is over.
     #[pyo3(signature = (until, stops))]
     fn advance(&self, py: Python<'_>, until: u64, stops: bool) -> PyResult<Vec<(u64, u64, bool)>> {
-        let completed = guarded(py, || self.oracle.lock().map(|mut oracle| oracle.advance(Instant(until), stops)))?;
-        let completed = completed.map_err(|_| broken())?;
+        let advanced = || Some(self.oracle.lock().ok()?.advance(Instant(until), stops));
+        let completed = guarded(py, advanced)?.ok_or_else(broken)?;
         Ok(completed.into_iter().map(|Completed { number, at, aborted }| (number, at.0, aborted)).collect())
     }
 
