@@ -17,10 +17,10 @@ use std::sync::Arc;
 use units::{Bytes, ClassId, HostId, Instant, MessageId, Span, Stream, Table};
 
 pub use alone::Wire;
-use alone::{due_of, dues, windows};
+use alone::{due_of, dues, latest_ends, windows};
 use graph::{Graph, Piece, Progress};
 use plan::{Action, Pick, Plan};
-pub use row::{GoalRow, Leg, RequestRow, StageRow, Window};
+pub use row::{GoalRow, Leg, PieceRow, RequestRow, StageRow, Window};
 use servers::{Queued, ServerPools};
 
 use crate::topology::Partition;
@@ -77,6 +77,8 @@ struct Open {
     lost: BTreeSet<u32>,
     /// The windows of the messages without which some goal is missed.
     windows: Vec<Window>,
+    /// The latest end of each piece with which every goal can be reached, where the pieces are kept.
+    latest_ends: Vec<Option<Instant>>,
 }
 
 /// A goal of one request.
@@ -255,6 +257,10 @@ impl Requests {
         let goals: Vec<Due> = plan.goals.iter().map(|goal| due_of(goal, &alone, row, &mut stream)).collect();
         let (latest, told) = dues(&plan, &graph, now, &goals, &durations);
         let windows = windows(&plan, &graph, now, &goals, &durations);
+        let latest_ends = match plan.keeps_pieces {
+            true => latest_ends(&plan, &graph, now, &goals, &durations, false),
+            false => Vec::new(),
+        };
         let first_message = first_message.unwrap_or(MessageId(u32::MAX));
         if !messages.is_empty() {
             self.by_message.insert(first_message, number);
@@ -276,6 +282,7 @@ impl Requests {
             abandoned: false,
             lost: BTreeSet::new(),
             windows,
+            latest_ends,
         };
         let graph = open.graph.clone();
         self.open.insert(number, open);
