@@ -17,18 +17,31 @@ pub struct Sheets {
     flows: Parts,
     queries: Parts,
     requests: Parts,
+    pieces: Parts,
     trace: Parts,
     /// Samples that are not written yet: fewer than a part has.
     samples: Vec<Sample>,
     samples_written: u64,
     /// Requests that are not written yet, by class: of each fewer than a part has.
-    served: Table<ClassId, Vec<RequestRow>>,
-    /// The number of samples in a part.
+    served: Table<ClassId, Served>,
+    /// The number of samples, or of entries of requests, in a part.
     max_samples: usize,
 }
 
-/// The number of samples in a part for each request in one: a request has a row for each of its stages.
-const SAMPLES_PER_REQUEST: usize = 8;
+/// Requests of one class that are not written yet.
+#[derive(Default)]
+struct Served {
+    rows: Vec<RequestRow>,
+    /// The number of entries that they have: stages, windows and pieces.
+    entries: usize,
+}
+
+impl Served {
+    fn add(&mut self, request: RequestRow) {
+        self.entries += 1 + request.stages.len() + request.windows.len() + request.pieces.len();
+        self.rows.push(request);
+    }
+}
 
 impl Sheets {
     /// Creates them in an empty folder that exists, for a run whose rows refer to these names. A part of the trace has
@@ -40,6 +53,7 @@ impl Sheets {
             flows: Parts::new(folder.join("flows.parquet")),
             queries: Parts::new(folder.join("queries.parquet")),
             requests: Parts::new(folder.join("requests.parquet")),
+            pieces: Parts::new(folder.join("pieces.parquet")),
             trace: Parts::new(folder.join("trace.parquet")),
             samples: Vec::new(),
             samples_written: 0,
@@ -56,8 +70,9 @@ impl Sheets {
             self.flows.write(block.first.0.into(), &rows)?;
         }
         for request in &taken.requests {
-            self.served.reach(request.class).push(request.clone());
-            if self.served[request.class].len() >= self.max_samples.div_ceil(SAMPLES_PER_REQUEST) {
+            let served = self.served.reach(request.class);
+            served.add(request.clone());
+            if served.entries >= self.max_samples {
                 self.write_requests(request.class, ended)?;
             }
         }
@@ -84,9 +99,12 @@ impl Sheets {
 
     /// Writes the requests of a class. Those of one class follow those of another, in order of arrival.
     fn write_requests(&mut self, class: ClassId, ended: Instant) -> io::Result<()> {
-        let rows = std::mem::take(&mut self.served[class]);
+        let Served { rows, .. } = std::mem::take(&mut self.served[class]);
         let Some(first) = rows.first() else { return Ok(()) };
         let place = u64::from(class.0) << u32::BITS | first.number;
+        if rows.iter().any(|request| !request.pieces.is_empty()) {
+            self.pieces.write(place, &results::some_pieces(&rows, &self.names))?;
+        }
         self.requests.write(place, &results::some_requests(&rows, &self.names, ended))
     }
 
@@ -103,6 +121,6 @@ impl Sheets {
             .try_for_each(|class| self.write_requests(class, outcome.ended))?;
         let mut links = Parts::new(self.folder.join("links.parquet"));
         links.write(0, &results::links(outcome))?;
-        [self.flows, self.queries, self.requests, self.trace, links].into_iter().try_for_each(Parts::close)
+        [self.flows, self.queries, self.requests, self.pieces, self.trace, links].into_iter().try_for_each(Parts::close)
     }
 }

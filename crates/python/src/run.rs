@@ -54,6 +54,10 @@ impl Run {
     fn requests<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.table(py, results::requests)
     }
+    /// One row per message and work of requests that keep them.
+    fn pieces<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.table(py, results::pieces)
+    }
     /// One row per link direction.
     fn links<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.table(py, results::links)

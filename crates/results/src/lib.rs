@@ -27,8 +27,8 @@ pub use requests::{GoalSummary, RequestSummary, StageShare, Straggler};
 pub use statistics::{DeadlineRatio, FctUs, RequestUs, Slowdown};
 pub use summary::Summary;
 pub use tables::{
-    Column, Data, Names, Table, flows, links, queries, requests, some_flows, some_queries, some_requests, some_samples,
-    trace,
+    Column, Data, Names, Table, flows, links, pieces, queries, requests, some_flows, some_pieces, some_queries,
+    some_requests, some_samples, trace,
 };
 
 #[cfg(test)]

@@ -32,10 +32,17 @@ pub struct RequestSummary {
     pub abandoned: u64,
     /// Requests in progress when the run ended: their times are not known.
     pub censored: u64,
+    /// Requests that have a goal.
+    pub with_goals: u64,
+    /// Requests that did not reach a goal of theirs in time.
+    pub missed: u64,
+    /// Requests in progress that may still have reached all their goals in time.
+    pub undecided: u64,
     /// Each goal by its name.
     #[serde(serialize_with = "by_name")]
     pub goals: Vec<(String, GoalSummary)>,
-    /// Share of the requests that reached every goal of theirs in time; none without goals.
+    /// 100 x (with_goals - undecided - missed) / (with_goals - undecided): the requests that reached every goal of
+    /// theirs in time.
     pub all_goals_percent: Option<f64>,
     /// Finished requests per second of measured time.
     pub finished_per_s: Option<f64>,
@@ -148,6 +155,9 @@ impl RequestSummary {
             finished,
             abandoned: sum(|served| served.abandoned),
             censored: sum(|served| served.censored),
+            with_goals: all.met + all.missed + all.undecided,
+            missed: all.missed,
+            undecided: all.undecided,
             goals: goals(classes),
             all_goals_percent: all.met_percent(),
             finished_per_s: per_s(finished),
@@ -385,6 +395,7 @@ mod tests {
         assert_eq!(all.goals[0], ("deadline".into(), goal(3, 2, 2, 100.0 / 3.0)));
         assert_eq!(all.goals[1], ("first".into(), goal(5, 1, 0, 80.0)));
         // One met both, three missed one, and of the last nothing is known.
+        assert_eq!((all.with_goals, all.missed, all.undecided), (5, 3, 1));
         assert_eq!(all.all_goals_percent, Some(25.0));
         let rounded = |rate: Option<f64>| rate.map(|rate| (rate * 1000.0).round());
         assert_eq!((rounded(all.finished_per_s), rounded(all.goodput_per_s)), (Some(22_222.0), Some(11_111.0)));

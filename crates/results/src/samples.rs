@@ -116,6 +116,7 @@ pub fn plan(goals: &[(&str, Option<usize>)]) -> Plan {
         goals: goals.iter().map(goal).collect(),
         told: Told::Nothing,
         abandons: false,
+        keeps_pieces: false,
     }
 }
 
@@ -132,6 +133,8 @@ pub fn request(number: u64, arrival: Instant) -> RequestBuilder {
         stages: vec![StageRow::default(); 3],
         goals: Vec::new(),
         longest: None,
+        windows: Vec::new(),
+        pieces: Vec::new(),
     })
 }
 

@@ -256,12 +256,12 @@ pub fn some_requests(all: &[RequestRow], names: &Names, ended: Instant) -> Table
         float("longest_us", all.iter().map(|r| us(Some(r.longest?.took)))),
     ];
     for goal in &plans.goals {
-        let of = |request: &RequestRow| {
-            let plan = plans.of_class(request.class)?;
-            let index = plan.goals.iter().position(|known| known.name == *goal)?;
-            Some(!verdict(request, request.goals[index])?)
-        };
+        let index =
+            |request: &RequestRow| plans.of_class(request.class)?.goals.iter().position(|known| known.name == *goal);
+        let of = |request: &RequestRow| Some(!verdict(request, request.goals[index(request)?])?);
+        let within = |request: &RequestRow| us(Some(request.goals[index(request)?].within));
         columns.push(bool(format!("goal:{goal}"), all.iter().map(of)));
+        columns.push(float(format!("within_us:{goal}"), all.iter().map(within)));
     }
     for stage in &*plans.stages {
         let of = |request: &RequestRow| {
@@ -299,6 +299,41 @@ pub fn some_queries(all: &[Query], names: &Names) -> Table {
             float("completion_us", all.iter().map(|query| us(query.took().filter(|_| enters(query))))),
             bool("met", all.iter().map(|query| enters(query).then(|| query.is_met()))),
             bool("counted", all.iter().map(|query| Some(enters(query)))),
+        ],
+    }
+}
+
+/// One row per message and work of the requests of classes that keep them (`pieces = true`), in the order of
+/// [`requests`]; no columns without requests of stages.
+///
+/// `ready_us` is the time at which all that it waits for had ended, `began_us` that of its start: a work may have waited
+/// for a server. Every goal can be reached if it ends by `due_us`.
+pub fn pieces(outcome: &Outcome) -> Table {
+    some_pieces(&outcome.stage_requests, &Names::of(outcome))
+}
+
+/// Some rows of [`pieces`]: those of some requests.
+pub fn some_pieces(requests: &[RequestRow], names: &Names) -> Table {
+    let Some(plans) = names.plans.as_deref() else { return Table { columns: Vec::new() } };
+    let all = || requests.iter().flat_map(|request| (0..).zip(&request.pieces).map(move |row| (request, row)));
+    let at = |instant: Option<Instant>| instant.map(Instant::as_micros_f64);
+    let stage = |request: &RequestRow, index: usize| {
+        let name = &plans.of_class(request.class)?.names[index];
+        plans.stages.iter().position(|known| known == name).map(|index| index as u32)
+    };
+    Table {
+        columns: vec![
+            class_names("class", names, all().map(|(r, _)| Some(r.class))),
+            count("request", all().map(|(r, _)| Some(r.number))),
+            small("piece", all().map(|(_, (number, _))| Some(number))),
+            coded("stage", plans.stages.clone(), all().map(|(r, (_, piece))| stage(r, piece.stage))),
+            small("from", all().map(|(_, (_, piece))| Some(piece.from.0))),
+            small("to", all().map(|(_, (_, piece))| Some(piece.to.0))),
+            float("ready_us", all().map(|(_, (_, piece))| at(piece.ready))),
+            float("began_us", all().map(|(_, (_, piece))| at(piece.began))),
+            float("end_us", all().map(|(_, (_, piece))| at(piece.ended))),
+            float("due_us", all().map(|(_, (_, piece))| at(piece.due))),
+            bool("critical", all().map(|(_, (_, piece))| Some(piece.is_critical))),
         ],
     }
 }
@@ -465,6 +500,7 @@ fn split<T: Default>(rows: impl Iterator<Item = Option<T>>) -> (Vec<T>, Option<V
 mod tests {
     use super::*;
     use crate::samples::{at_ms, link, message, ms, outcome, plan, request, served};
+    use sim::outcome::PieceRow;
     use units::{HostId, LinkId, MessageId};
 
     fn column<'a>(table: &'a Table, name: &str) -> &'a Column {
@@ -527,7 +563,16 @@ mod tests {
         assert_eq!(names(&table)[..4], ["class", "request", "arrival_us", "end_us"]);
         assert_eq!(
             names(&table)[17..],
-            ["goal:first", "goal:deadline", "end_us:ask", "end_us:work", "end_us:answer", "end_us:reply"]
+            [
+                "goal:first",
+                "within_us:first",
+                "goal:deadline",
+                "within_us:deadline",
+                "end_us:ask",
+                "end_us:work",
+                "end_us:answer",
+                "end_us:reply"
+            ]
         );
         let first = |name: &str| match &column(&table, name).data {
             Data::Float(all) => all[0],
@@ -550,7 +595,9 @@ mod tests {
             ("waiting_us", 3_000.0, [1, 0, 0]),
             ("longest_us", 15_000.0, [1, 0, 0]),
             ("goal:first", 1.0, [1, 0, 0]),
+            ("within_us:first", 3_000.0, [1, 0, 0]),
             ("goal:deadline", 0.0, [1, 0, 1]),
+            ("within_us:deadline", 20_000.0, [1, 1, 1]),
             ("end_us:ask", 14_000.0, [1, 0, 1]),
             ("end_us:work", 25_000.0, [1, 0, 0]),
             ("end_us:answer", 40_000.0, [1, 0, 0]),
@@ -564,6 +611,36 @@ mod tests {
         let Data::Text { codes, words } = &column(&table, "longest_stage").data else { panic!("text") };
         assert_eq!((words[codes[0] as usize].as_str(), &valid("longest_stage")[..]), ("answer", &[1, 0, 0][..]));
         assert_eq!(column(&table, "longest_host").data, Data::Small(vec![6, 0, 0]));
+    }
+
+    #[test]
+    fn pieces_are_those_of_requests_that_keep_them() {
+        let piece = |stage, ended| PieceRow {
+            stage,
+            from: HostId(4),
+            to: HostId(5),
+            ready: Some(at_ms(11)),
+            began: Some(at_ms(12)),
+            ended,
+            due: ended,
+            is_critical: ended.is_some(),
+        };
+        let mut first = request(2, at_ms(10)).build();
+        first.pieces = vec![piece(0, Some(at_ms(14))), piece(1, None)];
+        let mut last = request(5, at_ms(10)).class(1).build();
+        last.pieces = vec![piece(2, Some(at_ms(15)))];
+        let run = served(&[Some(plan(&[])), Some(plan(&[]))], vec![first, request(3, at_ms(20)).build(), last]);
+        let table = pieces(&run);
+        assert_eq!(column(&table, "request").data, Data::Count(vec![2, 2, 5]));
+        assert_eq!(column(&table, "piece").data, Data::Small(vec![0, 1, 0]));
+        assert_eq!(column(&table, "ready_us").data, Data::Float(vec![11_000.0; 3]));
+        assert_eq!(column(&table, "began_us").data, Data::Float(vec![12_000.0; 3]));
+        assert_eq!(column(&table, "end_us").data, Data::Float(vec![14_000.0, 0.0, 15_000.0]));
+        assert_eq!(column(&table, "due_us").valid, Some(vec![1, 0, 1]));
+        assert_eq!(column(&table, "critical").data, Data::Bool(vec![1, 0, 1]));
+        let Data::Text { codes, words } = &column(&table, "stage").data else { panic!("text") };
+        let stages: Vec<&str> = codes.iter().map(|code| &words[*code as usize][..]).collect();
+        assert_eq!(stages, ["ask", "work", "answer"]);
     }
 
     #[test]
@@ -638,7 +715,9 @@ mod tests {
         assert_eq!(queries(&nothing).columns.len(), 10);
         assert_eq!(trace(&nothing).columns.len(), 8);
         assert_eq!(requests(&nothing).columns.len(), 0);
-        assert_eq!(requests(&served(&[Some(plan(&[]))], vec![])).columns.len(), 20);
+        let no_request = served(&[Some(plan(&[]))], vec![]);
+        assert_eq!((requests(&no_request).columns.len(), pieces(&no_request).columns.len()), (20, 11));
+        assert!(requests(&no_request).columns.iter().all(|column| rows(column) == 0));
     }
 
     #[test]

@@ -136,20 +136,34 @@ pub fn dues(
     (latest.into_iter().map(|latest| latest.unwrap_or(Instant::MAX)).collect(), told)
 }
 
+/// Returns for each piece the latest end with which every goal can be reached; `None` where no goal depends on it.
+/// `needed` is as in [`Graph::rest`].
+pub fn latest_ends(
+    plan: &Plan,
+    graph: &Graph,
+    arrival: Instant,
+    goals: &[Due],
+    durations: &[Span],
+    needed: bool,
+) -> Vec<Option<Instant>> {
+    let mut due = vec![None; graph.pieces.len()];
+    for (goal, allowed) in plan.goals.iter().zip(goals) {
+        let at = arrival.saturating_add(allowed.within);
+        for (due, rest) in due.iter_mut().zip(graph.rest(plan, goal.stage, durations, needed)) {
+            let end = rest.map(|rest| at.earlier_by(rest));
+            *due = [*due, end].into_iter().flatten().min();
+        }
+    }
+    due
+}
+
 /// Returns the windows of a request's messages: from the earliest time at which each can start, to the latest at which
 /// it can end, for all goals to be reached. No goal needs the others.
 pub fn windows(plan: &Plan, graph: &Graph, arrival: Instant, goals: &[Due], durations: &[Span]) -> Vec<Window> {
     if goals.is_empty() {
         return Vec::new();
     }
-    let mut due = vec![None; graph.pieces.len()];
-    for (goal, allowed) in plan.goals.iter().zip(goals) {
-        let at = arrival.saturating_add(allowed.within);
-        for (due, rest) in due.iter_mut().zip(graph.rest(plan, goal.stage, durations, true)) {
-            let end = rest.map(|rest| at.earlier_by(rest));
-            *due = [*due, end].into_iter().flatten().min();
-        }
-    }
+    let due = latest_ends(plan, graph, arrival, goals, durations, true);
     let earliest = graph.earliest(plan, durations);
     let pieces = graph.pieces.iter().zip(earliest).zip(due);
     let window = |((piece, start), due): ((&Piece, Span), Option<Instant>)| {

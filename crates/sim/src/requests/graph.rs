@@ -318,6 +318,7 @@ mod tests {
             goals: Vec::new(),
             told: Told::Nothing,
             abandons: false,
+            keeps_pieces: false,
         };
         (plan, members.iter().map(hosts).collect())
     }

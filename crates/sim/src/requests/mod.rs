@@ -18,12 +18,12 @@ use std::sync::Arc;
 use units::{Bytes, ClassId, HostId, Instant, MessageId, Span, Table};
 
 pub use alone::Wire;
-use alone::{due_of, dues, windows};
+use alone::{due_of, dues, latest_ends, windows};
 use draw::Drawn;
 pub use draw::Draws;
 use graph::{Graph, Piece, Progress};
 use plan::{Action, Pick, Plan};
-pub use row::{GoalRow, Leg, RequestRow, StageRow, Window};
+pub use row::{GoalRow, Leg, PieceRow, RequestRow, StageRow, Window};
 use servers::{Queued, ServerPools};
 
 use crate::topology::Partition;
@@ -80,6 +80,8 @@ struct Open {
     lost: BTreeSet<u32>,
     /// The windows of the messages without which some goal is missed.
     windows: Vec<Window>,
+    /// The latest end of each piece with which every goal can be reached, where the pieces are kept.
+    latest_ends: Vec<Option<Instant>>,
 }
 
 /// A goal of one request.
@@ -249,6 +251,10 @@ impl Requests {
         let alone = graph.alone(&plan, &durations, wire);
         let goals: Vec<Due> = plan.goals.iter().map(|goal| due_of(goal, &alone, &row, &mut stream)).collect();
         let (latest, told) = dues(&plan, &graph, now, &goals, &durations);
+        let latest_ends = match plan.keeps_pieces {
+            true => latest_ends(&plan, &graph, now, &goals, &durations, false),
+            false => Vec::new(),
+        };
         let first_message = ids.first().copied().unwrap_or(MessageId(u32::MAX));
         if !messages.is_empty() {
             self.by_message.insert(first_message, number);
@@ -271,6 +277,7 @@ impl Requests {
             outstanding: 0,
             abandoned: false,
             lost: BTreeSet::new(),
+            latest_ends,
         };
         self.open.insert(number, open);
         let mut ended = Vec::new();

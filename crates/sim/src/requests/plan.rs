@@ -20,6 +20,8 @@ pub struct Plan {
     pub told: Told,
     /// Work and messages that can no longer be in time do not start.
     pub abandons: bool,
+    /// The times of all messages and works are results.
+    pub keeps_pieces: bool,
 }
 
 /// Hosts by the part that they take in a request.
