@@ -16,7 +16,7 @@
 //! - **Arrivals.** All traffic patterns are open loop: the start of a message does not depend on earlier ones. So the
 //!   bound is one of the traffic, not of the transport.
 //! - **Release.** At its sender's link a message can begin at its hand-over. At later links it can begin when its
-//!   smallest packet has been stored and forwarded at each earlier hop of the fastest path ([`latency`]).
+//!   smallest packet has been stored and forwarded at each earlier hop of the fastest path ([`sim::topology::latency`]).
 //! - **Deadline.** The last byte must have left the receiver's link one propagation delay before, and earlier links
 //!   before that by all the later hops.
 //! - **Work.** The payload, and the headers of as few full packets as possible, at the rate of the link, or of all
@@ -36,7 +36,6 @@
 pub mod arrivals;
 pub mod combine;
 pub mod cuts;
-pub mod latency;
 pub mod machine;
 pub mod schedule;
 

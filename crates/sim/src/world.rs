@@ -30,6 +30,7 @@ use crate::requests::{self as of_stages, Requests};
 use crate::run::Run;
 use crate::scenario::{Scenario, largest_packet};
 use crate::schedule::events::Event;
+use crate::topology::latency::Latency;
 use crate::traffic::{Arrival, Asked, Batch, Request};
 use agenda::Agenda;
 use stock::Measured;
@@ -50,6 +51,8 @@ pub struct World {
     sampler: Option<Sampler>,
     /// The rates of the hosts' links, where requests of several stages need them.
     host_rates: Table<HostId, Rate>,
+    /// The least times of messages, where some class has requests.
+    latency: Option<Latency>,
     /// Watches requests for rates, when a transport makes them.
     rates: Option<RateWatch>,
     before_warm_up: Counters,
@@ -192,6 +195,7 @@ impl World {
             configs: transports.into_iter().map(|transport| transport.config).collect(),
             sources,
             host_rates: Table::default(),
+            latency: None,
             before_warm_up: Counters::default(),
             until: Instant::ZERO,
             measured: None,
