@@ -10,14 +10,16 @@ use units::{Default, Easier, Key, Kind};
 use crate::distribution::BUILT_IN;
 use crate::language::{self, Family, ROOT_KEYS};
 use crate::lints::LINTS;
+use crate::{nested, requests};
 
 /// Returns transports, topologies, patterns, kinds of faults and the keys of all sections, from their declarations.
 ///
 /// The result is an object with:
 /// - `transports`, `topologies`, `patterns` and `faults`, each a list of `{name, help, source, keys}`; transports also
 ///   have `needs` of `{switches, hosts, discipline, marking, regimes}` and the names of keys that are `unread`;
-/// - `root`, `run`, `trace`, `network`, `links`, `traffic`, `flows` and `fault`, each a list of keys that do not depend
-///   on those;
+/// - `root`, `run`, `trace`, `network`, `links`, `traffic`, `flows`, `requests` and `fault`, each a list of keys that do
+///   not depend on those;
+/// - `formats`, the known files of requests, each `{name, help, source}`;
 /// - `profiles`, each `{name, help, source, settings}` with settings of `{section, key, value, default, source}`;
 /// - `notes`, the lints for valid scenarios;
 /// - `signals`, the values of `run.trace.what`, each `{name, help, unit}`;
@@ -29,7 +31,7 @@ use crate::lints::LINTS;
 /// faults an `example`.
 ///
 /// A key is `{name, kind, unit, default, profiles, required, range, choices, easier, help, source}`; null where there is
-/// no value. `easier` is `more` or `less`, where that makes deadlines easier to meet. Where profiles set a key,
+/// no value. A key whose values are tables has `keys`, those of each table. `easier` is `more` or `less`, where that makes deadlines easier to meet. Where profiles set a key,
 /// `profiles` is its default under each, and `default` is for a scenario without a profile.
 pub fn catalog() -> Json {
     json!({
@@ -45,6 +47,8 @@ pub fn catalog() -> Json {
         "traffic": keys(traffic::KEYS.iter()),
         "links": keys(topology::LINK_KEYS.iter()),
         "flows": keys(traffic::ENTRY_KEYS.iter()),
+        "requests": keys(requests::KEYS.iter()),
+        "formats": requests::FORMATS.iter().map(|known| json!({ "name": known.name, "help": known.help, "source": known.source })).collect::<Vec<_>>(),
         "fault": keys(faults::KEYS.iter()),
         "notes": LINTS.iter().map(|lint| json!({ "name": lint.name, "help": lint.reason })).collect::<Vec<_>>(),
         "signals": run::SIGNALS.signals().iter().map(|known| signal(known)).collect::<Vec<_>>(),
@@ -165,7 +169,7 @@ fn key(key: &Key) -> Json {
         Kind::Choice(words) | Kind::Choices(words) => json!(words),
         _ => Json::Null,
     };
-    json!({
+    let mut described = json!({
         "name": key.name,
         "kind": kind_name(&key.kind),
         "unit": unit(&key.kind),
@@ -180,7 +184,11 @@ fn key(key: &Key) -> Json {
         }),
         "help": key.help,
         "source": said(key.source),
-    })
+    });
+    if let Some(nested) = nested::of(key) {
+        described["keys"] = json!(keys(nested.keys.iter()));
+    }
+    described
 }
 
 fn said(text: &str) -> Json {
@@ -213,9 +221,16 @@ pub(crate) fn kind_name(kind: &Kind) -> &'static str {
         Kind::Hosts => "hosts",
         Kind::Flows => "list of flows",
         Kind::Names => "list of names",
+        Kind::NamesOf(_) => "list of names, perhaps empty",
         Kind::Nodes => "hosts, or a switch",
         Kind::Links => "list of links",
         Kind::FlowFile => "file",
+        Kind::Tables(_) => "list of tables",
+        Kind::Named(_) => "tables by name",
+        Kind::RequestTime => "time distribution, or formula of columns",
+        Kind::RequestSize => "size distribution, or formula of columns",
+        Kind::Allowed => "time distribution, formula of columns, or multiple of `alone`",
+        Kind::RequestFile => "file of requests, as a table",
     }
 }
 
@@ -223,7 +238,8 @@ pub(crate) fn kind_name(kind: &Kind) -> &'static str {
 fn unit(kind: &Kind) -> Json {
     match kind {
         Kind::Time | Kind::Times | Kind::TimeFormula | Kind::TimeDistribution | Kind::Deadline => json!("s"),
-        Kind::Size | Kind::SizeDistribution => json!("B"),
+        Kind::RequestTime | Kind::Allowed => json!("s"),
+        Kind::Size | Kind::SizeDistribution | Kind::RequestSize => json!("B"),
         Kind::Rate => json!("bit/s"),
         Kind::Amount | Kind::Marks => json!("packets or B"),
         _ => Json::Null,

@@ -5,13 +5,14 @@ use sim::Class;
 use sim::network::Network;
 use sim::run::Run;
 use sim::traffic::{self, Above};
-use units::Values;
+use units::{Kind, RequestTrace, Value, Values};
 
 use crate::context::Context;
 use crate::document::{Data, Entry, Table};
 use crate::error::{Checked, Fault, clip};
 use crate::language::{self, Family, Variant};
 use crate::overrides;
+use crate::requests;
 use crate::suggest;
 use crate::table::only;
 use crate::transports::{Transports, read_transport};
@@ -97,8 +98,16 @@ impl Classes<'_> {
             "deadline" => deadline_without_size(family, variant, entry),
             _ => unknown_key(family, variant, &title, entry),
         };
-        let apart = [family.selector, "transport"];
-        let read = read_table(&table, &title, &variant.keys, &apart, self.context, unknown)?;
+        // The columns of its requests are names that its other values may use.
+        let requests = self.requests(&table, variant)?;
+        let context = Context { requests: requests.as_ref().map(|(_, requests, _)| requests), ..*self.context };
+        let key = requests.as_ref().map_or("transport", |(key, ..)| key);
+        let apart = [family.selector, "transport", key];
+        let mut read = read_table(&table, &title, &variant.keys, &apart, &context, unknown)?;
+        if let Some((key, requests, text)) = requests {
+            read.values.set(key, Value::Requests(requests));
+            read.written.insert(key.to_owned(), text);
+        }
         let mut written = with_selector(family, variant, read.written);
         let transport = match table.find("transport") {
             Some(entry) => {
@@ -127,6 +136,15 @@ impl Classes<'_> {
             generator,
         };
         Ok((class, read.values, written))
+    }
+
+    /// Returns the requests of a class that names a file of them, with the key and the text that do.
+    fn requests(&self, table: &Table, variant: &Variant) -> Checked<Option<(&'static str, RequestTrace, Json)>> {
+        let key = variant.keys.iter().find(|key| key.kind == Kind::RequestFile);
+        let Some((key, entry)) = key.and_then(|key| Some((key, table.find(key.name)?))) else { return Ok(None) };
+        let node = self.context.parameters.resolve(&entry.node)?;
+        let (requests, text) = requests::read(key, node, self.context)?;
+        Ok(Some((key.name, requests, text)))
     }
 
     /// With `inherit = true`, adds the parameters of `[transport]` that this transport reads too and does not set
@@ -205,13 +223,13 @@ fn class_defaults<'a>(root: &'a Table, family: &Family) -> Checked<Option<&'a Ta
 
 /// Returns the fault for `deadline` where the pattern does not have it.
 fn deadline_without_size(family: &Family, variant: &Variant, entry: &Entry) -> Fault {
-    let holds = |wanted: units::Kind| variant.own.iter().any(|key| key.kind == wanted);
+    let holds = |wanted: Kind| variant.own.iter().any(|key| key.kind == wanted);
     let fault = |message: String| Fault::new(entry.key_at, message);
     let name = variant.name;
-    if holds(units::Kind::Flows) {
+    if holds(Kind::Flows) {
         return fault("each entry of `flows` has its own `deadline`".into()).hint("write it beside the entry's `size`");
     }
-    if holds(units::Kind::FlowFile) {
+    if holds(Kind::FlowFile) {
         return fault(format!("the deadlines of pattern `{name}` stand in its file")).hint("the CSV column `deadline`");
     }
     let with_size = suggest::list(family.owners("deadline").map(|owner| owner.name));

@@ -95,8 +95,8 @@ pub(crate) fn read(node: &Node, measures: &[Measure], bare: bool, context: &Cont
 
 fn constant(node: &Node, expr: Option<&Expr>, measures: &[Measure], context: &Context) -> Checked<Found> {
     let term = match expr {
-        Some(expr) => evaluate::evaluate(expr, node, context.parameters, false)?,
-        None => evaluate::evaluate_node(node, context.parameters, false)?,
+        Some(expr) => evaluate::evaluate(expr, node, context.parameters, context.names())?,
+        None => evaluate::evaluate_node(node, context.parameters, context.names())?,
     };
     let measure = measure_of(&term, measures, node.at)?;
     let value = evaluate::value_of(&term, measure, node.at)?;
@@ -122,7 +122,8 @@ fn call(
     context: &Context,
 ) -> Checked<Found> {
     let at = |expr: &Expr| node.part(expr.range.clone());
-    let terms = arguments.iter().map(|argument| evaluate::evaluate(argument, node, context.parameters, false));
+    let terms =
+        arguments.iter().map(|argument| evaluate::evaluate(argument, node, context.parameters, context.names()));
     let terms = terms.collect::<Checked<Vec<_>>>()?;
     // One of uniform's two ends may be a bare 0; the other decides the measure.
     let telling = usize::from(name == "uniform" && terms[0].constant() == Some(0.0));
@@ -207,6 +208,7 @@ mod tests {
             hosts: None,
             profile: sim::profile::DEFAULT,
             deadline_factor: 1.0,
+            requests: None,
         };
         let node = Node::bare(text, At::new(0, 0..text.len()));
         read(&node, measures, measures.contains(&Measure::Share), &context)

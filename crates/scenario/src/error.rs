@@ -194,6 +194,11 @@ impl Fault {
             Place::At(at) => Fault { hint: self.hint, ..show(at.start as usize..at.end as usize, self.message) },
         }
     }
+    /// Says what it is about before the message.
+    pub(crate) fn of(mut self, what: &str) -> Fault {
+        self.message = format!("{what}: {}", self.message);
+        self
+    }
     /// Adds a hint with the correction.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Fault {
         self.hint = Some(hint.into());

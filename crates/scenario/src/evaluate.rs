@@ -11,6 +11,34 @@ use crate::error::{At, Checked, Fault};
 use crate::expression::{self, Expr, Kind, Operator};
 use crate::{functions, suggest};
 
+/// The names that an expression may use beside parameters.
+#[derive(Clone, Copy)]
+pub(crate) enum Names<'a> {
+    None,
+    /// `index` and `parent`.
+    Places,
+    /// The columns of a class's requests, as `$name`.
+    Columns(&'a [String]),
+    /// The columns of a class's requests exist, but what is read here is the same for all of them.
+    Unusable(&'a [String]),
+}
+
+impl<'a> Names<'a> {
+    fn columns(self) -> &'a [String] {
+        match self {
+            Names::Columns(columns) | Names::Unusable(columns) => columns,
+            Names::None | Names::Places => &[],
+        }
+    }
+    /// Returns the index of a column.
+    fn column(self, name: &str) -> Option<usize> {
+        self.columns().iter().position(|column| column == name)
+    }
+    fn has_places(self) -> bool {
+        matches!(self, Names::Places)
+    }
+}
+
 /// The values of `[parameters]`.
 pub(crate) struct Parameters {
     nodes: BTreeMap<String, Node>,
@@ -56,14 +84,26 @@ impl Parameters {
         }
         Ok(())
     }
-    fn find(&self, name: &str, node: &Node, range: std::ops::Range<usize>) -> Checked<&Node> {
+    /// Returns true if there is a parameter of that name.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.nodes.contains_key(name)
+    }
+    fn find(&self, name: &str, node: &Node, range: std::ops::Range<usize>, columns: &[String]) -> Checked<&Node> {
         self.used.borrow_mut().insert(name.to_owned());
         self.nodes.get(name).ok_or_else(|| {
-            let fault = Fault::new(node.part(range), format!("there is no parameter `{name}`"));
-            fault.did_you_mean(suggest::nearest(name, self.nodes.keys().map(String::as_str)), || {
-                match self.nodes.is_empty() {
-                    true => format!("declare it: [parameters] with {name} = .."),
-                    false => format!("the parameters are {}", suggest::list(self.nodes.keys().map(String::as_str))),
+            let parameters = || self.nodes.keys().map(String::as_str);
+            let columns = || columns.iter().map(String::as_str);
+            let or_column = if columns().next().is_some() { " or column" } else { "" };
+            let fault = Fault::new(node.part(range), format!("there is no parameter{or_column} `{name}`"));
+            fault.did_you_mean(suggest::nearest(name, parameters().chain(columns())), || {
+                match (self.nodes.is_empty(), or_column.is_empty()) {
+                    (true, true) => format!("declare it: [parameters] with {name} = .."),
+                    (false, true) => format!("the parameters are {}", suggest::list(parameters())),
+                    (true, false) => format!("the columns are {}", suggest::list(columns())),
+                    (false, false) => {
+                        let (parameters, columns) = (suggest::list(parameters()), suggest::list(columns()));
+                        format!("the parameters are {parameters}, the columns {columns}")
+                    }
                 }
             })
         })
@@ -77,22 +117,22 @@ impl Parameters {
                 return Ok(found);
             }
             let length = found.text().map_or(0, str::len);
-            found = self.find(name, found, 0..length)?;
+            found = self.find(name, found, 0..length, &[])?;
         }
         Err(node.fault("this parameter is defined by itself"))
     }
     /// Returns the value of a parameter inside an expression.
-    fn term(&self, name: &str, node: &Node, range: std::ops::Range<usize>) -> Checked<Term> {
+    fn term(&self, name: &str, node: &Node, range: std::ops::Range<usize>, columns: &[String]) -> Checked<Term> {
         if let Some(known) = self.known.borrow().get(name) {
             let circle = || Fault::new(node.part(range), format!("parameter `{name}` is defined by itself"));
             return known.clone().ok_or_else(circle);
         }
-        let found = self.find(name, node, range.clone())?;
+        let found = self.find(name, node, range.clone(), columns)?;
         if self.known.borrow().values().filter(|term| term.is_none()).count() > 32 {
             return Err(Fault::new(node.part(range), "too many parameters are defined by one another"));
         }
         self.known.borrow_mut().insert(name.to_owned(), None);
-        let term = evaluate_node(found, self, false)?;
+        let term = evaluate_node(found, self, Names::None)?;
         self.known.borrow_mut().insert(name.to_owned(), Some(term.clone()));
         Ok(term)
     }
@@ -106,13 +146,13 @@ fn mentions(node: &Node, name: &str) -> bool {
     })
 }
 
-/// Evaluates a number or an expression. `places` allows `index` and `parent`.
-pub(crate) fn evaluate_node(node: &Node, parameters: &Parameters, places: bool) -> Checked<Term> {
+/// Evaluates a number or an expression.
+pub(crate) fn evaluate_node(node: &Node, parameters: &Parameters, names: Names) -> Checked<Term> {
     match &node.data {
         Data::Integer(x) => Ok(Term::number(*x as f64)),
         Data::Float(x) if x.is_finite() => Ok(Term::number(*x)),
         Data::Float(_) => Err(node.fault("this number is not finite")),
-        Data::Text(_) => evaluate(&expression::parse(node)?, node, parameters, places),
+        Data::Text(_) => evaluate(&expression::parse(node)?, node, parameters, names),
         _ => Err(node.fault(format!("a number or an expression is expected here, not {}", node.what()))),
     }
 }
@@ -123,9 +163,9 @@ pub(crate) fn value_of(term: &Term, measure: Measure, at: At) -> Checked<f64> {
 }
 
 /// Evaluates an expression of a node's text.
-pub(crate) fn evaluate(expr: &Expr, node: &Node, parameters: &Parameters, places: bool) -> Checked<Term> {
+pub(crate) fn evaluate(expr: &Expr, node: &Node, parameters: &Parameters, names: Names) -> Checked<Term> {
     let fault = |message: String| Fault::new(node.part(expr.range.clone()), message);
-    let inner = |expr: &Expr| evaluate(expr, node, parameters, places);
+    let inner = |expr: &Expr| evaluate(expr, node, parameters, names);
     match &expr.kind {
         Kind::Number(x, None) => Ok(Term::number(*x)),
         Kind::Number(x, Some((name, range))) => {
@@ -134,15 +174,21 @@ pub(crate) fn evaluate(expr: &Expr, node: &Node, parameters: &Parameters, places
             };
             finite(term).ok_or_else(|| fault(TOO_LARGE.into()))
         }
-        Kind::Parameter(name) => parameters.term(name, node, expr.range.clone()),
-        Kind::Word(name) if places && (name == "index" || name == "parent") => {
+        Kind::Parameter(name) => match (names.column(name), names) {
+            (Some(column), Names::Columns(_)) => {
+                Ok(Term { formula: Formula::Column(column), dimension: Dimension::NONE, percent: false })
+            }
+            (Some(_), _) => Err(column_here(name, fault)),
+            (None, _) => parameters.term(name, node, expr.range.clone(), names.columns()),
+        },
+        Kind::Word(name) if names.has_places() && (name == "index" || name == "parent") => {
             let formula = if name == "index" { Formula::Index } else { Formula::Parent };
             Ok(Term { formula, dimension: Dimension::NONE, percent: false })
         }
-        Kind::Word(name) if parameters.nodes.contains_key(name) => {
+        Kind::Word(name) if parameters.has(name) || names.column(name).is_some() => {
             Err(fault(format!("`{name}` means nothing here")).hint(format!("did you mean `${name}`?")))
         }
-        Kind::Word(name) => Err(unknown_word(name, places, fault)),
+        Kind::Word(name) => Err(unknown_word(name, names, fault)),
         Kind::Call { name, name_range, .. } => {
             let fault = |message: String| Fault::new(node.part(name_range.clone()), message);
             if functions::NAMES.contains(&name.as_str()) {
@@ -164,6 +210,9 @@ pub(crate) fn evaluate(expr: &Expr, node: &Node, parameters: &Parameters, places
         Kind::Binary(operator, pair) => combine(*operator, inner(&pair.0)?, inner(&pair.1)?).map_err(fault),
     }
 }
+
+/// The word for the time that a request takes in an empty network.
+pub(crate) const ALONE: &str = "alone";
 
 const TOO_LARGE: &str = "the result is too large";
 
@@ -199,17 +248,28 @@ const BITS_AND_BYTES: &str = "`b` is a bit and `B` a byte: Kb, Mb, Gb or KB, MB,
 const BITS_AND_RATES: &str = "`Kbit`, `Mbit`, `Gbit` are sizes, `Kbps`, `Mbps`, `Gbps` rates";
 const BYTES_PER_SECOND: &str = "bytes per second are written `GB/s`; a byte is 8 bits, so 10 GB/s are 80 Gbps";
 
-fn unknown_word(name: &str, places: bool, fault: impl Fn(String) -> Fault) -> Fault {
+/// Returns the fault for a column where all requests have the same value.
+pub(crate) fn column_here(name: &str, fault: impl Fn(String) -> Fault) -> Fault {
+    fault(format!("`${name}` is a column of the requests and cannot be used here"))
+        .hint("a column may be used in formulas of `size`, `time`, `within` and `deadline`, not in distributions")
+}
+
+fn unknown_word(name: &str, allowed: Names, fault: impl Fn(String) -> Fault) -> Fault {
     if find_unit(name).is_some() {
         return fault(format!("the unit `{name}` needs a number before it")).hint("rates are written \"10 Gbps\"");
     }
     if name == "index" || name == "parent" {
         return fault(format!("`{name}` cannot be used here")).hint("`index` and `parent` may be used in `start`");
     }
+    if name == ALONE {
+        return fault(format!("`{name}` cannot be used here"))
+            .hint("`within` and `deadline` of requests may be a multiple of it: \"1.6 * alone\"");
+    }
     if functions::NAMES.contains(&name) {
         return fault(format!("`{name}` needs its parentheses")).hint(functions::usage(name));
     }
-    let words = functions::NAMES.iter().copied().chain(places.then_some(["index", "parent"]).into_iter().flatten());
+    let places = allowed.has_places().then_some(["index", "parent"]).into_iter().flatten();
+    let words = functions::NAMES.iter().copied().chain(places);
     fault(format!("`{name}` means nothing here")).did_you_mean(suggest::nearest(name, words), || {
         "a number, perhaps with a unit, is expected; a parameter is written `$name`".into()
     })
@@ -251,23 +311,24 @@ fn combine(operator: Operator, a: Term, b: Term) -> Result<Term, String> {
 }
 
 /// Returns an expression as text, with the parameters' values in their place.
-pub(crate) fn write_expression(node: &Node, parameters: &Parameters) -> Checked<String> {
+pub(crate) fn write_expression(node: &Node, parameters: &Parameters, names: Names) -> Checked<String> {
     match node.text() {
-        None => Ok(evaluate_node(node, parameters, true)?.constant().unwrap_or_default().to_string()),
-        Some(_) => write_part(&expression::parse(node)?, node, parameters, 0),
+        None => Ok(evaluate_node(node, parameters, names)?.constant().unwrap_or_default().to_string()),
+        Some(_) => write_part(&expression::parse(node)?, node, (parameters, names), 0),
     }
 }
 
 /// Writes a part of it; `strength` is how tightly the operator around it binds.
-fn write_part(expr: &Expr, node: &Node, parameters: &Parameters, strength: u8) -> Checked<String> {
-    let part = |expr, strength| write_part(expr, node, parameters, strength);
+fn write_part(expr: &Expr, node: &Node, (parameters, names): (&Parameters, Names), strength: u8) -> Checked<String> {
+    let part = |expr, strength| write_part(expr, node, (parameters, names), strength);
     Ok(match &expr.kind {
         Kind::Number(x, None) => x.to_string(),
         Kind::Number(x, Some((unit, _))) => format!("{x} {unit}"),
         Kind::Word(name) => name.clone(),
         Kind::Negate(inner) => format!("-{}", part(inner, 3)?),
+        Kind::Parameter(name) if names.column(name).is_some() => format!("${name}"),
         Kind::Parameter(name) => {
-            let term = parameters.term(name, node, expr.range.clone())?;
+            let term = parameters.term(name, node, expr.range.clone(), &[])?;
             let value = term.constant().unwrap_or_default();
             let text = match term.dimension {
                 Dimension::NONE => value.to_string(),
@@ -306,7 +367,7 @@ mod tests {
     fn term(text: &str) -> Result<Term, String> {
         let node = Node::bare(text, At::new(0, 0..text.len()));
         let parameters = Parameters::new(BTreeMap::new());
-        evaluate_node(&node, &parameters, true)
+        evaluate_node(&node, &parameters, Names::Places)
             .map_err(|fault| Sources::new("t", text).error(fault).message().to_owned())
     }
 

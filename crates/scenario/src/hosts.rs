@@ -56,7 +56,7 @@ fn number(node: &Node, context: &Context) -> Checked<u64> {
     if node.text().is_some_and(|text| text.trim().is_empty()) {
         return Err(node.fault("a host's number is missing").hint(example));
     }
-    let term = evaluate::evaluate_node(node, context.parameters, false)?;
+    let term = evaluate::evaluate_node(node, context.parameters, context.names())?;
     measure::whole(&term).map_err(|why| node.fault(format!("a host is a whole number: {why}")).hint(example))
 }
 

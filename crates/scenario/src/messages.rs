@@ -14,10 +14,10 @@ const MAX_FLOWS: usize = 5_000_000;
 
 /// A line of a file with its number.
 #[derive(Clone, Copy)]
-struct Line<'a> {
-    file: &'a str,
-    number: usize,
-    text: &'a str,
+pub(crate) struct Line<'a> {
+    pub(crate) file: &'a str,
+    pub(crate) number: usize,
+    pub(crate) text: &'a str,
     /// The file begins as data: its lines may be shown.
     is_data: bool,
 }
@@ -28,6 +28,14 @@ impl<'a> Line<'a> {
         let is_data = begins_as_data(text);
         text.lines().enumerate().map(move |(i, text)| Line { file, number: i + 1, text, is_data })
     }
+    /// Returns the lines of a file that may be shown.
+    pub(crate) fn shown(file: &'a str, text: &'a str) -> impl Iterator<Item = Line<'a>> {
+        text.lines().enumerate().map(move |(i, text)| Line { file, number: i + 1, text, is_data: true })
+    }
+    /// Returns a line without its text, for mistakes in files of which nothing may be shown.
+    pub(crate) fn hidden(file: &'a str, number: usize) -> Line<'a> {
+        Line { file, number, text: "", is_data: true }
+    }
     /// Returns the first line, also of an empty file.
     fn first(file: &'a str, text: &'a str) -> Line<'a> {
         Line { file, number: 1, text: text.lines().next().unwrap_or_default(), is_data: begins_as_data(text) }
@@ -37,7 +45,7 @@ impl<'a> Line<'a> {
         self.text.split('#').next().unwrap_or_default().trim()
     }
     /// Returns a mistake at a part of the line (a slice of its text), or at all of it.
-    fn fault(self, part: &str, message: impl Into<String>) -> Fault {
+    pub(crate) fn fault(self, part: &str, message: impl Into<String>) -> Fault {
         if !self.is_data {
             // A scenario from elsewhere may name any file of this machine.
             let message = "the file does not begin with numbers or column names, so that none of it is shown";
@@ -195,7 +203,7 @@ fn csv<'a>(header: Line<'a>, lines: impl Iterator<Item = Line<'a>>, context: &Co
     Ok(flows)
 }
 
-fn cell(text: &str) -> &str {
+pub(crate) fn cell(text: &str) -> &str {
     text.trim().trim_matches('"').trim()
 }
 
@@ -205,7 +213,7 @@ fn measured(line: Line, text: &str, measure: Measure, context: &Context) -> Chec
     let node = Node::bare(text, At::new(0, 0..text.len()));
     let value = match text.parse::<f64>() {
         Ok(plain) => Ok(Term::of(plain * scale, measure)),
-        Err(_) => evaluate::evaluate_node(&node, context.parameters, false),
+        Err(_) => evaluate::evaluate_node(&node, context.parameters, context.names()),
     };
     let value = value.and_then(|term| evaluate::value_of(&term, measure, node.at));
     value.map_err(|fault| {
@@ -290,6 +298,7 @@ mod tests {
             hosts: Some(4),
             profile: sim::profile::DEFAULT,
             deadline_factor: 1.0,
+            requests: None,
         };
         flows("f.csv", text, &context).map_err(shown)
     }

@@ -2,7 +2,8 @@
 
 use crate::document::{self, Data, Entry, Node, Table};
 use crate::error::{At, Checked, Fault, Sources, clip};
-use crate::language::{ROOT_KEYS, SECTIONS};
+use crate::language::{self, ROOT_KEYS, SECTIONS};
+use crate::nested;
 use crate::suggest;
 
 /// Applies one `--set path=value`.
@@ -111,7 +112,7 @@ fn name(root: &mut Table, segment: &Segment, value: Node) -> Checked<()> {
         return Ok(());
     }
     let fault = Fault::new(segment.at, format!("there is no parameter `{}` in [parameters]", clip(segment.name)));
-    if let Some(path) = crate::language::path_of(segment.name) {
+    if let Some(path) = language::path_of(segment.name) {
         return Err(fault.hint(format!("did you mean `{path}`?")));
     }
     if SECTIONS.contains(&segment.name) {
@@ -194,8 +195,18 @@ fn within(table: &mut Table, parent: &Segment, rest: &[Segment], value: Node) ->
             }
             let entry = table.find_mut(next.name).expect("it was just made");
             named_transport(entry);
-            match &mut entry.node.data {
-                Data::Table(inner) => within(inner, next, rest, value),
+            nested::write_in_full(entry);
+            let of_entries = language::patterns().key(&entry.key).and_then(nested::of);
+            match (&mut entry.node.data, of_entries) {
+                (Data::Table(inner), Some(nested)) => {
+                    let names = || inner.entries.iter().map(|entry| entry.key.as_str());
+                    if names().all(|name| name != rest[0].name) {
+                        return Err(no_entry(nested.what, &rest[0], names()));
+                    }
+                    within(inner, next, rest, value)
+                }
+                (Data::Array(items), Some(nested)) => in_list(items, nested.what, next, rest, value),
+                (Data::Table(inner), None) => within(inner, next, rest, value),
                 _ => {
                     let name = clip(next.name);
                     let key = rest.iter().map(|segment| segment.name).collect::<Vec<_>>().join(".");
@@ -205,6 +216,39 @@ fn within(table: &mut Table, parent: &Segment, rest: &[Segment], value: Node) ->
             }
         }
     }
+}
+
+/// Sets a key of one table of a list, by the table's name.
+fn in_list(items: &mut [Node], what: &str, parent: &Segment, rest: &[Segment], value: Node) -> Checked<()> {
+    let name = |item: &Node| match &item.data {
+        Data::Table(table) => nested::name_of(table).unwrap_or_default().to_owned(),
+        _ => String::new(),
+    };
+    let names: Vec<String> = items.iter().map(name).collect();
+    // A name may hold dots, so the longest that fits is taken.
+    let joined = |words: usize| rest[..words].iter().map(|word| word.name).collect::<Vec<_>>().join(".");
+    let found = (1..=rest.len()).rev().find_map(|words| {
+        let wanted = joined(words);
+        Some((words, names.iter().position(|name| *name == wanted)?))
+    });
+    let Some((words, index)) = found else {
+        return Err(no_entry(what, &rest[0], names.iter().map(String::as_str)));
+    };
+    if words == rest.len() {
+        let fault = Fault::new(rest[0].at, format!("a key of {what} `{}` is missing behind it", names[index]));
+        return Err(fault.hint(format!("for example {}.{}.KEY=value", parent.name, names[index])));
+    }
+    match &mut items[index].data {
+        Data::Table(table) => within(table, &rest[words - 1], &rest[words..], value),
+        _ => Ok(()),
+    }
+}
+
+fn no_entry<'a>(what: &str, asked: &Segment, names: impl Iterator<Item = &'a str> + Clone) -> Fault {
+    let fault = Fault::new(asked.at, format!("there is no {what} `{}`", clip(asked.name)));
+    fault.did_you_mean(suggest::nearest(asked.name, names.clone()), || {
+        format!("the {what}s are {}", suggest::list(names))
+    })
 }
 
 /// Expands `transport = "dctcp"` to the table that it is short for.

@@ -183,6 +183,7 @@ fn parts(mut root: Table, folder: Option<&Path>, options: &Options, sources: &mu
         hosts: None,
         profile: profile::DEFAULT,
         deadline_factor: 1.0,
+        requests: None,
     };
     let mut resolved = Map::new();
 

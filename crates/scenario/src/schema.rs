@@ -10,6 +10,7 @@ use crate::catalog::kind_name;
 use crate::classes::INHERIT;
 use crate::distribution::BUILT_IN;
 use crate::language::{self, Family, ROOT_KEYS, Variant};
+use crate::requests;
 
 /// Returns the JSON Schema (draft 2020-12) of a scenario file.
 ///
@@ -285,10 +286,32 @@ fn form(key: &Key) -> Json {
             let one = json!({ "anyOf": [{ "type": "integer", "minimum": 0 }, { "type": "string", "minLength": 1 }] });
             json!({ "anyOf": [one.clone(), { "type": "array", "items": one, "minItems": 1 }] })
         }
+        Kind::NamesOf(_) => {
+            let name = json!({ "type": "string", "minLength": 1 });
+            json!({ "anyOf": [{ "type": "array", "items": name }, name] })
+        }
+        Kind::Tables(nested) => {
+            json!({ "type": "array", "minItems": 1, "items": object(nested.keys.iter(), true) })
+        }
+        Kind::Named(nested) => {
+            let short = nested.keys.iter().filter(|key| nested.shorthand == Some(key.name)).map(form);
+            let forms: Vec<Json> = std::iter::once(object(nested.keys.iter(), true)).chain(short).collect();
+            json!({
+                "type": "object",
+                "propertyNames": { "pattern": NAME },
+                "additionalProperties": { "anyOf": forms },
+            })
+        }
+        Kind::RequestTime | Kind::Allowed => json!({ "anyOf": [{ "type": "string", "minLength": 1 }, { "const": 0 }] }),
+        Kind::RequestSize => json!({ "type": "string", "minLength": 1 }),
+        Kind::RequestFile => object(requests::KEYS.iter(), true),
         Kind::Links => json!({ "type": "array", "minItems": 1, "items": { "$ref": "#/$defs/link" } }),
         Kind::Flows => json!({ "type": "array", "minItems": 1, "items": { "$ref": "#/$defs/flow" } }),
     }
 }
+
+/// The pattern of names of tables, which other keys refer to.
+const NAME: &str = "^[A-Za-z][A-Za-z0-9_-]*$";
 
 fn number(of: &str, range: Range) -> Json {
     let mut schema = json!({ "type": of });

@@ -14,9 +14,9 @@ use crate::context::Context;
 use crate::document::{Data, Entry, Node, Table};
 use crate::error::clip;
 use crate::error::{At, Checked, Fault};
-use crate::evaluate;
+use crate::evaluate::{self, Names};
 use crate::table::{self, Read, only};
-use crate::{distribution, hosts, messages, suggest};
+use crate::{distribution, hosts, messages, nested, of_request, requests, suggest};
 
 /// Reads a table by its declared keys. `title` is the table's name in messages ("[network]"); the entries of `apart`
 /// are read elsewhere; `unknown` makes the message for a key that is not declared.
@@ -60,7 +60,7 @@ pub(crate) fn read_with_profile(
 
 /// Reads one value of a key.
 pub(crate) fn value(key: &Key, node: &Node, context: &Context) -> Checked<(Value, Json)> {
-    let node = context.parameters.resolve(node)?;
+    let node = resolve(key, node, context)?;
     let in_range = |x: f64, scale: Scale| check_range(key, x, scale, node.at);
     Ok(match key.kind {
         Kind::Bool => match node.data {
@@ -80,7 +80,7 @@ pub(crate) fn value(key: &Key, node: &Node, context: &Context) -> Checked<(Value
             (Value::Count(count), json!(count))
         }
         Kind::Number | Kind::Share => {
-            let term = evaluate::evaluate_node(node, context.parameters, false)?;
+            let term = evaluate::evaluate_node(node, context.parameters, context.names())?;
             let number = match term.constant() {
                 Some(x) if term.dimension == Dimension::NONE && (!term.percent || key.kind == Kind::Share) => x,
                 _ if key.kind == Kind::Share => return Err(wrong(key, node, "a share like \"30%\" or 0.3")),
@@ -150,6 +150,7 @@ pub(crate) fn value(key: &Key, node: &Node, context: &Context) -> Checked<(Value
         }
         Kind::Flows => flows(node, context)?,
         Kind::Names => names(key, node, context)?,
+        Kind::NamesOf(what) => names_of(key, what, node, context)?,
         Kind::Nodes => nodes(key, node, context)?,
         Kind::Links => links(node, context)?,
         Kind::FlowFile => {
@@ -157,10 +158,40 @@ pub(crate) fn value(key: &Key, node: &Node, context: &Context) -> Checked<(Value
             let content = context.files.read(path, node.at, None)?;
             (Value::Flows(messages::flows(path, &content, context)?), json!(path))
         }
+        Kind::Tables(tables) => nested::list(key, tables, node, context)?,
+        Kind::Named(tables) => nested::named(key, tables, node, context)?,
+        Kind::RequestTime => {
+            let (time, written) = of_request::amount(key, node, Measure::Time, context)?;
+            (Value::OfRequest(time), written)
+        }
+        Kind::RequestSize => {
+            let (size, written) = of_request::amount(key, node, Measure::Size, context)?;
+            (Value::OfRequest(size), written)
+        }
+        Kind::Allowed => {
+            let (allowed, written) = of_request::allowed(key, node, context)?;
+            (Value::Allowed(allowed), written)
+        }
+        Kind::RequestFile => {
+            let (requests, written) = requests::read(key, node, context)?;
+            (Value::Requests(requests), written)
+        }
     })
 }
 
-fn wrong(key: &Key, node: &Node, wanted: &str) -> Fault {
+/// Returns the node itself, or the parameter that it names as a whole.
+fn resolve<'a>(key: &Key, node: &'a Node, context: &Context<'a>) -> Checked<&'a Node> {
+    let name = node.text().and_then(|text| text.trim().strip_prefix('$')).unwrap_or_default();
+    if !context.columns().iter().any(|column| column == name) {
+        return context.parameters.resolve(node);
+    }
+    match key.kind {
+        Kind::RequestTime | Kind::RequestSize | Kind::Allowed => Ok(node),
+        _ => Err(evaluate::column_here(name, |message| node.fault(message))),
+    }
+}
+
+pub(crate) fn wrong(key: &Key, node: &Node, wanted: &str) -> Fault {
     node.fault(format!("`{}` must be {wanted}, not {}", key.name, node.what())).hint(format!(
         "write for example {} = {}",
         key.name,
@@ -169,7 +200,7 @@ fn wrong(key: &Key, node: &Node, wanted: &str) -> Fault {
 }
 
 /// Checks that a value is in the key's range, which is in s, B, bit/s or 1.
-fn check_range(key: &Key, value: f64, scale: Scale, at: At) -> Checked<()> {
+pub(crate) fn check_range(key: &Key, value: f64, scale: Scale, at: At) -> Checked<()> {
     key.check(value, scale).map_err(|mistake| Fault::mistaken(at, mistake))
 }
 
@@ -178,7 +209,7 @@ fn measured(measure: Measure, node: &Node, context: &Context) -> Checked<f64> {
     if !matches!(node.data, Data::Integer(_) | Data::Float(_) | Data::Text(_)) {
         return Err(node.fault(format!("{} is needed here, this is {}", measure.what(), node.what())));
     }
-    let term = evaluate::evaluate_node(node, context.parameters, false)?;
+    let term = evaluate::evaluate_node(node, context.parameters, context.names())?;
     evaluate::value_of(&term, measure, node.at)
 }
 
@@ -196,7 +227,7 @@ fn count(key: &Key, node: &Node, context: &Context) -> Checked<u64> {
     if let Some(Ok(x)) = node.text().map(str::parse::<u64>) {
         return Ok(x);
     }
-    let term = evaluate::evaluate_node(node, context.parameters, false)?;
+    let term = evaluate::evaluate_node(node, context.parameters, context.names())?;
     measure::whole(&term).map_err(|why| node.fault(format!("`{}` must be a whole number: {why}", key.name)))
 }
 
@@ -204,7 +235,7 @@ fn amount(key: &Key, node: &Node, context: &Context) -> Checked<Amount> {
     if !matches!(node.data, Data::Integer(_) | Data::Float(_) | Data::Text(_)) {
         return Err(wrong(key, node, "packets or bytes"));
     }
-    let term = evaluate::evaluate_node(node, context.parameters, false)?;
+    let term = evaluate::evaluate_node(node, context.parameters, context.names())?;
     key.amount(&term).map_err(|mistake| Fault::mistaken(node.at, mistake))
 }
 
@@ -366,7 +397,7 @@ fn formula(key: &Key, node: &Node, context: &Context) -> Checked<(Formula, Strin
     if !matches!(node.data, Data::Integer(_) | Data::Float(_) | Data::Text(_)) {
         return Err(wrong(key, node, "a time"));
     }
-    let term = evaluate::evaluate_node(node, context.parameters, true)?;
+    let term = evaluate::evaluate_node(node, context.parameters, Names::Places)?;
     if let Some(x) = term.constant() {
         let time = evaluate::value_of(&term, Measure::Time, node.at)?;
         check_range(key, x / 1e12, Scale::Of(Measure::Time), node.at)?;
@@ -376,7 +407,7 @@ fn formula(key: &Key, node: &Node, context: &Context) -> Checked<(Formula, Strin
         let fault = node.fault(format!("a time is needed here, this is {}", term.dimension.what()));
         return Err(fault.hint("write it like \"5 ms + index * 1 ms\""));
     }
-    Ok((term.formula, evaluate::write_expression(node, context.parameters)?))
+    Ok((term.formula, evaluate::write_expression(node, context.parameters, Names::Places)?))
 }
 
 fn spread(key: &Key, node: &Node, measures: &[Measure], context: &Context) -> Checked<(Value, Json)> {
@@ -385,7 +416,12 @@ fn spread(key: &Key, node: &Node, measures: &[Measure], context: &Context) -> Ch
 }
 
 /// Reads a distribution whose values are in the key's range.
-fn distribution_of(key: &Key, node: &Node, measures: &[Measure], context: &Context) -> Checked<distribution::Found> {
+pub(crate) fn distribution_of(
+    key: &Key,
+    node: &Node,
+    measures: &[Measure],
+    context: &Context,
+) -> Checked<distribution::Found> {
     if !matches!(node.data, Data::Integer(_) | Data::Float(_) | Data::Text(_)) {
         return Err(wrong(key, node, &format!("{} or a distribution", measures[0].what())));
     }
@@ -444,6 +480,26 @@ fn names(key: &Key, node: &Node, context: &Context) -> Checked<(Value, Json)> {
         }
         if names.iter().any(|other| other == name) {
             return Err(item.fault(format!("another switch is called `{}` too", clip(name))));
+        }
+        names.push(name.to_owned());
+    }
+    let written = json!(names);
+    Ok((Value::Names(names), written))
+}
+
+/// Reads a list of names of things that are declared elsewhere.
+fn names_of(key: &Key, what: &str, node: &Node, context: &Context) -> Checked<(Value, Json)> {
+    let items = match &node.data {
+        Data::Array(items) => items.as_slice(),
+        Data::Text(_) => std::slice::from_ref(node),
+        _ => return Err(wrong(key, node, &format!("a list of names of {what}s"))),
+    };
+    let mut names: Vec<String> = Vec::new();
+    for item in items {
+        let item = context.parameters.resolve(item)?;
+        let name = text(key, item)?;
+        if names.iter().any(|other| other == name) {
+            return Err(item.fault(format!("{what} `{}` appears twice", clip(name))));
         }
         names.push(name.to_owned());
     }

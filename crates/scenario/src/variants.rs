@@ -5,21 +5,17 @@ use units::Problem;
 
 use crate::context::Context;
 use crate::document::{Data, Entry, Table};
-use crate::error::{Checked, Fault, clip};
+use crate::error::{At, Checked, Fault, clip};
 use crate::language::{self, Family, Variant};
+use crate::nested;
 use crate::suggest;
 
 /// Returns the place of a problem among the keys of a table.
 pub(crate) fn place(table: &Table, problem: Problem) -> Fault {
     let entry = table.find(&problem.key);
     let mut at = entry.map_or(table.at, |entry| entry.node.at);
-    if let (Some(Data::Array(items)), Some((index, part))) = (entry.map(|entry| &entry.node.data), problem.entry)
-        && let Some(item) = items.get(index)
-    {
-        at = match &item.data {
-            Data::Table(table) => table.find(part).map_or(item.at, |entry| entry.node.at),
-            _ => item.at,
-        };
+    if let (Some(entry), Some((index, part))) = (entry, problem.entry) {
+        at = place_in(entry, index, part).unwrap_or(at);
     }
     let fault = Fault::new(at, format!("`{}`: {}", problem.key, problem.message));
     let otherwise = |fault: Fault| match &problem.hint {
@@ -32,6 +28,19 @@ pub(crate) fn place(table: &Table, problem: Problem) -> Fault {
         None if problem.hint.is_some() => otherwise(fault),
         near => fault.did_you_mean(near, || format!("expected one of {}", suggest::list(words().take(20)))),
     }
+}
+
+/// Returns the place of a key of one of the tables of a list, or of those below names, in the order of writing.
+fn place_in(entry: &Entry, index: usize, part: &str) -> Option<At> {
+    let (item, at) = match &entry.node.data {
+        Data::Array(items) => items.get(index).map(|item| (item, item.at))?,
+        Data::Table(table) => table.entries.get(index).map(|entry| (&entry.node, entry.key_at))?,
+        _ => return None,
+    };
+    Some(match &item.data {
+        Data::Table(table) => table.find(part).map_or(at, |entry| entry.node.at),
+        _ => item.at,
+    })
 }
 
 pub(crate) fn with_selector(family: &Family, variant: &Variant, written: Map<String, Json>) -> Json {
@@ -74,6 +83,10 @@ pub(crate) fn select<'a>(family: &'a Family, table: &Table, title: &str, context
 pub(crate) fn unknown_key(family: &Family, variant: &Variant, title: &str, entry: &Entry) -> Fault {
     let key = &entry.key;
     let fault = |message: String| Fault::new(entry.key_at, message);
+    if let Some((owner, nested)) = nested::owner(&variant.own, key) {
+        return fault(format!("`{key}` is a key of a {}, not of the class", nested.what))
+            .hint(format!("write it below {}", nested::header(owner)));
+    }
     let owners: Vec<&str> = family.owners(key).map(|owner| owner.name).collect();
     let own = || variant.keys.iter().map(|key| key.name);
     if !owners.is_empty() {

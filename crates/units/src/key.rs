@@ -80,6 +80,8 @@ pub enum Kind {
     Flows,
     /// A list of names: `["left", "right"]`.
     Names,
+    /// A list of names of such things that are declared elsewhere, perhaps empty: `["question"]`.
+    NamesOf(&'static str),
     /// [`Hosts`](Kind::Hosts), or the name of a switch.
     Nodes,
     /// A list of `{ from, to, rate, delay, buffer, mark }`.
@@ -147,6 +149,7 @@ impl Kind {
             Kind::Hosts => "\"0..4\"".into(),
             Kind::Flows => "[{ from = 0, to = 1, size = \"1 MB\" }]".into(),
             Kind::Names => "[\"left\", \"right\"]".into(),
+            Kind::NamesOf(what) => format!("[\"some-{what}\"]"),
             Kind::Nodes => "\"left\"".into(),
             Kind::Links => "[{ from = \"0..4\", to = \"left\" }]".into(),
             Kind::FlowFile => "\"messages.csv\"".into(),

@@ -45,7 +45,7 @@ pub enum Value {
     /// The value of a key of [`Kind::Flows`](crate::Kind::Flows), expanded, or
     /// [`Kind::FlowFile`](crate::Kind::FlowFile), read.
     Flows(Vec<FlowSpec>),
-    /// The value of a key of [`Kind::Names`](crate::Kind::Names).
+    /// The value of a key of [`Kind::Names`](crate::Kind::Names) and [`Kind::NamesOf`](crate::Kind::NamesOf).
     Names(Vec<String>),
     /// The value of a key of [`Kind::Nodes`](crate::Kind::Nodes).
     Nodes(Nodes),

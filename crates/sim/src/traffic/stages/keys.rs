@@ -197,7 +197,7 @@ pub const STAGES: Nested = Nested {
         },
         Key {
             name: "after",
-            kind: Kind::Names,
+            kind: Kind::NamesOf("stage"),
             default: Default::Absent,
             range: Range::ANY,
             help: "the stages that it follows; left out: the one above; an empty list: none, it starts with the request",
