@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use sim::outcome::Framing;
 use sim::topology::Graph;
 use sim::topology::latency::{LARGE, Latency, Least, of_size};
-use units::{Bytes, ClassId, HostId, halves, pair};
+use units::{Bytes, ClassId, HostId, Span, halves, pair};
 
 use crate::cuts::{Cut, Cuts, MAX_LAYERS};
 use crate::machine::Job;
@@ -97,6 +97,13 @@ impl<'a> Demands<'a> {
     pub fn new(graph: &'a Graph, framings: &'a [Framing]) -> Demands<'a> {
         let (to_cuts, from_cuts) = (BTreeMap::new(), BTreeMap::new());
         Demands { graph, latency: Latency::new(graph), framings, cuts: Cuts::of(graph), to_cuts, from_cuts }
+    }
+
+    /// Returns the least time of a message; zero without a path.
+    pub fn least(&mut self, arrival: &Arrival) -> Span {
+        let &Arrival { class, from, to, bytes, .. } = arrival;
+        let framing = &self.framings[class.index()];
+        self.latency.of_message(self.graph, (from, to), bytes, framing).unwrap_or_default()
     }
 
     /// Puts the jobs of a message into `jobs`; none without a path between its hosts.

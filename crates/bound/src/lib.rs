@@ -37,6 +37,7 @@ pub mod arrivals;
 pub mod combine;
 pub mod cuts;
 pub mod machine;
+pub mod requests;
 pub mod schedule;
 
 use std::collections::BTreeMap;
@@ -344,6 +345,14 @@ struct Budgets {
 }
 
 impl Budgets {
+    /// Returns the budgets for messages of so many packets.
+    fn of(packets: u64) -> Budgets {
+        Budgets {
+            overloads: Budget(STEPS.saturating_add(packets.saturating_mul(STEPS_PER_PACKET))),
+            crossings: Budget((packets / PACKETS_PER_CROSSING).clamp(*CROSSINGS.start(), *CROSSINGS.end())),
+        }
+    }
+
     /// Takes out the share of each of `left` users.
     fn share(&mut self, left: usize) -> Budgets {
         Budgets { overloads: self.overloads.share(left, 1), crossings: self.crossings.share(left, 1) }
@@ -403,10 +412,7 @@ impl<'a> Traffic<'a> {
         if with_deadlines.is_empty() {
             return Ok(Bounds { all: None, classes: vec![None; self.classes.len()] });
         }
-        let mut budgets = Budgets {
-            overloads: Budget(STEPS.saturating_add(self.packets.saturating_mul(STEPS_PER_PACKET))),
-            crossings: Budget((self.packets / PACKETS_PER_CROSSING).clamp(*CROSSINGS.start(), *CROSSINGS.end())),
-        };
+        let mut budgets = Budgets::of(self.packets);
         let mut share = budgets.share(with_deadlines.len().clamp(1, 2));
         let all = self.bound(&with_deadlines, aside, &mut share)?;
         budgets.put_back(share);

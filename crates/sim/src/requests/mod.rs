@@ -256,7 +256,7 @@ impl Requests {
         let alone = graph.alone(&plan, &durations, wire);
         let least = |(piece, takes): (&Piece, &Span)| match is_work(piece) || piece.from == piece.to {
             true => *takes,
-            false => wire.least(piece.from, piece.to, Bytes(piece.amount)).min(*takes),
+            false => wire.least(piece.from, piece.to, Bytes(piece.amount)),
         };
         let least: Vec<Span> = graph.pieces.iter().zip(&durations).map(least).collect();
         let at_least = graph.at_least(&plan, &least);
