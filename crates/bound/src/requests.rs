@@ -28,7 +28,7 @@ use std::io;
 use aside::{Aside, Merged, Run};
 use sim::outcome::{Framing, Outcome, RequestRow};
 use sim::topology::Graph;
-use units::{Bytes, ClassId, HostId, Instant, Span, halves, pair};
+use units::{Bytes, ClassId, HostId, Instant, halves, pair};
 
 use crate::arrivals::{Arrival, Demands, Machine};
 use crate::combine::{Period, Set, disjoint_groups, sum};

@@ -83,7 +83,7 @@ struct Message {
 impl Request {
     fn draw(dice: &mut Dice, graph: &Graph) -> Request {
         let hosts = u64::from(graph.hosts);
-        let mut other = |dice: &mut Dice, than: u32| (than + 1 + dice.below(hosts - 1) as u32) % graph.hosts;
+        let other = |dice: &mut Dice, than: u32| (than + 1 + dice.below(hosts - 1) as u32) % graph.hosts;
         let hops = |from: u32, to: u32| {
             let is_near = graph.switches.len() == 1 || graph.rack_of[from as usize] == graph.rack_of[to as usize];
             if is_near { 1 } else { 3 }

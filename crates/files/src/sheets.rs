@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use results::{Names, Query};
 use sim::Outcome;
-use sim::outcome::{Sample, Taken};
-use units::Instant;
+use sim::outcome::{RequestRow, Sample, Taken};
+use units::{ClassId, Instant, Table};
 
 use crate::part::Parts;
 
@@ -16,13 +16,19 @@ pub struct Sheets {
     names: Names,
     flows: Parts,
     queries: Parts,
+    requests: Parts,
     trace: Parts,
     /// Samples that are not written yet: fewer than a part has.
     samples: Vec<Sample>,
     samples_written: u64,
+    /// Requests that are not written yet, by class: of each fewer than a part has.
+    served: Table<ClassId, Vec<RequestRow>>,
     /// The number of samples in a part.
     max_samples: usize,
 }
+
+/// The number of samples in a part for each request in one: a request has a row for each of its stages.
+const SAMPLES_PER_REQUEST: usize = 8;
 
 impl Sheets {
     /// Creates them in an empty folder that exists, for a run whose rows refer to these names. A part of the trace has
@@ -33,9 +39,11 @@ impl Sheets {
             names,
             flows: Parts::new(folder.join("flows.parquet")),
             queries: Parts::new(folder.join("queries.parquet")),
+            requests: Parts::new(folder.join("requests.parquet")),
             trace: Parts::new(folder.join("trace.parquet")),
             samples: Vec::new(),
             samples_written: 0,
+            served: Table::default(),
             max_samples,
         }
     }
@@ -46,6 +54,12 @@ impl Sheets {
         for block in &taken.blocks {
             let rows = results::some_flows(&block.messages, &self.names, ended);
             self.flows.write(block.first.0.into(), &rows)?;
+        }
+        for request in &taken.requests {
+            self.served.reach(request.class).push(request.clone());
+            if self.served[request.class].len() >= self.max_samples.div_ceil(SAMPLES_PER_REQUEST) {
+                self.write_requests(request.class, ended)?;
+            }
         }
         self.samples.extend_from_slice(&taken.samples);
         match self.samples.len() >= self.max_samples {
@@ -68,6 +82,14 @@ impl Sheets {
         Ok(())
     }
 
+    /// Writes the requests of a class. Those of one class follow those of another, in order of arrival.
+    fn write_requests(&mut self, class: ClassId, ended: Instant) -> io::Result<()> {
+        let rows = std::mem::take(&mut self.served[class]);
+        let Some(first) = rows.first() else { return Ok(()) };
+        let place = u64::from(class.0) << u32::BITS | first.number;
+        self.requests.write(place, &results::some_requests(&rows, &self.names, ended))
+    }
+
     /// Writes the rows that are known only at the end of the run; all others have been written.
     pub fn close(mut self, outcome: &Outcome) -> io::Result<()> {
         if self.flows.is_empty() {
@@ -76,8 +98,11 @@ impl Sheets {
         if !self.samples.is_empty() {
             self.write_samples()?;
         }
+        (0..self.served.len())
+            .map(ClassId::from_index)
+            .try_for_each(|class| self.write_requests(class, outcome.ended))?;
         let mut links = Parts::new(self.folder.join("links.parquet"));
         links.write(0, &results::links(outcome))?;
-        [self.flows, self.queries, self.trace, links].into_iter().try_for_each(Parts::close)
+        [self.flows, self.queries, self.requests, self.trace, links].into_iter().try_for_each(Parts::close)
     }
 }

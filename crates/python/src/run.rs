@@ -50,6 +50,10 @@ impl Run {
     fn queries<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.table(py, results::queries)
     }
+    /// One row per request of several stages.
+    fn requests<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.table(py, results::requests)
+    }
     /// One row per link direction.
     fn links<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.table(py, results::links)
@@ -211,6 +215,7 @@ impl Passing {
     fn see(&mut self, taken: &Taken, ended: units::Instant) -> io::Result<()> {
         self.book.ask(&taken.queries);
         taken.blocks.iter().try_for_each(|block| self.book.add(&block.messages, ended))?;
+        self.book.serve(&taken.requests, ended)?;
         let queries = self.book.take_queries();
         let Some(sheets) = &mut self.sheets else { return Ok(()) };
         sheets.write(taken, ended)?;

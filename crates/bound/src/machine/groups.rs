@@ -109,6 +109,7 @@ pub fn as_one(jobs: &[Member]) -> Vec<Member> {
 fn of_merged(jobs: &[Member], budget: &mut Budget) -> Vec<LateGroups> {
     let merged = as_one(jobs);
     let jobs = bare(&merged);
+    let parts = lower_bounds(&jobs, budget);
     let set = |(part, late): (std::ops::Range<usize>, u64)| {
         let needed = critical(&jobs[part.clone()], late, budget);
         let members = merged[part].iter().zip(needed).filter(|(_, needed)| *needed);
@@ -116,7 +117,6 @@ fn of_merged(jobs: &[Member], budget: &mut Budget) -> Vec<LateGroups> {
         groups.sort_unstable();
         LateGroups { late, groups }
     };
-    let parts = lower_bounds(&jobs, &mut budget.share(1, 2));
     parts.into_iter().map(set).collect()
 }
 

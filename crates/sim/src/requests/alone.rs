@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
+use std::ops::Range;
 
 use units::{Allowed, Bytes, HostId, Instant, Span, Stream};
 
@@ -31,26 +32,33 @@ pub struct Alone {
 impl Graph {
     /// Returns the times of a request alone, given how long each piece takes alone.
     ///
-    /// Messages that share the link of a host are sent one after the other there, in the order in which they are ready.
+    /// Messages that share the link of a host are sent one after the other there, in the order in which they are ready,
+    /// and received in the order in which they begin.
     pub fn alone(&self, plan: &Plan, durations: &[Span], wire: &impl Wire) -> Alone {
         let mut progress = self.begin();
         let mut ended = vec![Span::ZERO; self.pieces.len()];
         let mut links = Links::default();
         let mut events = BinaryHeap::new();
-        let mut start = |pieces: std::ops::Range<u32>, at: Span, events: &mut BinaryHeap<Reverse<(Span, u32)>>| {
-            for index in pieces {
-                let (piece, takes) = (&self.pieces[index as usize], durations[index as usize]);
-                let end =
-                    if piece.from == piece.to { at.saturating_add(takes) } else { links.send(piece, at, takes, wire) };
-                events.push(Reverse((end, index)));
+        let mut ready: Vec<Range<u32>> = Vec::new();
+        self.starts(|pieces| ready.push(pieces));
+        let mut now = Span::ZERO;
+        loop {
+            for index in ready.drain(..).flatten() {
+                let piece = &self.pieces[index as usize];
+                events.push(Reverse(match piece.from == piece.to {
+                    true => (now.saturating_add(durations[index as usize]), index, true),
+                    false => (links.begin(piece, now, wire), index, false),
+                }));
             }
-        };
-        self.starts(|pieces| start(pieces, Span::ZERO, &mut events));
-        let mut ready = Vec::new();
-        while let Some(Reverse((at, piece))) = events.pop() {
-            ended[piece as usize] = at;
-            self.ends(plan, &mut progress, piece, |pieces| ready.push(pieces));
-            ready.drain(..).for_each(|pieces| start(pieces, at, &mut events));
+            let Some(Reverse((at, index, ends))) = events.pop() else { break };
+            now = at;
+            if ends {
+                ended[index as usize] = at;
+                self.ends(plan, &mut progress, index, |pieces| ready.push(pieces));
+            } else {
+                let end = links.receive(&self.pieces[index as usize], at, durations[index as usize], wire);
+                events.push(Reverse((end, index, true)));
+            }
         }
         self.times(plan, &ended)
     }
@@ -81,12 +89,18 @@ struct Links {
 }
 
 impl Links {
-    /// Sends a message that is ready at `at`; returns the time of its arrival.
-    fn send(&mut self, piece: &Piece, at: Span, takes: Span, wire: &impl Wire) -> Span {
-        let (up, down) = wire.on_links(piece.from, piece.to, Bytes(piece.amount));
+    /// Returns the time at which a message begins that is ready at `at`: when its host has sent those before.
+    fn begin(&mut self, piece: &Piece, at: Span, wire: &impl Wire) -> Span {
+        let (up, _) = wire.on_links(piece.from, piece.to, Bytes(piece.amount));
         let sent = self.up.entry(piece.from).or_default();
         let begins = at.max(*sent);
         *sent = begins.saturating_add(up);
+        begins
+    }
+
+    /// Returns the time at which a message has arrived that begins at `begins`: after those that began before.
+    fn receive(&mut self, piece: &Piece, begins: Span, takes: Span, wire: &impl Wire) -> Span {
+        let (_, down) = wire.on_links(piece.from, piece.to, Bytes(piece.amount));
         let received = self.down.entry(piece.to).or_default();
         *received = begins.saturating_add(takes).max(received.saturating_add(down));
         *received

@@ -2,6 +2,7 @@
 
 use units::{Allowed, Bytes, HostId, OfRequest, Span, Stream};
 
+use super::graph::Piece;
 use crate::traffic::{MAX_BYTES, MAX_TIME};
 
 /// The roles, stages and goals of a class's requests.
@@ -149,6 +150,11 @@ impl Plan {
     pub fn messages(&self) -> u64 {
         let sends = |stage: &&Stage| matches!(stage.action, Action::Send { .. });
         self.stages.iter().filter(sends).map(|stage| self.pieces_of(stage)).sum()
+    }
+
+    /// Returns whether a piece is a work, and not a message.
+    pub(super) fn is_work(&self, piece: &Piece) -> bool {
+        matches!(self.stages[piece.stage as usize].action, Action::Work { .. })
     }
 
     /// Returns the reason why hosts cannot be simulated apart from each other, if there is one.
