@@ -89,6 +89,8 @@ struct Open {
 struct Due {
     within: Span,
     alone: Span,
+    /// No schedule reaches it in less.
+    least: Span,
 }
 
 /// The times of a piece, [`Instant::MAX`] before they are known.
@@ -114,7 +116,7 @@ impl Times {
 pub struct OpenRequest {
     /// Its arrival.
     pub arrival: Instant,
-    /// The first time at which a goal is due; [`Instant::MAX`] without one.
+    /// The time at which the last goal is due; [`Instant::MAX`] without one.
     pub due: Instant,
     /// The pieces that have started or wait for a server here, less those that have ended here.
     pub outstanding: i64,
@@ -145,7 +147,7 @@ pub enum Step {
         request: u64,
         /// The arrival of the request.
         arrival: Instant,
-        /// The first time at which a goal was due; [`Instant::MAX`] without one.
+        /// The time at which the last goal was due; [`Instant::MAX`] without one.
         due: Instant,
     },
 }
@@ -249,7 +251,13 @@ impl Requests {
             });
         }
         let alone = graph.alone(&plan, &durations, wire);
-        let goals: Vec<Due> = plan.goals.iter().map(|goal| due_of(goal, &alone, &row, &mut stream)).collect();
+        let least = |(piece, takes): (&Piece, &Span)| match plan.is_work(piece) || piece.from == piece.to {
+            true => *takes,
+            false => wire.least(piece.from, piece.to, Bytes(piece.amount)),
+        };
+        let least: Vec<Span> = graph.pieces.iter().zip(&durations).map(least).collect();
+        let times = [&alone, &graph.at_least(&plan, &least)];
+        let goals: Vec<Due> = plan.goals.iter().map(|goal| due_of(goal, times, &row, &mut stream)).collect();
         let (latest, told) = dues(&plan, &graph, now, &goals, &durations);
         let latest_ends = match plan.keeps_pieces {
             true => latest_ends(&plan, &graph, now, &goals, &durations, false),
@@ -264,7 +272,7 @@ impl Requests {
             arrival: now,
             progress: graph.begin(),
             times: vec![Times::UNKNOWN; graph.pieces.len()],
-            windows: windows(&plan, &graph, now, &goals, &durations),
+            windows: windows(&plan, &graph, now, &goals, &least),
             graph: graph.clone(),
             members,
             first_message,
@@ -400,7 +408,7 @@ impl Requests {
         let over = |open: &Open| open.outstanding == 0;
         if self.partition.is_none() && self.open.get(&request).is_some_and(over) {
             let open = self.open.remove(&request).expect("it was found just now");
-            steps.push(Step::Over { request, arrival: open.arrival, due: open.due });
+            steps.push(Step::Over { request, arrival: open.arrival, due: open.last_due() });
             self.close(request, open);
         }
     }
@@ -452,8 +460,8 @@ impl Requests {
     /// Returns the requests that are open here, by their numbers.
     pub fn open(&self) -> impl Iterator<Item = (u64, OpenRequest)> {
         let open = |(&number, open): (&u64, &Open)| {
-            let &Open { arrival, due, outstanding, .. } = open;
-            (number, OpenRequest { arrival, due, outstanding })
+            let &Open { arrival, outstanding, .. } = open;
+            (number, OpenRequest { arrival, due: open.last_due(), outstanding })
         };
         self.open.iter().map(open)
     }
@@ -481,6 +489,11 @@ impl Open {
     fn unsent(&self) -> impl Iterator<Item = MessageId> {
         let unsent = |(_, piece): &(u32, &u32)| self.times[**piece as usize].began == Instant::MAX;
         (self.first_message.0..).zip(&self.messages).filter(unsent).map(|(id, _)| MessageId(id))
+    }
+
+    /// Returns the time at which the last goal is due; [`Instant::MAX`] without one.
+    fn last_due(&self) -> Instant {
+        self.goals.iter().map(|goal| self.arrival.saturating_add(goal.within)).max().unwrap_or(Instant::MAX)
     }
 
     /// Adds what another partition knows of the same request.

@@ -167,6 +167,12 @@ impl Plan {
         self.stages.iter().any(|stage| stage.barrier).then_some("a stage waits for all hosts (barrier)")
     }
 
+    /// Returns whether every stage ends only when all of it has, and no work waits for a server.
+    pub fn is_plain(&self) -> bool {
+        let waits = |action: &Action| matches!(action, Action::Work { servers: Some(_), .. });
+        self.stages.iter().all(|stage| stage.quorum >= 1.0 && !waits(&stage.action))
+    }
+
     /// Returns whether any message is told a deadline.
     pub fn tells(&self) -> bool {
         self.told != Told::Nothing && !self.goals.is_empty()
