@@ -6,6 +6,7 @@ from typing import Any, TypeAlias, final
 
 __all__ = [
     "InternalError",
+    "Network",
     "Run",
     "ScenarioError",
     "_panic",
@@ -39,6 +40,32 @@ class InternalError(RuntimeError):
     """A bug in duetime itself: please report it with the scenario that shows it."""
 
 @final
+class Network:
+    """A run that is told its messages on the way; times in ps."""
+
+    def __init__(
+        self,
+        text: str,
+        name: str,
+        folder: str | PathLike[str] | None = None,
+        set: Sequence[str] = ...,
+        seed: int | None = None,
+        transport: str | None = None,
+    ) -> None: ...
+    @property
+    def hosts(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def classes(self) -> list[str]: ...
+    @property
+    def now(self) -> int: ...
+    def transfer(
+        self, class_: int, at: int, src: int, dst: int, bytes: int, deadline: int | None = None
+    ) -> int: ...
+    def advance(self, until: int, stops: bool) -> list[tuple[int, int, bool]]: ...
+
+@final
 class Run:
     """What came of a run."""
 
@@ -50,6 +77,8 @@ class Run:
     def notes(self) -> list[str]: ...
     def flows(self) -> dict[str, _Column]: ...
     def queries(self) -> dict[str, _Column]: ...
+    def requests(self) -> dict[str, _Column]: ...
+    def pieces(self) -> dict[str, _Column]: ...
     def links(self) -> dict[str, _Column]: ...
     def trace(self) -> dict[str, _Column]: ...
 

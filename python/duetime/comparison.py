@@ -408,6 +408,12 @@ class _Stored:
     def queries(self) -> pl.DataFrame:
         return self.kept.table("queries")
 
+    def requests(self) -> pl.DataFrame:
+        return self.kept.table("requests")
+
+    def pieces(self) -> pl.DataFrame:
+        return self.kept.table("pieces")
+
     def links(self) -> pl.DataFrame:
         return self.kept.table("links")
 
@@ -473,7 +479,7 @@ def flat(part: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
                 found[_joined(prefix, f"{key}_{BOUNDS}")] = value[BOUNDS]
         elif isinstance(value, dict):
             found.update(flat(value, name))
-        else:
+        elif not isinstance(value, list):
             found[name] = value
     return found
 

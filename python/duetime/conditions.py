@@ -41,6 +41,15 @@ FIGURES = (
     *("queries", "complete_queries_percent", "answers_in_time_percent.mean", "answers_in_time_percent.p1"),
     *(f"query_us.{each}" for each in TIMES),
 )
+#: In place of one goal of requests: every one that they have.
+ALL_GOALS = "all goals"
+#: Figures of the requests of stages, in the object `requests`.
+OF_REQUESTS = (
+    *("number", "finished", "abandoned", "censored", "missed", "undecided"),
+    *("all_goals_percent", "finished_per_s", "goodput_per_s"),
+    *(f"time_us.{each}" for each in ("mean", "p50", "p95", "p99")),
+    *(f"slowdown.{each}" for each in ("p50", "p99")),
+)
 #: Figures of the whole run only.
 TOTALS = ("drops", "marks", "timeouts", "retransmits")
 #: Figures of classes that all together do not have.
@@ -117,7 +126,7 @@ class Condition:
         if isinstance(found, Mapping):
             part = found.get(BOUNDS)
             return None if part is None else float(part)
-        *parents, name = self.figure.split(".")
+        *parents, name = _steps(self.figure)
         part = self._part(result)
         for key in (*parents, BOUNDS, name):
             part = part.get(key) if isinstance(part, Mapping) else None
@@ -127,7 +136,7 @@ class Condition:
         if self.figure in TOTALS:
             return result[self.figure]
         part: Any = self._part(result)
-        for key in self.figure.split("."):
+        for key in _steps(self.figure):
             part = part.get(key) if isinstance(part, Mapping) else None
         return part
 
@@ -176,8 +185,9 @@ def _figure(text: str, parts: re.Match[str], scenario: Mapping[str, Any]) -> tup
     classes += [str(each["set"]) for each in scenario["traffic"] if "set" in each]
     of_class = max((name for name in classes if written.startswith(f"{name}.")), key=len, default=None)
     figure = written if of_class is None else written[len(of_class) + 1 :]
-    of_all = [name for name in (*FIGURES, *TOTALS) if name not in OF_CLASSES]
-    known = of_all if of_class is None else FIGURES
+    of_requests = _of_requests(scenario["traffic"], of_class)
+    of_all = [name for name in (*FIGURES, *of_requests, *TOTALS) if name not in OF_CLASSES]
+    known = of_all if of_class is None else (*FIGURES, *of_requests)
     if figure in known:
         return of_class, figure
     head, _, rest = figure.partition(".")
@@ -188,6 +198,33 @@ def _figure(text: str, parts: re.Match[str], scenario: Mapping[str, Any]) -> tup
     raise _mistaken(text, end - len(figure), end, f"unknown figure `{figure}`", near)
 
 
+def _of_requests(classes: Iterable[Mapping[str, Any]], of_class: str | None) -> list[str]:
+    """Return the figures of the requests of stages of one class or set, or of all; none without any."""
+    meant = [
+        each
+        for each in classes
+        if each["pattern"] == "stages" and of_class in (None, each["name"], each.get("set"))
+    ]
+    goals = dict.fromkeys(goal for each in meant for goal in goals_of(each))
+    attained = [f"goals.{goal}.{key}" for goal in goals for key in ("attainment_percent", "missed")]
+    return [f"requests.{name}" for name in (*OF_REQUESTS, *attained)] if meant else []
+
+
+def goals_of(of_class: Mapping[str, Any]) -> list[str]:
+    """Return the names of the goals of the requests of a class, as the resolved scenario has it."""
+    whole = ["deadline"] if of_class.get("deadline") is not None else []
+    return [*whole, *(str(goal["name"]) for goal in of_class.get("goal") or ())]
+
+
+def _steps(figure: str) -> list[str]:
+    """Return the keys that lead to a figure in a summary; the name of a goal may have dots."""
+    goals = "requests.goals."
+    if not figure.startswith(goals):
+        return figure.split(".")
+    goal, _, key = figure.removeprefix(goals).rpartition(".")
+    return ["requests", "goals", goal, key]
+
+
 def _threshold(text: str, parts: re.Match[str], figure: str) -> float:
     at, end = parts.start("number"), max(parts.end("unit"), parts.start("number") + 1)
     try:
@@ -196,8 +233,8 @@ def _threshold(text: str, parts: re.Match[str], figure: str) -> float:
         raise _mistaken(text, at, end, "a number is missing", "write it after the comparison") from None
     if not parts["unit"]:
         return number
-    name = figure.split(".")[0].rsplit("_", 1)[-1]
-    units = UNITS.get(name, {})
+    ends = [each.rsplit("_", 1)[-1] for each in _steps(figure)]
+    units: dict[str, float] = next((UNITS[end] for end in ends if end in UNITS), {})
     if parts["unit"] not in units:
         hint = f"its units are {', '.join(units)}" if units else "it is a plain number"
         raise _mistaken(text, *parts.span("unit"), f"`{parts['unit']}` is no unit of {figure}", hint)

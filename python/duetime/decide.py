@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from duetime import _core, costs, errors, files, language, scenario
+from duetime.conditions import ALL_GOALS, goals_of
 from duetime.engine.points import Kept, Point, run_points
 from duetime.language import catalog
 from duetime.quantities import Quantity
@@ -64,11 +65,13 @@ class Runs:
     progress: bool = True
     #: The memory that the runs of a level may need; none: any.
     allowed: costs.Limit | None = None
+    #: The goal of requests that is to be reached, or `ALL_GOALS`; none: the deadlines of messages.
+    goal: str | None = None
 
 
 @dataclass(frozen=True)
 class Measured:
-    """The misses of a transport at a level."""
+    """The misses of a transport at a level: of deadlines of messages, or of a goal of requests."""
 
     #: Percent: mean, one value for each seed, and 95 % interval unless misses are too few.
     missed: dict[str, Any]
@@ -223,7 +226,7 @@ def tighten(
     ladder = Ladder(levels[0], levels[-1], 0, scan, levels, changes, value)
     allowed: float | list[float] | None = target
     if against is not None:
-        allowed = _missed(_evaluate(runs, {(against, 0)}, ladder)[against, 0])
+        allowed = _missed(_evaluate(runs, {(against, 0)}, ladder)[against, 0], runs.goal)
     assert allowed is not None
     answers = _search(runs, ladder, allowed)
     asked: dict[str, Any] = {
@@ -287,7 +290,21 @@ def need(
 def _resolved(runs: Runs) -> tuple[dict[str, Any], list[str]]:
     """Check every transport, so that a mistake shows before the first run."""
     read = scenario.read_file(runs.scenario)
-    return resolve_each(read, None, list(runs.overrides), runs.transports)[runs.transports[0]]
+    resolved, notes = resolve_each(read, None, list(runs.overrides), runs.transports)[runs.transports[0]]
+    if runs.goal is not None:
+        _check_goal(runs.goal, resolved)
+    return resolved, notes
+
+
+def _check_goal(goal: str, resolved: Mapping[str, Any]) -> None:
+    classes = [each for each in resolved["traffic"] if each["pattern"] == "stages"]
+    known = list(dict.fromkeys(name for each in classes for name in goals_of(each)))
+    if not known:
+        raise errors.Unreadable("no class has requests with a goal (pattern `stages`, `deadline` or `goal`)")
+    if goal not in (*known, ALL_GOALS):
+        raise errors.Unreadable(
+            f"--goal {goal}: there is no such goal{_meant(goal, known)} (the scenario has {', '.join(known)})"
+        )
 
 
 def _search(runs: Runs, ladder: Ladder, allowed: float | list[float]) -> list[Answer]:
@@ -297,7 +314,7 @@ def _search(runs: Runs, ladder: Ladder, allowed: float | list[float]) -> list[An
         for answer in answers:
             for (transport, level), kept in found.items():
                 if transport == answer.transport:
-                    answer.levels[level] = _measured(kept, allowed)
+                    answer.levels[level] = _measured(kept, allowed, runs.goal)
     return answers
 
 
@@ -326,13 +343,13 @@ def _check(group: list[Kept], is_written: bool) -> None:
         raise errors.Unreadable(str(failed.error).removeprefix("error: "))
 
 
-def _measured(group: list[Kept], allowed: float | list[float]) -> Measured | None:
+def _measured(group: list[Kept], allowed: float | list[float], goal: str | None) -> Measured | None:
     if any(kept.error is not None for kept in group):
         return None
-    missed = _missed(group)
+    missed = _missed(group, goal)
     summaries = [kept.result["summary"] for kept in group]
-    queries = trials("missed_percent", summaries)
-    found, always = share(missed, queries), share(missed, queries, always=True)
+    events = _trials(summaries, goal)
+    found, always = share(missed, events), share(missed, events, always=True)
     assert found is not None
     assert always is not None
     if isinstance(allowed, list):
@@ -344,23 +361,50 @@ def _measured(group: list[Kept], allowed: float | list[float]) -> Measured | Non
         values = [value - allowed for value in missed]
         excess, seeds = {"mean": found["mean"] - allowed, "ci95": ends, "values": values}, found.get("seeds")
         if found["mean"] in (0, 100) and ends == [None, None] and seeds_differ(summaries):
-            # Without queries to count, zero misses in all seeds give no bound.
+            # Without queries or requests to count, zero misses in all seeds give no bound.
             seeds = seeds_needed(missed, found["mean"])
     assert excess is not None
-    bounds = [(kept.result.get("bound") or {}).get("missed_percent") for kept in group]
+    # The bound counts messages.
+    bounds = [(kept.result.get("bound") or {}).get("missed_percent") for kept in group if goal is None]
     return Measured(found, excess, seeds, share(bounds))
 
 
-def _missed(group: list[Kept]) -> list[float]:
+def _missed(group: list[Kept], goal: str | None) -> list[float]:
     missed = []
     for kept in group:
         if kept.error is not None:
             raise errors.Unreadable(kept.error.removeprefix("error: "))
-        percent = kept.result["summary"]["missed_percent"]
+        percent = _missed_percent(kept.result["summary"], goal)
         if percent is None:
-            raise errors.Unreadable(f"{kept.point.scenario}: no message has a deadline that was decided")
-        missed.append(float(percent))
+            what = "message has a deadline" if goal is None else "request has a goal"
+            raise errors.Unreadable(f"{kept.point.scenario}: no {what} that was decided")
+        missed.append(percent)
     return missed
+
+
+def _missed_percent(summary: Mapping[str, Any], goal: str | None) -> float | None:
+    """Return the share of messages that missed their deadline, or of requests that missed a goal."""
+    if goal is None:
+        percent: float | None = summary["missed_percent"]
+        return percent
+    part, key = _attainment(summary, goal)
+    return None if part[key] is None else 100 - float(part[key])
+
+
+def _attainment(summary: Mapping[str, Any], goal: str) -> tuple[Mapping[str, Any], str]:
+    """Return the object that has the attainment of a goal, and its key there."""
+    requests: Mapping[str, Any] = summary["requests"]
+    if goal == ALL_GOALS:
+        return requests, "all_goals_percent"
+    return requests["goals"][goal], "attainment_percent"
+
+
+def _trials(summaries: list[Mapping[str, Any]], goal: str | None) -> list[float]:
+    """Return the number of independent events behind each seed's share: queries, or requests."""
+    if goal is None:
+        return trials("missed_percent", summaries)
+    parts = [_attainment(summary, goal) for summary in summaries]
+    return trials(parts[0][1], [part for part, _ in parts])
 
 
 def _decision(
@@ -371,6 +415,7 @@ def _decision(
             "version": _core.version(),
             "title": resolved["title"],
             **asked,
+            **({} if runs.goal is None else {"goal": runs.goal}),
             "seeds": list(runs.seeds),
             "answers": [_answered(answer, resolved, name) for answer in answers],
         }

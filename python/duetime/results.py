@@ -19,11 +19,19 @@ if TYPE_CHECKING:
     from duetime.plots import Picture
 
 
+#: The tables of a run.
+TABLES = ("flows", "queries", "requests", "pieces", "links", "trace")
+#: The tables that are written without rows too.
+ALWAYS = {"flows", "links"}
+
+
 class Tables(Protocol):
     """The source of the tables of a result."""
 
     def flows(self) -> Mapping[str, Column] | pl.DataFrame: ...  # noqa: D102
     def queries(self) -> Mapping[str, Column] | pl.DataFrame: ...  # noqa: D102
+    def requests(self) -> Mapping[str, Column] | pl.DataFrame: ...  # noqa: D102
+    def pieces(self) -> Mapping[str, Column] | pl.DataFrame: ...  # noqa: D102
     def links(self) -> Mapping[str, Column] | pl.DataFrame: ...  # noqa: D102
     def trace(self) -> Mapping[str, Column] | pl.DataFrame: ...  # noqa: D102
 
@@ -74,7 +82,7 @@ class Result:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle and copy it with its tables, which the engine makes when they are first asked for."""
-        held = Held({name: getattr(self, name) for name in ("flows", "queries", "links", "trace")})
+        held = Held({name: getattr(self, name) for name in TABLES})
         return Result, (self._contract, json.dumps(self.scenario), self.notes, held)
 
     def plot(self, kind: str | None = None) -> Picture:
@@ -150,6 +158,20 @@ class Result:
         return _frame(self._tables.queries())
 
     @cached_property
+    def requests(self) -> pl.DataFrame:
+        """One row per request of classes of stages, by class and in order of arrival; empty without any.
+
+        Times are in us, from the start of the run where they are an arrival or an end. ``goal:NAME`` says
+        whether the goal was reached in time, and ``end_us:NAME`` when the stage had ended.
+        """
+        return _frame(self._tables.requests())
+
+    @cached_property
+    def pieces(self) -> pl.DataFrame:
+        """One row per message and work of requests of classes with ``pieces = true``; empty without any."""
+        return _frame(self._tables.pieces())
+
+    @cached_property
     def links(self) -> pl.DataFrame:
         """One row per link direction with the port that feeds it: totals, and its queue in packets."""
         return _frame(self._tables.links())
@@ -166,7 +188,8 @@ class Result:
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write the tables, each as Parquet, and ``run.json``.
 
-        ``queries.parquet`` is there with fan-in classes, ``trace.parquet`` if something was traced.
+        ``queries.parquet`` is there with fan-in classes, ``requests.parquet`` with classes of stages,
+        ``pieces.parquet`` where one of these keeps them, ``trace.parquet`` if something was traced.
 
         The folder appears as a whole or not at all. A former result in it is replaced; `errors.Refused` (an
         `OSError`) is raised for anything else that is there.
@@ -177,12 +200,10 @@ class Result:
 
     def write(self, folder: Path) -> None:
         """Write the files into an existing folder."""
-        (folder / "flows.parquet").write_bytes(files.table(self.flows))
-        if self.queries.height:
-            (folder / "queries.parquet").write_bytes(files.table(self.queries))
-        (folder / "links.parquet").write_bytes(files.table(self.links))
-        if self.trace.height:
-            (folder / "trace.parquet").write_bytes(files.table(self.trace))
+        for name in TABLES:
+            table: pl.DataFrame = getattr(self, name)
+            if table.height or name in ALWAYS:
+                (folder / f"{name}.parquet").write_bytes(files.table(table))
         self.write_record(folder)
 
     def write_record(self, folder: Path) -> None:
@@ -213,6 +234,12 @@ class Held:
     def queries(self) -> pl.DataFrame:  # noqa: D102
         return self.tables["queries"]
 
+    def requests(self) -> pl.DataFrame:  # noqa: D102
+        return self.tables["requests"]
+
+    def pieces(self) -> pl.DataFrame:  # noqa: D102
+        return self.tables["pieces"]
+
     def links(self) -> pl.DataFrame:  # noqa: D102
         return self.tables["links"]
 
@@ -232,6 +259,12 @@ class Saved:
 
     def queries(self) -> pl.DataFrame:  # noqa: D102
         return self._read("queries")
+
+    def requests(self) -> pl.DataFrame:  # noqa: D102
+        return self._read("requests")
+
+    def pieces(self) -> pl.DataFrame:  # noqa: D102
+        return self._read("pieces")
 
     def links(self) -> pl.DataFrame:  # noqa: D102
         return self._read("links")

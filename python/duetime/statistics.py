@@ -36,7 +36,7 @@ from typing import Any
 #: Where an object has lower bounds of its figures that are not known.
 BOUNDS = "at_least"
 #: Keys that name a run or its parts and are no measurements.
-NAMES = {"title", "transport", "seed", "from", "to", "side", "method", "reason", "kernel"}
+NAMES = {"title", "transport", "seed", "from", "to", "side", "method", "reason", "kernel", "stragglers"}
 #: With fewer seeds an interval is wide and leans on the assumption that seeds differ normally.
 FEW_SEEDS = 5
 #: So many independent events a difference or a share rests on at least; with fewer its interval covers too
@@ -47,11 +47,14 @@ ALL_MUST_DIFFER = 4
 #: Figures that two equal runs do not share.
 WALL_CLOCK = ("wall_s",)
 #: Of how many independent trials a share is one, as far as that is counted, by the keys beside it. Misses are
-#: correlated, so that messages are none; answers to one query share its fate, and queries are.
+#: correlated, so that messages are none; answers to one query share its fate, and queries are;
+#: so do the messages of a request, and requests are.
 TRIALS = {
     "missed_percent": ("queries",),
     "complete_queries_percent": ("queries",),
     "inverted_flows_percent": ("flows",),
+    "attainment_percent": ("judged",),
+    "all_goals_percent": ("with_goals", "-undecided"),
     **{
         f"{name}_percent": ("requests",)
         for name in ("denied", "inverted", "overtaken", "displaceable", "refused", "passed_over")

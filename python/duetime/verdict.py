@@ -31,7 +31,25 @@ class Figure(NamedTuple):
 
 #: The headline of a comparison uses the first of these that it has.
 FIGURES = (
+    Figure(
+        ("requests", "all_goals_percent"),
+        False,
+        "requests in time",
+        "has fewer requests in time",
+        "has more requests in time",
+        "points",
+        "late requests",
+    ),
     Figure(("missed_percent",), True, "missed deadlines", "misses fewer", "misses more", "points", "misses"),
+    Figure(
+        ("requests", "time_us", "p99"),
+        True,
+        "p99 time of requests",
+        "is faster",
+        "is slower",
+        "us",
+        "differences",
+    ),
     Figure(("fct_us", "p99"), True, "p99 completion time", "is faster", "is slower", "us", "differences"),
     Figure(("goodput_mbps",), False, "goodput", "carries less", "carries more", "Mbps", "differences"),
 )
@@ -143,11 +161,13 @@ class _Compared(NamedTuple):
         words = f"No difference seen between {one} in {figure.name}, with {seeds}"
         if len(values) > 1 and not self.seeds_differ:
             return f"{words}: nothing here is random, so seeds add nothing."
-        queries = sum(trials(figure.path[-1], self.ours))
+        *parents, name = figure.path
+        queries = sum(trials(name, [_at(each, tuple(parents)) for each in self.ours]))
         if not queries:
             return f"{words}; what others would show cannot be said."
         most = _amount(100 * max_unseen(queries), figure)
-        return f"{words}; up to {most} cannot be excluded, if queries are independent of each other."
+        what = parents[0] if parents else "queries"
+        return f"{words}; up to {most} cannot be excluded, if {what} are independent of each other."
 
     def _censored(self) -> str:
         """Return why completion times cannot be compared; nothing where they are all known."""
@@ -158,27 +178,41 @@ class _Compared(NamedTuple):
 
         if all(bound(each) is None for each in (*self.ours, *self.theirs)):
             return ""
-        ours, theirs = (sum(each.get("censored", 0) for each in side) for side in (self.ours, self.theirs))
+        part = ("requests",) if parents[0] == "requests" else ()
+        ours, theirs = (
+            sum((_at(each, part) or {}).get("censored", 0) for each in side)
+            for side in (self.ours, self.theirs)
+        )
+        these = "requests had not ended" if part else "messages had not arrived"
         return (
             f"{self.transport} and {self.against} are not compared in {self.figure.name}: "
-            f"{ours:,} and {theirs:,} messages had not arrived when the run ended "
+            f"{ours:,} and {theirs:,} {these} when the run ended "
             "(a longer `cool_down` waits for them)."
         )
 
     def _undecided(self) -> str:
         """Return why misses cannot be compared: the undecided could turn the order; nothing if not."""
-        if self.figure.path != ("missed_percent",):
+        parts = {("missed_percent",): (), ("requests", "all_goals_percent"): ("requests",)}
+        if self.figure.path not in parts:
             return ""
-        left = sum(each.get("undecided", 0) for each in (*self.ours, *self.theirs))
+        part = parts[self.figure.path]
+        ours, theirs = ([_at(each, part) or {} for each in side] for side in (self.ours, self.theirs))
+        return self._turned(ours, theirs, part[0] if part else "messages")
+
+    def _turned(
+        self, of_ours: Sequence[Mapping[str, Any]], of_theirs: Sequence[Mapping[str, Any]], what: str
+    ) -> str:
+        """Return why misses cannot be compared, from the objects that count `what` missed them."""
+        left = sum(each.get("undecided", 0) for each in (*of_ours, *of_theirs))
         if not left:
             return ""
-        ours, theirs = ([_ends(each) for each in side] for side in (self.ours, self.theirs))
+        ours, theirs = ([_ends(each) for each in side] for side in (of_ours, of_theirs))
         least = sum(a[0] - b[1] for a, b in zip(ours, theirs, strict=True))
         most = sum(a[1] - b[0] for a, b in zip(ours, theirs, strict=True))
         if least > 0 or most < 0:
             return ""
         return (
-            f"{self.transport} and {self.against} are not compared in {self.figure.name}: {left:,} messages "
+            f"{self.transport} and {self.against} are not compared in {self.figure.name}: {left:,} {what} "
             "were undecided when the run ended, enough to turn the order "
             "(a longer `cool_down` waits for them)."
         )
@@ -189,7 +223,8 @@ class _Compared(NamedTuple):
 
 def _ends(summary: Mapping[str, Any]) -> tuple[float, float]:
     """Return the share missed if all that is undecided were met, and if it were missed."""
-    missed, many = summary["missed"], max(1, summary["with_deadline"])
+    missed = summary["missed"]
+    many = max(1, summary["with_goals" if "with_goals" in summary else "with_deadline"])
     return 100 * missed / many, 100 * (missed + summary["undecided"]) / many
 
 

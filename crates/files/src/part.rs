@@ -113,7 +113,7 @@ fn schema(rows: &Table) -> Result<TypePtr, ParquetError> {
             Data::Bool(_) => (Physical::BOOLEAN, None),
             Data::Text { .. } => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
         };
-        let field = Type::primitive_type_builder(column.name, physical).with_repetition(Repetition::OPTIONAL);
+        let field = Type::primitive_type_builder(&column.name, physical).with_repetition(Repetition::OPTIONAL);
         Ok(Arc::new(field.with_logical_type(logical).build()?))
     });
     let fields = fields.collect::<Result<Vec<TypePtr>, ParquetError>>()?;
@@ -171,7 +171,7 @@ mod tests {
     /// Rows with these numbers, of which every third lacks its value, and a word for each.
     fn rows(numbers: std::ops::Range<u32>) -> Table {
         let valid: Vec<u8> = numbers.clone().map(|number| u8::from(number % 3 != 0)).collect();
-        let column = |name, data, valid| Column { name, data, valid };
+        let column = |name: &'static str, data, valid| Column { name: name.into(), data, valid };
         let words: Vec<String> = ["even", "odd"].map(String::from).into();
         Table {
             columns: vec![

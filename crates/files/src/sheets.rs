@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use results::{Names, Query};
 use sim::Outcome;
-use sim::outcome::{Sample, Taken};
-use units::Instant;
+use sim::outcome::{RequestRow, Sample, Taken};
+use units::{ClassId, Instant, Table};
 
 use crate::part::Parts;
 
@@ -16,12 +16,31 @@ pub struct Sheets {
     names: Names,
     flows: Parts,
     queries: Parts,
+    requests: Parts,
+    pieces: Parts,
     trace: Parts,
     /// Samples that are not written yet: fewer than a part has.
     samples: Vec<Sample>,
     samples_written: u64,
-    /// The number of samples in a part.
+    /// Requests that are not written yet, by class: of each fewer than a part has.
+    served: Table<ClassId, Served>,
+    /// The number of samples, or of entries of requests, in a part.
     max_samples: usize,
+}
+
+/// Requests of one class that are not written yet.
+#[derive(Default)]
+struct Served {
+    rows: Vec<RequestRow>,
+    /// The number of entries that they have: stages, windows and pieces.
+    entries: usize,
+}
+
+impl Served {
+    fn add(&mut self, request: RequestRow) {
+        self.entries += 1 + request.stages.len() + request.windows.len() + request.pieces.len();
+        self.rows.push(request);
+    }
 }
 
 impl Sheets {
@@ -33,9 +52,12 @@ impl Sheets {
             names,
             flows: Parts::new(folder.join("flows.parquet")),
             queries: Parts::new(folder.join("queries.parquet")),
+            requests: Parts::new(folder.join("requests.parquet")),
+            pieces: Parts::new(folder.join("pieces.parquet")),
             trace: Parts::new(folder.join("trace.parquet")),
             samples: Vec::new(),
             samples_written: 0,
+            served: Table::default(),
             max_samples,
         }
     }
@@ -46,6 +68,13 @@ impl Sheets {
         for block in &taken.blocks {
             let rows = results::some_flows(&block.messages, &self.names, ended);
             self.flows.write(block.first.0.into(), &rows)?;
+        }
+        for request in &taken.requests {
+            let served = self.served.reach(request.class);
+            served.add(request.clone());
+            if served.entries >= self.max_samples {
+                self.write_requests(request.class, ended)?;
+            }
         }
         self.samples.extend_from_slice(&taken.samples);
         match self.samples.len() >= self.max_samples {
@@ -68,6 +97,17 @@ impl Sheets {
         Ok(())
     }
 
+    /// Writes the requests of a class. Those of one class follow those of another, in order of arrival.
+    fn write_requests(&mut self, class: ClassId, ended: Instant) -> io::Result<()> {
+        let Served { rows, .. } = std::mem::take(&mut self.served[class]);
+        let Some(first) = rows.first() else { return Ok(()) };
+        let place = u64::from(class.0) << u32::BITS | first.number;
+        if rows.iter().any(|request| !request.pieces.is_empty()) {
+            self.pieces.write(place, &results::some_pieces(&rows, &self.names))?;
+        }
+        self.requests.write(place, &results::some_requests(&rows, &self.names, ended))
+    }
+
     /// Writes the rows that are known only at the end of the run; all others have been written.
     pub fn close(mut self, outcome: &Outcome) -> io::Result<()> {
         if self.flows.is_empty() {
@@ -76,8 +116,11 @@ impl Sheets {
         if !self.samples.is_empty() {
             self.write_samples()?;
         }
+        (0..self.served.len())
+            .map(ClassId::from_index)
+            .try_for_each(|class| self.write_requests(class, outcome.ended))?;
         let mut links = Parts::new(self.folder.join("links.parquet"));
         links.write(0, &results::links(outcome))?;
-        [self.flows, self.queries, self.trace, links].into_iter().try_for_each(Parts::close)
+        [self.flows, self.queries, self.requests, self.pieces, self.trace, links].into_iter().try_for_each(Parts::close)
     }
 }

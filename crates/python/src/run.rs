@@ -50,6 +50,14 @@ impl Run {
     fn queries<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.table(py, results::queries)
     }
+    /// One row per request of several stages.
+    fn requests<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.table(py, results::requests)
+    }
+    /// One row per message and work of requests that keep them.
+    fn pieces<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.table(py, results::pieces)
+    }
     /// One row per link direction.
     fn links<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.table(py, results::links)
@@ -211,6 +219,7 @@ impl Passing {
     fn see(&mut self, taken: &Taken, ended: units::Instant) -> io::Result<()> {
         self.book.ask(&taken.queries);
         taken.blocks.iter().try_for_each(|block| self.book.add(&block.messages, ended))?;
+        self.book.serve(&taken.requests, ended)?;
         let queries = self.book.take_queries();
         let Some(sheets) = &mut self.sheets else { return Ok(()) };
         sheets.write(taken, ended)?;

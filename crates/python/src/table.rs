@@ -21,7 +21,7 @@ pub fn to_python(py: Python<'_>, table: Table) -> PyResult<Bound<'_, PyDict>> {
             Data::Bool(values) => ("bool", values, None),
             Data::Text { codes, words } => ("uint32", cast_slice(codes), Some(&words[..])),
         };
-        columns.set_item(column.name, (dtype, PyBytes::new(py, values), valid, words))?;
+        columns.set_item(&*column.name, (dtype, PyBytes::new(py, values), valid, words))?;
     }
     Ok(columns)
 }

@@ -1,4 +1,4 @@
-//! The record of a run's messages, added as they are over: the source of all summaries.
+//! The record of a run's messages and requests, added as they are over: the source of all summaries.
 
 use std::fs::File;
 use std::io;
@@ -6,10 +6,11 @@ use std::ops::Range;
 
 use aside::Aside;
 use sim::Outcome;
-use sim::outcome::Message;
+use sim::outcome::{Message, RequestRow};
 use units::{Bytes, Instant, Span};
 
 use crate::queries::{Asked, Queries, Query};
+use crate::requests::Served;
 use crate::values::Values;
 use crate::verdict::{Verdict, completion_time, verdict};
 
@@ -45,6 +46,7 @@ pub(crate) struct ClassStatistics {
     /// The messages that were in progress when the run ended.
     pub censored: Censored,
     pub asked: Asked,
+    pub served: Served,
 }
 
 /// Messages of a size that were in progress when the run ended: neither arrived nor aborted. Each has the figures that
@@ -84,6 +86,7 @@ impl RunStatistics {
         let mut book = RunStatistics::new(outcome.warm_up..outcome.simulated, outcome.classes.len(), block);
         book.ask(&outcome.queries);
         book.add(&outcome.messages, outcome.ended).expect("everything stays in memory");
+        book.serve(&outcome.stage_requests, outcome.ended).expect("everything stays in memory");
         book.close(outcome.ended);
         book
     }
@@ -127,6 +130,20 @@ impl RunStatistics {
         Ok(())
     }
 
+    /// Adds requests of several stages. The ones that are not over are judged as of `ended`, when the run was over.
+    pub fn serve(&mut self, requests: &[RequestRow], ended: Instant) -> io::Result<()> {
+        for request in requests {
+            if !self.counted.contains(&request.arrival) {
+                continue;
+            }
+            self.held += self.classes[request.class.index()].served.add(request, ended);
+            if self.held >= self.max_held {
+                self.put()?;
+            }
+        }
+        Ok(())
+    }
+
     /// Handles the end of the run: queries that still lack answers are in progress.
     pub fn close(&mut self, ended: Instant) {
         for query in self.queries.close().into_iter().filter(|query| query.counts(&self.counted)) {
@@ -156,7 +173,7 @@ impl ClassStatistics {
         let Censored { fct_us, slowdown, deadline_ratio, .. } = &mut self.censored;
         let censored = [fct_us, slowdown, deadline_ratio, censored_us];
         let arrived = [&mut self.fct_us, &mut self.slowdown, &mut self.deadline_ratio, shares, took_us];
-        arrived.into_iter().chain(censored)
+        arrived.into_iter().chain(censored).chain(self.served.values())
     }
 
     /// Adds a message of a run that ended at `ended`, if it is over. Returns the number of values that were kept of it.

@@ -1,7 +1,7 @@
 //! The results of a run, for people and programs.
 //!
 //! [`Report`] is the JSON contract of `duetime run --json`; [`Table`]s are the columns of `flows.parquet`,
-//! `queries.parquet`, `links.parquet` and `trace.parquet`. Everything here is a pure function of [`sim::Outcome`], or
+//! `queries.parquet`, `requests.parquet`, `links.parquet` and `trace.parquet`. Everything here is a pure function of [`sim::Outcome`], or
 //! of its parts as they are taken out of a run: the same outcome gives the same bytes. A [`RunStatistics`] may use a file for
 //! values that would take too much memory.
 
@@ -12,6 +12,7 @@ mod by_name;
 mod limit;
 mod queries;
 mod report;
+mod requests;
 mod statistics;
 mod summary;
 mod tables;
@@ -22,9 +23,13 @@ pub use book::RunStatistics;
 pub use limit::{Foresight, Limit, Limits};
 pub use queries::{AnswersInTime, FanIn, Query};
 pub use report::{BusiestQueue, ClassReport, Packets, Report};
-pub use statistics::{DeadlineRatio, FctUs, Slowdown};
+pub use requests::{GoalSummary, RequestSummary, StageShare, Straggler};
+pub use statistics::{DeadlineRatio, FctUs, RequestUs, Slowdown};
 pub use summary::Summary;
-pub use tables::{Column, Data, Names, Table, flows, links, queries, some_flows, some_queries, some_samples, trace};
+pub use tables::{
+    Column, Data, Names, Table, flows, links, pieces, queries, requests, some_flows, some_pieces, some_queries,
+    some_requests, some_samples, trace,
+};
 
 #[cfg(test)]
 mod samples;

@@ -1,12 +1,16 @@
 //! Hand-made outcomes for the tests of this crate.
 
-use sim::Outcome;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use sim::outcome::{ClassOutcome, Counters, Framing, Link, Message, Paths, Query, Queue};
+use sim::Outcome;
+use sim::outcome::{
+    ClassOutcome, Counters, Framing, GoalRow, Leg, Link, Message, Paths, Query, Queue, RequestRow, StageRow,
+};
+use sim::plan::{Action, Goal, Pairs, Pick, Plan, Role, Stage, Told};
 use sim::topology::Graph;
 use sim::traffic::Place;
-use units::{Bytes, ClassId, HostId, Instant, MessageId, Rate, Span};
+use units::{Allowed, Bytes, ClassId, Distribution, HostId, Instant, MessageId, OfRequest, Rate, Span};
 
 pub fn at_ms(ms: u64) -> Instant {
     Instant::from_millis(ms)
@@ -81,6 +85,98 @@ fn two_hosts() -> Graph {
     graph
 }
 
+/// A run as [`outcome`] with the plan of each class, and these requests.
+pub fn served(plans: &[Option<Plan>], requests: Vec<RequestRow>) -> Outcome {
+    let patterns: Vec<&str> = plans.iter().map(|_| "stages").collect();
+    let plans = plans.iter().map(|plan| plan.clone().map(Arc::new)).collect();
+    Outcome { plans, stage_requests: requests, ..outcome(&patterns, Vec::new()) }
+}
+
+/// Host 0 asks hosts 1 and 2 (stage `ask`), they work, and each sends two messages (`answer`, which is repeated).
+/// Each goal is of a stage, or of the whole request (0 ms here: rows have their own times).
+pub fn plan(goals: &[(&str, Option<usize>)]) -> Plan {
+    let drawn = || OfRequest::Drawn(Distribution::Constant(1.0));
+    let role = |name: &str, hosts: &[u32]| Role {
+        name: name.into(),
+        hosts: hosts.iter().map(|host| HostId(*host)).collect(),
+        count: hosts.len() as u32,
+        pick: Pick::Random,
+    };
+    let send = |from, to| Action::Send { from, to, pairs: Pairs::All, size: drawn(), share: 1.0 };
+    let work = Action::Work { at: 1, time: drawn(), servers: None };
+    let stage = |(written, action), after| Stage { written, action, after, barrier: false, quorum: 1.0 };
+    let actions = [(0, send(0, 1)), (1, work), (2, send(1, 0)), (2, send(1, 0))];
+    let after = [vec![], vec![0], vec![1], vec![2]];
+    let goal =
+        |&(name, stage): &(&str, Option<usize>)| Goal { name: name.into(), stage, within: Allowed::Time(drawn()) };
+    Plan {
+        roles: vec![role("front", &[0]), role("back", &[1, 2])],
+        stages: actions.into_iter().zip(after).map(|(action, after)| stage(action, after)).collect(),
+        names: ["ask", "work", "answer"].map(String::from).into(),
+        goals: goals.iter().map(goal).collect(),
+        told: Told::Nothing,
+        abandons: false,
+        keeps_pieces: false,
+    }
+}
+
+/// A request of class 0 that arrives then, is in progress, and takes 4 ms alone. Its plan has the stages of [`plan`].
+pub fn request(number: u64, arrival: Instant) -> RequestBuilder {
+    RequestBuilder(RequestRow {
+        class: ClassId(0),
+        number,
+        arrival,
+        alone: ms(4),
+        end: None,
+        over: false,
+        abandoned: false,
+        stages: vec![StageRow::default(); 3],
+        goals: Vec::new(),
+        longest: None,
+        windows: Vec::new(),
+        pieces: Vec::new(),
+    })
+}
+
+#[derive(Clone)]
+pub struct RequestBuilder(RequestRow);
+
+impl RequestBuilder {
+    pub fn class(mut self, class: u32) -> Self {
+        self.0.class = ClassId(class);
+        self
+    }
+    pub fn end(mut self, end: Instant) -> Self {
+        self.0.end = Some(end);
+        self.over()
+    }
+    pub fn over(mut self) -> Self {
+        self.0.over = true;
+        self
+    }
+    pub fn abandoned(mut self) -> Self {
+        self.0.abandoned = true;
+        self.over()
+    }
+    /// One more goal, with the allowed time and when it was reached.
+    pub fn goal(mut self, within: Span, reached: Option<Instant>) -> Self {
+        self.0.goals.push(GoalRow { within, alone: ms(1), least: ms(1), reached });
+        self
+    }
+    /// The parts of a stage on the way to the end, in ms, and when it had ended.
+    pub fn stage(mut self, index: usize, [network, work, waiting]: [u64; 3], end: Instant) -> Self {
+        self.0.stages[index] = StageRow { end: Some(end), network: ms(network), work: ms(work), waiting: ms(waiting) };
+        self
+    }
+    pub fn longest(mut self, stage: usize, host: u32, took: Span) -> Self {
+        self.0.longest = Some(Leg { stage, host: HostId(host), took });
+        self
+    }
+    pub fn build(self) -> RequestRow {
+        self.0
+    }
+}
+
 pub fn link(from: &str, to: &str, mean_queue: f64) -> Link {
     Link {
         from: from.into(),
@@ -130,6 +226,12 @@ impl Builder {
     }
     pub fn query(mut self, query: u64) -> Self {
         self.0.query = Some(query);
+        self
+    }
+    pub fn piece(mut self, number: u32, request: u64, piece: u32) -> Self {
+        self.0.number = MessageId(number);
+        self.0.query = Some(request);
+        self.0.piece = Some(piece);
         self
     }
     pub fn place(mut self, node: u32, level: u8, answers: u32) -> Self {

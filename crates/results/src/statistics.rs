@@ -38,6 +38,9 @@ pub struct AtLeast {
     /// Lower bound of the 90th percentile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p90: Option<f64>,
+    /// Lower bound of the 95th percentile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p95: Option<f64>,
     /// Lower bound of the 99th percentile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p99: Option<f64>,
@@ -71,8 +74,35 @@ impl FctUs {
             return Ok(FctUs::default());
         };
         let [mean, p50, p90, p99, max] = [mean, p50, p90, p99, max].map(Parts::from);
-        let at_least = AtLeast { mean: mean.1, p50: p50.1, p90: p90.1, p99: p99.1, max: max.1 }.any();
-        Ok(FctUs { mean: mean.0, p50: p50.0, p90: p90.0, p99: p99.0, max: max.0, at_least })
+        let at_least = AtLeast { mean: mean.1, p50: p50.1, p90: p90.1, p99: p99.1, max: max.1, ..AtLeast::default() };
+        Ok(FctUs { mean: mean.0, p50: p50.0, p90: p90.0, p99: p99.0, max: max.0, at_least: at_least.any() })
+    }
+}
+
+/// Times of requests in us, from their arrival to the end of their last stage.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct RequestUs {
+    /// Arithmetic mean; none, like the others, where it depends on requests that had not ended when the run did.
+    pub mean: Option<f64>,
+    /// Median of all requests.
+    pub p50: Option<f64>,
+    /// 95th percentile of all requests.
+    pub p95: Option<f64>,
+    /// 99th percentile of all requests.
+    pub p99: Option<f64>,
+    /// Lower bounds of the figures that are none; left out where all are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<AtLeast>,
+}
+
+impl RequestUs {
+    pub(crate) fn of(values: Both, aside: Option<&Aside>) -> io::Result<RequestUs> {
+        let Some(Digest { mean, at: [p50, p95, p99] }) = values.digest(aside, [50.0, 95.0, 99.0])? else {
+            return Ok(RequestUs::default());
+        };
+        let [mean, p50, p95, p99] = [mean, p50, p95, p99].map(Parts::from);
+        let at_least = AtLeast { mean: mean.1, p50: p50.1, p95: p95.1, p99: p99.1, ..AtLeast::default() }.any();
+        Ok(RequestUs { mean: mean.0, p50: p50.0, p95: p95.0, p99: p99.0, at_least })
     }
 }
 
@@ -157,7 +187,7 @@ mod tests {
         // 1 2 3 4 [5]: the median is known, percentiles above rank 3 are not.
         let (fct, slowdown, ratio) = of(&all(&[4.0, 3.0, 2.0, 1.0], &[5.0]));
         assert_eq!((fct.mean, fct.p50, fct.p90, fct.p99, fct.max), (None, Some(3.0), None, None, None));
-        let bounds = AtLeast { mean: Some(3.0), p50: None, p90: Some(4.6), p99: Some(4.96), max: Some(5.0) };
+        let bounds = AtLeast { mean: Some(3.0), p90: Some(4.6), p99: Some(4.96), max: Some(5.0), ..AtLeast::default() };
         assert_eq!(fct.at_least, Some(bounds));
         assert_eq!((slowdown.p50, slowdown.at_least.unwrap().p99), (Some(3.0), Some(4.96)));
         assert_eq!((ratio.p50, ratio.at_least.unwrap().p90), (Some(3.0), Some(4.6)));

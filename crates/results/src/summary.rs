@@ -8,6 +8,7 @@ use units::{Bytes, Span};
 
 use crate::book::{ClassStatistics, RunStatistics};
 use crate::queries::FanIn;
+use crate::requests::RequestSummary;
 use crate::statistics::{Both, DeadlineRatio, FctUs, Slowdown};
 use crate::values::Values;
 
@@ -49,6 +50,9 @@ pub struct Summary {
     /// Figures of fan-in classes only.
     #[serde(flatten)]
     pub fan_in: Option<FanIn>,
+    /// Requests of `stages` classes; left out without such classes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requests: Option<RequestSummary>,
 }
 
 impl Summary {
@@ -78,6 +82,8 @@ impl Summary {
         let decided = with_deadline - undecided;
         let aside = book.aside.as_ref();
 
+        let plan_of = |i: &usize| Some((outcome.plans.get(*i)?.as_deref()?, &book.classes[*i].served));
+        let served: Vec<_> = picked.iter().filter_map(plan_of).collect();
         let delivered = picked.iter().map(|i| outcome.classes[*i].delivered_bytes).sum();
         let in_time = accounts().map(|account| account.in_time).sum();
         Ok(Summary {
@@ -113,6 +119,7 @@ impl Summary {
                 aside,
             )?,
             fan_in: FanIn::of(outcome, book, class)?,
+            requests: RequestSummary::of(outcome, &served, aside)?,
         })
     }
 }

@@ -1,15 +1,17 @@
-//! Columns: messages, links and samples over time, one table each.
+//! Columns: messages, requests, links and samples over time, one table each.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use sim::outcome::{Allocation, Link, Message, Requests, Sample, Subject};
+use sim::outcome::{Allocation, GoalRow, Link, Message, Plan, RequestRow, Requests, Sample, StageRow, Subject};
 use sim::{Outcome, World};
 use units::{ClassId, Instant, Span};
 
 use crate::book::RunStatistics;
 use crate::queries::Query;
-use crate::verdict::{Verdict, completion_time, verdict};
+use crate::requests::times_alone;
+use crate::verdict::{Verdict, completion_time, goal_verdict, verdict};
 
 /// Columns of equal length.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,7 +24,7 @@ pub struct Table {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
     /// The name, with its unit, where it has one.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// One value per row, of any kind where the row has none.
     pub data: Data,
     /// 1 where the row has a value, 0 where it has none; absent where every row has one.
@@ -54,6 +56,8 @@ pub enum Data {
 pub struct Names {
     classes: Arc<[String]>,
     links: Arc<[String]>,
+    /// The stages and goals of the requests of each class, if any has some.
+    plans: Option<Arc<Plans>>,
     /// The time in which messages must start to count.
     counted: Range<Instant>,
 }
@@ -65,13 +69,19 @@ impl Names {
         Names {
             classes: outcome.classes.iter().map(|class| class.name.clone()).collect(),
             links: outcome.links.iter().map(names).collect(),
+            plans: Plans::of(&outcome.plans),
             counted: outcome.warm_up..outcome.simulated,
         }
     }
 
     /// Returns the names of a run in progress.
     pub fn of_world(world: &World) -> Names {
-        Names { classes: world.class_names().collect(), links: world.link_names().collect(), counted: world.counted() }
+        Names {
+            classes: world.class_names().collect(),
+            links: world.link_names().collect(),
+            plans: Plans::of(&world.plans()),
+            counted: world.counted(),
+        }
     }
 
     /// Returns the time in which messages must start to count.
@@ -85,10 +95,77 @@ impl Names {
     }
 }
 
+/// The stages and goals of the requests of all classes, by their names.
+#[derive(Debug)]
+struct Plans {
+    of_classes: Vec<Option<Arc<Plan>>>,
+    /// The names of all stages, each once.
+    stages: Arc<[String]>,
+    /// The names of all goals, each once.
+    goals: Vec<String>,
+    /// For each class and stage after expansion, the number of its first message or work, and its name's in `stages`.
+    pieces: Vec<Vec<(u32, u32)>>,
+}
+
+impl Plans {
+    /// Returns the plans of all classes; none where no class has requests.
+    fn of(plans: &[Option<Arc<Plan>>]) -> Option<Arc<Plans>> {
+        if plans.iter().all(Option::is_none) {
+            return None;
+        }
+        let known = || plans.iter().flatten();
+        let stages = distinct(known().flat_map(|plan| &plan.names));
+        let pieces = |plan: &Option<Arc<Plan>>| plan.as_ref().map(|plan| first_pieces(plan, &stages));
+        Some(Arc::new(Plans {
+            of_classes: plans.to_vec(),
+            goals: distinct(known().flat_map(|plan| plan.goals.iter().map(|goal| &goal.name))),
+            pieces: plans.iter().map(|plan| pieces(plan).unwrap_or_default()).collect(),
+            stages: stages.into(),
+        }))
+    }
+
+    fn of_class(&self, class: ClassId) -> Option<&Plan> {
+        self.of_classes[class.index()].as_deref()
+    }
+
+    /// Returns the stage of a message of a request, by its name's number.
+    fn stage_of(&self, message: &Message) -> Option<u32> {
+        let piece = message.piece?;
+        let stages = &self.pieces[message.class.index()];
+        let next = stages.partition_point(|(first, _)| *first <= piece);
+        Some(stages[next.checked_sub(1)?].1)
+    }
+}
+
+/// Returns for each stage of a plan the number of its first message or work, and the number of its name.
+fn first_pieces(plan: &Plan, names: &[String]) -> Vec<(u32, u32)> {
+    let mut first = 0;
+    let of_stage = |stage| {
+        let this = first;
+        first += plan.pieces_of(stage) as u32;
+        let name = &plan.names[stage.written];
+        (this, names.iter().position(|known| known == name).expect("the names of all stages") as u32)
+    };
+    plan.stages.iter().map(of_stage).collect()
+}
+
+/// Returns these names, each once, in the order of their first.
+fn distinct<'a>(names: impl Iterator<Item = &'a String>) -> Vec<String> {
+    let mut distinct: Vec<String> = Vec::new();
+    for name in names {
+        if !distinct.contains(name) {
+            distinct.push(name.clone());
+        }
+    }
+    distinct
+}
+
 /// One row per message, in order of their start; flows without end have no bytes.
 ///
 /// `deadline_us` is the allowed time from the start. `missed` is null without a deadline and where the run ended before
-/// it. `counted` is false for messages outside the summaries (the warm-up).
+/// it. `counted` is false for messages outside the summaries (the warm-up). Where a class has requests of stages,
+/// `stage` is the name of a message's, and `message` its number, by which samples refer to it: messages that were never
+/// sent have a number and no row.
 pub fn flows(outcome: &Outcome) -> Table {
     some_flows(&outcome.messages, &Names::of(outcome), outcome.ended)
 }
@@ -97,7 +174,13 @@ pub fn flows(outcome: &Outcome) -> Table {
 pub fn some_flows(all: &[Message], names: &Names, ended: Instant) -> Table {
     let us = |span: Option<Span>| span.map(Span::as_micros_f64);
     let at = |instant: Option<Instant>| instant.map(Instant::as_micros_f64);
-    Table {
+    let of_requests = names.plans.as_deref().map(|plans| {
+        [
+            coded("stage", plans.stages.clone(), all.iter().map(|m| plans.stage_of(m))),
+            small("message", all.iter().map(|m| Some(m.number.0))),
+        ]
+    });
+    let table = Table {
         columns: vec![
             class_names("class", names, all.iter().map(|m| Some(m.class))),
             small("from", all.iter().map(|m| Some(m.from.0))),
@@ -117,7 +200,77 @@ pub fn some_flows(all: &[Message], names: &Names, ended: Instant) -> Table {
             small("retransmits", all.iter().map(|m| Some(m.retransmits))),
             small("marks", all.iter().map(|m| Some(m.marks))),
         ],
+    };
+    Table { columns: table.columns.into_iter().chain(of_requests.into_iter().flatten()).collect() }
+}
+
+/// One row per request of `stages` classes, by class and in order of their arrival; no columns without such classes.
+///
+/// `deadline_us` is the allowed time for the whole request, from its arrival. `missed` and the goals are null without
+/// it and where the run ended before it. `network_us`, `work_us` and `waiting_us` are the parts of `time_us` in which
+/// messages, works and works that waited for a server kept it from its end; the longest of these was that of
+/// `longest_stage` at `longest_host`.
+pub fn requests(outcome: &Outcome) -> Table {
+    some_requests(&outcome.stage_requests, &Names::of(outcome), outcome.ended)
+}
+
+/// Some rows of [`requests`]. Requests that are not over are judged as of `ended`, when the run was over.
+pub fn some_requests(all: &[RequestRow], names: &Names, ended: Instant) -> Table {
+    let Some(plans) = names.plans.as_deref() else { return Table { columns: Vec::new() } };
+    let us = |span: Option<Span>| span.map(Span::as_micros_f64);
+    let at = |instant: Option<Instant>| instant.map(Instant::as_micros_f64);
+    let took = |request: &RequestRow| request.end.map(|end| end - request.arrival);
+    let part = |part: fn(&StageRow) -> Span| {
+        move |request: &RequestRow| {
+            let sum = request.stages.iter().map(|stage| part(stage).0).sum();
+            request.end.map(|_| Span(sum).as_micros_f64())
+        }
+    };
+    let deadline = |request: &RequestRow| {
+        let plan = plans.of_class(request.class)?;
+        let whole = plan.goals.iter().position(|goal| goal.stage.is_none())?;
+        Some(request.goals[whole])
+    };
+    let verdict = |request: &RequestRow, goal: GoalRow| known(goal_verdict(request, &goal, ended));
+    let stage = |request: &RequestRow| {
+        let name = &plans.of_class(request.class)?.names[request.longest?.stage];
+        plans.stages.iter().position(|known| known == name).map(|index| index as u32)
+    };
+    let mut columns = vec![
+        class_names("class", names, all.iter().map(|r| Some(r.class))),
+        count("request", all.iter().map(|r| Some(r.number))),
+        float("arrival_us", all.iter().map(|r| at(Some(r.arrival)))),
+        float("end_us", all.iter().map(|r| at(r.end))),
+        float("time_us", all.iter().map(|r| us(took(r)))),
+        float("alone_us", all.iter().map(|r| us(Some(r.alone)))),
+        float("slowdown", all.iter().map(|r| times_alone(took(r)?, r.alone))),
+        float("deadline_us", all.iter().map(|r| us(Some(deadline(r)?.within)))),
+        bool("missed", all.iter().map(|r| verdict(r, deadline(r)?))),
+        bool("abandoned", all.iter().map(|r| Some(r.abandoned))),
+        bool("counted", all.iter().map(|r| Some(names.counted.contains(&r.arrival)))),
+        float("network_us", all.iter().map(part(|stage| stage.network))),
+        float("work_us", all.iter().map(part(|stage| stage.work))),
+        float("waiting_us", all.iter().map(part(|stage| stage.waiting))),
+        coded("longest_stage", plans.stages.clone(), all.iter().map(stage)),
+        small("longest_host", all.iter().map(|r| Some(r.longest?.host.0))),
+        float("longest_us", all.iter().map(|r| us(Some(r.longest?.took)))),
+    ];
+    for goal in &plans.goals {
+        let index =
+            |request: &RequestRow| plans.of_class(request.class)?.goals.iter().position(|known| known.name == *goal);
+        let of = |request: &RequestRow| Some(!verdict(request, request.goals[index(request)?])?);
+        let within = |request: &RequestRow| us(Some(request.goals[index(request)?].within));
+        columns.push(bool(format!("goal:{goal}"), all.iter().map(of)));
+        columns.push(float(format!("within_us:{goal}"), all.iter().map(within)));
     }
+    for stage in &*plans.stages {
+        let of = |request: &RequestRow| {
+            let index = plans.of_class(request.class)?.names.iter().position(|known| known == stage)?;
+            at(request.stages[index].end)
+        };
+        columns.push(float(format!("end_us:{stage}"), all.iter().map(of)));
+    }
+    Table { columns }
 }
 
 /// One row per query of `fan-in` classes, in order of their start.
@@ -146,6 +299,41 @@ pub fn some_queries(all: &[Query], names: &Names) -> Table {
             float("completion_us", all.iter().map(|query| us(query.took().filter(|_| enters(query))))),
             bool("met", all.iter().map(|query| enters(query).then(|| query.is_met()))),
             bool("counted", all.iter().map(|query| Some(enters(query)))),
+        ],
+    }
+}
+
+/// One row per message and work of the requests of classes that keep them (`pieces = true`), in the order of
+/// [`requests`]; no columns without requests of stages.
+///
+/// `ready_us` is the time at which all that it waits for had ended, `began_us` that of its start: a work may have waited
+/// for a server. Every goal can be reached if it ends by `due_us`.
+pub fn pieces(outcome: &Outcome) -> Table {
+    some_pieces(&outcome.stage_requests, &Names::of(outcome))
+}
+
+/// Some rows of [`pieces`]: those of some requests.
+pub fn some_pieces(requests: &[RequestRow], names: &Names) -> Table {
+    let Some(plans) = names.plans.as_deref() else { return Table { columns: Vec::new() } };
+    let all = || requests.iter().flat_map(|request| (0..).zip(&request.pieces).map(move |row| (request, row)));
+    let at = |instant: Option<Instant>| instant.map(Instant::as_micros_f64);
+    let stage = |request: &RequestRow, index: usize| {
+        let name = &plans.of_class(request.class)?.names[index];
+        plans.stages.iter().position(|known| known == name).map(|index| index as u32)
+    };
+    Table {
+        columns: vec![
+            class_names("class", names, all().map(|(r, _)| Some(r.class))),
+            count("request", all().map(|(r, _)| Some(r.number))),
+            small("piece", all().map(|(_, (number, _))| Some(number))),
+            coded("stage", plans.stages.clone(), all().map(|(r, (_, piece))| stage(r, piece.stage))),
+            small("from", all().map(|(_, (_, piece))| Some(piece.from.0))),
+            small("to", all().map(|(_, (_, piece))| Some(piece.to.0))),
+            float("ready_us", all().map(|(_, (_, piece))| at(piece.ready))),
+            float("began_us", all().map(|(_, (_, piece))| at(piece.began))),
+            float("end_us", all().map(|(_, (_, piece))| at(piece.ended))),
+            float("due_us", all().map(|(_, (_, piece))| at(piece.due))),
+            bool("critical", all().map(|(_, (_, piece))| Some(piece.is_critical))),
         ],
     }
 }
@@ -221,59 +409,71 @@ pub fn some_samples(all: &[Sample], names: &Names) -> Table {
 }
 
 fn slowdown(message: &Message) -> Option<f64> {
-    let slowdown = completion_time(message)?.0 as f64 / message.ideal?.0 as f64;
-    slowdown.is_finite().then_some(slowdown)
+    times_alone(completion_time(message)?, message.ideal?)
 }
 
 fn missed(message: &Message, ended: Instant) -> Option<bool> {
-    match verdict(message, ended) {
+    known(verdict(message, ended))
+}
+
+/// Returns whether a deadline was missed, where that is known.
+fn known(verdict: Verdict) -> Option<bool> {
+    match verdict {
         Verdict::Met => Some(false),
         Verdict::Missed => Some(true),
         Verdict::NoDeadline | Verdict::Undecided => None,
     }
 }
 
-fn class_names(name: &'static str, names: &Names, rows: impl Iterator<Item = Option<ClassId>>) -> Column {
+fn class_names(
+    name: impl Into<Cow<'static, str>>,
+    names: &Names,
+    rows: impl Iterator<Item = Option<ClassId>>,
+) -> Column {
     coded(name, names.classes.clone(), rows.map(|class| class.map(|class| class.0)))
 }
 
-fn signals(name: &'static str, samples: &[Sample]) -> Column {
+fn signals(name: impl Into<Cow<'static, str>>, samples: &[Sample]) -> Column {
     let names = sim::run::SIGNALS.names();
     let words = names.iter().map(ToString::to_string).collect();
     let code = |what| names.iter().position(|name| *name == what).map(|code| code as u32);
     coded(name, words, samples.iter().map(|sample| code(sample.what)))
 }
 
-fn float(name: &'static str, rows: impl Iterator<Item = Option<f64>>) -> Column {
+fn float(name: impl Into<Cow<'static, str>>, rows: impl Iterator<Item = Option<f64>>) -> Column {
     let (values, valid) = split(rows);
-    Column { name, data: Data::Float(values), valid }
+    Column { name: name.into(), data: Data::Float(values), valid }
 }
 
-fn count(name: &'static str, rows: impl Iterator<Item = Option<u64>>) -> Column {
+fn count(name: impl Into<Cow<'static, str>>, rows: impl Iterator<Item = Option<u64>>) -> Column {
     let (values, valid) = split(rows);
-    Column { name, data: Data::Count(values), valid }
+    Column { name: name.into(), data: Data::Count(values), valid }
 }
 
-fn small(name: &'static str, rows: impl Iterator<Item = Option<u32>>) -> Column {
+fn small(name: impl Into<Cow<'static, str>>, rows: impl Iterator<Item = Option<u32>>) -> Column {
     let (values, valid) = split(rows);
-    Column { name, data: Data::Small(values), valid }
+    Column { name: name.into(), data: Data::Small(values), valid }
 }
 
-fn bool(name: &'static str, rows: impl Iterator<Item = Option<bool>>) -> Column {
+fn bool(name: impl Into<Cow<'static, str>>, rows: impl Iterator<Item = Option<bool>>) -> Column {
     let (values, valid) = split(rows.map(|row| row.map(u8::from)));
-    Column { name, data: Data::Bool(values), valid }
+    Column { name: name.into(), data: Data::Bool(values), valid }
 }
 
 /// Text in which most rows differ.
-fn text(name: &'static str, rows: impl Iterator<Item = Option<String>>) -> Column {
+fn text(name: impl Into<Cow<'static, str>>, rows: impl Iterator<Item = Option<String>>) -> Column {
     let (words, valid) = split(rows);
-    Column { name, data: Data::Text { codes: (0..words.len() as u32).collect(), words: words.into() }, valid }
+    Column {
+        name: name.into(),
+        data: Data::Text { codes: (0..words.len() as u32).collect(), words: words.into() },
+        valid,
+    }
 }
 
 /// Text of few words, by their number.
-fn coded(name: &'static str, words: Arc<[String]>, rows: impl Iterator<Item = Option<u32>>) -> Column {
+fn coded(name: impl Into<Cow<'static, str>>, words: Arc<[String]>, rows: impl Iterator<Item = Option<u32>>) -> Column {
     let (codes, valid) = split(rows);
-    Column { name, data: Data::Text { codes, words }, valid }
+    Column { name: name.into(), data: Data::Text { codes, words }, valid }
 }
 
 fn split<T: Default>(rows: impl Iterator<Item = Option<T>>) -> (Vec<T>, Option<Vec<u8>>) {
@@ -299,7 +499,8 @@ fn split<T: Default>(rows: impl Iterator<Item = Option<T>>) -> (Vec<T>, Option<V
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::{at_ms, link, message, ms, outcome};
+    use crate::samples::{at_ms, link, message, ms, outcome, plan, request, served};
+    use sim::outcome::PieceRow;
     use units::{HostId, LinkId, MessageId};
 
     fn column<'a>(table: &'a Table, name: &str) -> &'a Column {
@@ -307,7 +508,7 @@ mod tests {
     }
 
     fn names(table: &Table) -> Vec<&str> {
-        table.columns.iter().map(|column| column.name).collect()
+        table.columns.iter().map(|column| &*column.name).collect()
     }
 
     fn rows(column: &Column) -> usize {
@@ -344,6 +545,118 @@ mod tests {
         assert_eq!(column(&table, "bytes").valid, Some(vec![1, 1, 1, 0]));
         let Data::Text { codes, words } = &column(&table, "class").data else { panic!("text") };
         assert_eq!((&codes[..], &words[0][..]), (&[0, 0, 0, 0][..], "class 0"));
+    }
+
+    #[test]
+    fn requests_have_their_goals_and_stages_in_columns() {
+        let mut other = plan(&[("deadline", None)]);
+        other.names[2] = "reply".into();
+        let late = request(7, at_ms(12)).goal(ms(3), Some(at_ms(14))).goal(ms(20), Some(at_ms(40)));
+        let late = late.stage(0, [2, 0, 0], at_ms(14)).stage(1, [0, 8, 3], at_ms(25)).stage(2, [15, 0, 0], at_ms(40));
+        let rows = vec![
+            late.end(at_ms(40)).longest(2, 6, ms(15)).build(),
+            request(0, at_ms(9)).class(1).goal(ms(500), None).build(),
+            request(1, at_ms(20)).class(1).goal(ms(500), None).stage(0, [9, 0, 0], at_ms(29)).abandoned().build(),
+        ];
+        let run = served(&[Some(plan(&[("first", Some(0)), ("deadline", None)])), Some(other), None], rows);
+        let table = requests(&run);
+        assert_eq!(names(&table)[..4], ["class", "request", "arrival_us", "end_us"]);
+        assert_eq!(
+            names(&table)[17..],
+            [
+                "goal:first",
+                "within_us:first",
+                "goal:deadline",
+                "within_us:deadline",
+                "end_us:ask",
+                "end_us:work",
+                "end_us:answer",
+                "end_us:reply"
+            ]
+        );
+        let first = |name: &str| match &column(&table, name).data {
+            Data::Float(all) => all[0],
+            Data::Bool(all) => f64::from(all[0]),
+            _ => panic!("{name}"),
+        };
+        let valid = |name: &str| column(&table, name).valid.clone().unwrap_or(vec![1, 1, 1]);
+        let expected = [
+            ("arrival_us", 12_000.0, [1, 1, 1]),
+            ("end_us", 40_000.0, [1, 0, 0]),
+            ("time_us", 28_000.0, [1, 0, 0]),
+            ("alone_us", 4_000.0, [1, 1, 1]),
+            ("slowdown", 7.0, [1, 0, 0]),
+            ("deadline_us", 20_000.0, [1, 1, 1]),
+            ("missed", 1.0, [1, 0, 1]),
+            ("abandoned", 0.0, [1, 1, 1]),
+            ("counted", 1.0, [1, 1, 1]),
+            ("network_us", 17_000.0, [1, 0, 0]),
+            ("work_us", 8_000.0, [1, 0, 0]),
+            ("waiting_us", 3_000.0, [1, 0, 0]),
+            ("longest_us", 15_000.0, [1, 0, 0]),
+            ("goal:first", 1.0, [1, 0, 0]),
+            ("within_us:first", 3_000.0, [1, 0, 0]),
+            ("goal:deadline", 0.0, [1, 0, 1]),
+            ("within_us:deadline", 20_000.0, [1, 1, 1]),
+            ("end_us:ask", 14_000.0, [1, 0, 1]),
+            ("end_us:work", 25_000.0, [1, 0, 0]),
+            ("end_us:answer", 40_000.0, [1, 0, 0]),
+            ("end_us:reply", 0.0, [0, 0, 0]),
+        ];
+        for (name, value, there) in expected {
+            assert_eq!((first(name), valid(name)), (value, there.to_vec()), "{name}");
+        }
+        assert_eq!(column(&table, "counted").data, Data::Bool(vec![1, 0, 1]));
+        assert_eq!(column(&table, "abandoned").data, Data::Bool(vec![0, 0, 1]));
+        let Data::Text { codes, words } = &column(&table, "longest_stage").data else { panic!("text") };
+        assert_eq!((words[codes[0] as usize].as_str(), &valid("longest_stage")[..]), ("answer", &[1, 0, 0][..]));
+        assert_eq!(column(&table, "longest_host").data, Data::Small(vec![6, 0, 0]));
+    }
+
+    #[test]
+    fn pieces_are_those_of_requests_that_keep_them() {
+        let piece = |stage, ended| PieceRow {
+            stage,
+            from: HostId(4),
+            to: HostId(5),
+            ready: Some(at_ms(11)),
+            began: Some(at_ms(12)),
+            ended,
+            due: ended,
+            is_critical: ended.is_some(),
+        };
+        let mut first = request(2, at_ms(10)).build();
+        first.pieces = vec![piece(0, Some(at_ms(14))), piece(1, None)];
+        let mut last = request(5, at_ms(10)).class(1).build();
+        last.pieces = vec![piece(2, Some(at_ms(15)))];
+        let run = served(&[Some(plan(&[])), Some(plan(&[]))], vec![first, request(3, at_ms(20)).build(), last]);
+        let table = pieces(&run);
+        assert_eq!(column(&table, "request").data, Data::Count(vec![2, 2, 5]));
+        assert_eq!(column(&table, "piece").data, Data::Small(vec![0, 1, 0]));
+        assert_eq!(column(&table, "ready_us").data, Data::Float(vec![11_000.0; 3]));
+        assert_eq!(column(&table, "began_us").data, Data::Float(vec![12_000.0; 3]));
+        assert_eq!(column(&table, "end_us").data, Data::Float(vec![14_000.0, 0.0, 15_000.0]));
+        assert_eq!(column(&table, "due_us").valid, Some(vec![1, 0, 1]));
+        assert_eq!(column(&table, "critical").data, Data::Bool(vec![1, 0, 1]));
+        let Data::Text { codes, words } = &column(&table, "stage").data else { panic!("text") };
+        let stages: Vec<&str> = codes.iter().map(|code| &words[*code as usize][..]).collect();
+        assert_eq!(stages, ["ask", "work", "answer"]);
+    }
+
+    #[test]
+    fn messages_of_requests_have_their_stage_and_number() {
+        let mut run = served(&[Some(plan(&[])), None], Vec::new());
+        // Pieces 0 and 1 ask, 2 and 3 are works, 4 to 7 answer.
+        let pieces = [(0, "ask"), (1, "ask"), (4, "answer"), (7, "answer")];
+        run.messages = pieces.iter().map(|(piece, _)| message().piece(10 + piece, 3, *piece).build()).collect();
+        run.messages.push(message().class(1).build());
+        let table = flows(&run);
+        assert_eq!(names(&table)[17..], ["stage", "message"]);
+        let Data::Text { codes, words } = &column(&table, "stage").data else { panic!("text") };
+        let found: Vec<&str> = codes[..4].iter().map(|code| &words[*code as usize][..]).collect();
+        assert_eq!(found, pieces.map(|(_, stage)| stage));
+        assert_eq!(column(&table, "stage").valid, Some(vec![1, 1, 1, 1, 0]));
+        assert_eq!(column(&table, "message").data, Data::Small(vec![10, 11, 14, 17, 0]));
     }
 
     #[test]
@@ -401,6 +714,10 @@ mod tests {
         assert_eq!(links(&nothing).columns.len(), 23);
         assert_eq!(queries(&nothing).columns.len(), 10);
         assert_eq!(trace(&nothing).columns.len(), 8);
+        assert_eq!(requests(&nothing).columns.len(), 0);
+        let no_request = served(&[Some(plan(&[]))], vec![]);
+        assert_eq!((requests(&no_request).columns.len(), pieces(&no_request).columns.len()), (20, 11));
+        assert!(requests(&no_request).columns.iter().all(|column| rows(column) == 0));
     }
 
     #[test]

@@ -1,12 +1,12 @@
-//! The verdict on one message: the definitions that every figure is based on.
+//! The verdict on one message, or on a goal of one request: the definitions that every figure is based on.
 
-use sim::outcome::Message;
+use sim::outcome::{GoalRow, Message, RequestRow};
 use units::{Instant, Span};
 
-/// The state of a message and its deadline at the end of the run.
+/// The state of a message and its deadline, or of a request and a goal, at the end of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It has no deadline.
+    /// There is no deadline.
     NoDeadline,
     /// It was completed in time; exactly at the deadline is in time.
     Met,
@@ -19,11 +19,20 @@ pub enum Verdict {
 /// Returns the verdict on `message` when the run ends at `end`.
 pub fn verdict(message: &Message, end: Instant) -> Verdict {
     let Some(allowed) = message.deadline else { return Verdict::NoDeadline };
-    let due = message.start.saturating_add(allowed);
-    match message.end {
+    judge(message.start.saturating_add(allowed), message.end, message.aborted, end)
+}
+
+/// Returns the verdict on a goal of `request` when the run ends at `end`.
+pub fn goal_verdict(request: &RequestRow, goal: &GoalRow, end: Instant) -> Verdict {
+    judge(request.arrival.saturating_add(goal.within), goal.reached, request.over, end)
+}
+
+/// Returns the verdict on something due at `due`. `never`: it is not done, and will not be.
+fn judge(due: Instant, done: Option<Instant>, never: bool, end: Instant) -> Verdict {
+    match done {
         Some(done) if done <= due => Verdict::Met,
         Some(_) => Verdict::Missed,
-        None if message.aborted || due <= end => Verdict::Missed,
+        None if never || due <= end => Verdict::Missed,
         None => Verdict::Undecided,
     }
 }

@@ -35,5 +35,7 @@ pub use parallel::{ParallelRun, Simulation, Terms};
 pub use record::outcome::{self, Outcome};
 pub use record::packet_log::{Logged, PacketLog};
 pub use record::rows::BLOCK;
+pub use requests::plan;
 pub use scenario::Scenario;
 pub use world::World;
+pub use world::oracle::{Completed, Oracle, Transfer};

@@ -1,12 +1,14 @@
 //! The main loop: a run, from the first message to the [`Outcome`].
 
 mod agenda;
+pub mod oracle;
 mod part;
 mod requests;
 pub mod stock;
 
 use std::cmp::Ordering;
 use std::ops::Range;
+use std::sync::Arc;
 
 use transport::Packet;
 use transport::registry::Config;
@@ -26,12 +28,15 @@ use crate::record::message_log::{MessageLog, Of};
 use crate::record::outcome::{Counters, Message, Outcome, Query, Taken};
 use crate::record::packet_log::PacketLog;
 use crate::record::rest::Rest;
+use crate::requests::plan::Plan;
 use crate::requests::{self as of_stages, Requests};
 use crate::run::Run;
 use crate::scenario::{Scenario, largest_packet};
 use crate::schedule::events::Event;
+use crate::topology::latency::Latency;
 use crate::traffic::{Arrival, Asked, Batch, Request};
 use agenda::Agenda;
+use oracle::Transfers;
 use stock::Measured;
 
 /// A run in progress.
@@ -50,11 +55,15 @@ pub struct World {
     sampler: Option<Sampler>,
     /// The rates of the hosts' links, where requests of several stages need them.
     host_rates: Table<HostId, Rate>,
+    /// The least times of messages, where some class has requests.
+    latency: Option<Latency>,
     /// Watches requests for rates, when a transport makes them.
     rates: Option<RateWatch>,
     before_warm_up: Counters,
     /// End of the run, as currently known.
     until: Instant,
+    /// The transfers that a caller hands over, if it does.
+    transfers: Option<Transfers>,
     /// The measurement, once it has ended, and the messages for which the run continues.
     measured: Option<Box<(Measured, CoolDown)>>,
 }
@@ -192,8 +201,10 @@ impl World {
             configs: transports.into_iter().map(|transport| transport.config).collect(),
             sources,
             host_rates: Table::default(),
+            latency: None,
             before_warm_up: Counters::default(),
             until: Instant::ZERO,
+            transfers: None,
             measured: None,
         };
         world.prepare_requests();
@@ -337,8 +348,8 @@ impl World {
     /// Ends the measurement if `until` was its end, after all events until then. Returns false when the run is over.
     #[cold]
     fn goes_on(&mut self) -> bool {
-        // One partition of several continues when all have advanced this far.
-        if self.measured.is_some() || self.net.part.is_some() {
+        // One partition of several continues when all have advanced this far, and an oracle when it is told to.
+        if self.measured.is_some() || self.net.part.is_some() || self.transfers.is_some() {
             return false;
         }
         let measured = stock::take(std::slice::from_mut(self));
@@ -356,6 +367,11 @@ impl World {
     /// Returns the names of the classes, in the scenario's order.
     pub fn class_names(&self) -> impl Iterator<Item = String> {
         self.sources.iter().map(|source| source.class.name.clone())
+    }
+
+    /// Returns the stages and goals of the requests of each class, in the order of [`Outcome::plans`].
+    pub fn plans(&self) -> Vec<Option<Arc<Plan>>> {
+        self.sources.iter().map(|source| Some(source.class.generator.plan()?.plan)).collect()
     }
 
     /// Returns the names of the links, in the order of [`Outcome::links`].
@@ -685,6 +701,11 @@ impl World {
 
     /// Starts what follows from the arrival of a message.
     fn follow_from(&mut self, message: MessageId) {
+        if self.transfers.is_some()
+            && let Some(&message) = self.message_log.find(message)
+        {
+            self.note_transfer(&message, false);
+        }
         let class = self.message_log.of(message).class;
         if let Some(requests) = &self.sources[class].requests {
             if let Some((request, piece)) = requests.of_message(message) {
@@ -712,8 +733,10 @@ impl World {
         }
     }
 
-    /// Tells the request of an aborted message that it ends nowhere.
+    /// Tells what waits for an aborted message that it ends nowhere.
     fn lose(&mut self, message: MessageId) {
+        let sent = *self.message_log.sent(message);
+        self.note_transfer(&sent, true);
         let class = self.message_log.sent(message).class;
         let piece = self.sources[class].requests.as_ref().and_then(|requests| requests.of_message(message));
         if let Some((request, piece)) = piece {

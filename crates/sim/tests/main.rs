@@ -18,5 +18,6 @@ mod ports;
 mod rates;
 mod recovery;
 mod shared;
+mod stages;
 mod taken;
 mod threads;

@@ -77,7 +77,7 @@ fn simulation(text: &str, threads: u32) -> (Simulation, Option<String>) {
 }
 
 /// Runs a scenario by a number of threads, which run together whatever the number of events.
-fn by(text: &str, threads: u32, together_from: u64) -> Outcome {
+pub fn by(text: &str, threads: u32, together_from: u64) -> Outcome {
     let (simulation, note) = simulation(text, threads);
     let Simulation::Together(run) = simulation else { panic!("{note:?}\n{text}") };
     let mut run = run.together_from(together_from);
@@ -100,7 +100,7 @@ fn chosen(text: &str, most: fn() -> u32, terms: Terms) -> (Outcome, bool) {
 }
 
 /// Checks that all results of two runs are the same.
-fn same(one: &Outcome, other: &Outcome, which: &str) {
+pub fn same(one: &Outcome, other: &Outcome, which: &str) {
     assert_eq!(one.counters, other.counters, "{which}");
     assert_eq!(
         (one.simulated, one.ended, one.decided_until),
@@ -116,6 +116,7 @@ fn same(one: &Outcome, other: &Outcome, which: &str) {
         assert_eq!(own, theirs, "{which}");
     }
     assert_eq!((&one.classes, &one.queries), (&other.classes, &other.queries), "{which}");
+    assert_eq!((&one.stage_requests, &one.plans), (&other.stage_requests, &other.plans), "{which}");
     let before = |outcome: &Outcome| sim::outcome::Counters { events: 0, ..outcome.before_warm_up };
     assert_eq!(before(one), before(other), "{which}");
     assert_eq!((one.links.len(), &one.graph), (other.links.len(), &other.graph), "{which}");

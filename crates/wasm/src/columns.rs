@@ -22,7 +22,7 @@ pub fn of(table: Table) -> Json {
                 *value = Json::Null;
             }
         }
-        (column.name.to_owned(), Json::Array(values))
+        (column.name.into_owned(), Json::Array(values))
     });
     Json::Object(columns.collect::<Map<_, _>>())
 }

@@ -14,6 +14,7 @@ import click
 
 from duetime import costs, decide, files, scenario
 from duetime.cli import completion, options
+from duetime.conditions import ALL_GOALS
 from duetime.run import resolve_each
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -72,17 +73,50 @@ def _searched(over: str, *, required: bool) -> Callable[[F], F]:
             click.option("--to", "end", metavar="VALUE", help="The largest value to try."),
             click.option("--from", "start", metavar="VALUE", help="The smallest value to try."),
             click.option("--over", required=required, metavar="KEY", help=over),
-            _target(required=True),
         ):
             command = option(command)
-        return command
+        return _targets(command)
 
     return add
 
 
-def _target(*, required: bool) -> Callable[[F], F]:
-    told = "The share of deadlines that may be missed, in percent."
-    return click.option("--target", type=Percent(), required=required, metavar="P", help=told)
+#: The options that say what may be missed.
+_TARGETS = (
+    click.option(
+        "--goal",
+        metavar="NAME",
+        help="Judge requests of stages by this goal, and not messages by their deadlines "
+        "(default with --attain: every goal).",
+    ),
+    click.option(
+        "--attain",
+        type=Percent(),
+        metavar="P",
+        help="Instead of --target: the share of requests that must reach the goal, in percent.",
+    ),
+    click.option(
+        "--target",
+        type=Percent(),
+        metavar="P",
+        help="The share of deadlines, or with --goal of requests, that may be missed, in percent.",
+    ),
+)
+
+
+def _targets(command: F) -> F:
+    for option in _TARGETS:
+        command = option(command)
+    return command
+
+
+def _asked(target: float | None, attain: float | None, goal: str | None) -> tuple[float, str | None]:
+    """Return the percentage that may be missed, and the goal of requests that is meant, if one is."""
+    if (target is None) == (attain is None):
+        raise options.Mistake("give either --target or --attain: what may be missed, or what must be reached")
+    if attain is None:
+        assert target is not None
+        return target, goal
+    return round(100 - attain, 9), ALL_GOALS if goal is None else goal
 
 
 def _out(name: str) -> Callable[[F], F]:
@@ -96,7 +130,7 @@ def _out(name: str) -> Callable[[F], F]:
 
 @click.command(short_help="Find how much tighter deadlines can be.")
 @_shared
-@_target(required=False)
+@_targets
 @click.option(
     "--against",
     metavar="NAME",
@@ -113,18 +147,29 @@ def _out(name: str) -> Callable[[F], F]:
 )
 @_out("tighten")
 def tighten(
-    target: float | None, against: str | None, step: float, out: Path | None, as_json: bool, **shared: Any
+    target: float | None,
+    attain: float | None,
+    goal: str | None,
+    against: str | None,
+    step: float,
+    out: Path | None,
+    as_json: bool,
+    **shared: Any,
 ) -> None:
     """Find how much tighter the deadlines of the scenario in FILE can be.
 
     All deadlines are multiplied by one factor; the traffic stays the same. The answer is found by bisection,
     for each transport, with a 95 % confidence interval.
     """
-    if (target is None) == (against is None):
-        raise options.Mistake("give either --target or --against: what may be missed")
+    if sum(each is not None for each in (target, attain, against)) != 1:
+        raise options.Mistake(
+            "give either --target or --against: what may be missed (or --attain: of requests)"
+        )
+    if against is None:
+        target, goal = _asked(target, attain, goal)
     if not 0.01 <= step <= 50:
         raise options.Mistake("--step is between 0.01% and 50%")
-    with _runs(out, "tighten", **shared) as runs:
+    with _runs(out, "tighten", goal=goal, **shared) as runs:
         decision = decide.tighten(runs, target=target, against=against, step=step)
         _deliver(decision, out, as_json)
 
@@ -138,7 +183,9 @@ def tighten(
 )
 @_out("capacity")
 def capacity(
-    target: float,
+    target: float | None,
+    attain: float | None,
+    goal: str | None,
     over: str | None,
     start: str | None,
     end: str | None,
@@ -152,8 +199,9 @@ def capacity(
     That is the largest value of a key at which no more than the target is missed, found by bisection, for
     each transport, with a 95 % confidence interval.
     """
-    with _runs(out, "capacity", **shared) as runs:
-        decision = decide.capacity(runs, target=target, over=over, start=start, end=end, step=step)
+    allowed, goal = _asked(target, attain, goal)
+    with _runs(out, "capacity", goal=goal, **shared) as runs:
+        decision = decide.capacity(runs, target=allowed, over=over, start=start, end=end, step=step)
         _deliver(decision, out, as_json)
 
 
@@ -164,7 +212,9 @@ def capacity(
 )
 @_out("need")
 def need(
-    target: float,
+    target: float | None,
+    attain: float | None,
+    goal: str | None,
     over: str,
     start: str | None,
     end: str | None,
@@ -178,8 +228,9 @@ def need(
     That is the smallest value of a key at which no more than the target is missed, found by bisection, for
     each transport, with a 95 % confidence interval.
     """
-    with _runs(out, "need", **shared) as runs:
-        decision = decide.need(runs, target=target, over=over, start=start, end=end, step=step)
+    allowed, goal = _asked(target, attain, goal)
+    with _runs(out, "need", goal=goal, **shared) as runs:
+        decision = decide.need(runs, target=allowed, over=over, start=start, end=end, step=step)
         _deliver(decision, out, as_json)
 
 
@@ -188,6 +239,7 @@ def _runs(
     out: Path | None,
     question: str,
     *,
+    goal: str | None,
     file: Path,
     transports: str | None,
     seeds: int,
@@ -213,7 +265,9 @@ def _runs(
         store = Path(aside) if out is None else out / "runs"
         try:
             allowed = costs.limit(max_memory, yes)
-            yield decide.Runs(file, changes, tuple(names), each_seed, store, jobs, cluster, allowed=allowed)
+            yield decide.Runs(
+                file, changes, tuple(names), each_seed, store, jobs, cluster, allowed=allowed, goal=goal
+            )
         except KeyboardInterrupt as error:
             said = str(error) if out is not None else "nothing was kept; with --out a search can go on later"
             raise KeyboardInterrupt(said) from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from duetime.conditions import ALL_GOALS
 from duetime.display.figures import as_plain, written
 from duetime.display.grid import Column, Grid, Shown
 from duetime.quantities import counted
@@ -17,11 +18,12 @@ def table(data: Mapping[str, Any]) -> Shown:
     """A row and a sentence for each transport."""
     tighter = data["question"] == "tighten"
     name = ANSWERS[data["question"]]
+    missed = "missed %" if data.get("goal") is None else "late requests %"
     titles = [
         "tighter" if tighter else data["over"],
         "95 % interval",
-        "missed % there",
-        "missed % as written",
+        f"{missed} there",
+        f"{missed} as written",
     ]
     bounded = any(each["bound_percent"] for each in data["answers"])
     titles += ["unavoidable % there"] if bounded else []
@@ -42,9 +44,7 @@ def table(data: Mapping[str, Any]) -> Shown:
 def sentence(data: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
     """Put the answer for one transport into a sentence."""
     tighter = data["question"] == "tighten"
-    against = data.get("against")
-    limit = f"{against} does with the deadlines as written" if against else f"{data['target_percent']:g} %"
-    goal = f"misses {'no more than' if against else 'at most'} {limit}"
+    goal, beyond = _limits(data)
     name = answer["transport"]
     few = answer.get("seeds")
     if few is not None:
@@ -53,7 +53,7 @@ def sentence(data: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
     if value is None:
         most = "smallest" if data["question"] == "capacity" else "largest"
         easiest = "deadlines four times as long" if tighter else f"the {most} {data['over']} that was tried"
-        text = f"{name} misses more than {limit}, even with {easiest}"
+        text = f"{name} {beyond}, even with {easiest}"
         return f"{text}{_turned(data, answer)}{_too_few(few)}."
     if not tighter:
         so_far = "up to" if data["question"] == "capacity" else "from"
@@ -76,6 +76,22 @@ def sentence(data: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
     if answer["uneven"]:
         text += "; misses do not rise evenly, beyond that they fall again in places"
     return f"{text}{_turned(data, answer)}{_too_few(few)}."
+
+
+def _limits(data: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the words for misses within the limit that was asked for, and for misses beyond it."""
+    against, goal = data.get("against"), data.get("goal")
+    if goal is None:
+        limit = (
+            f"{against} does with the deadlines as written" if against else f"{data['target_percent']:g} %"
+        )
+        return f"misses {'no more than' if against else 'at most'} {limit}", f"misses more than {limit}"
+    missed = "miss a goal" if goal == ALL_GOALS else f"miss {goal}"
+    if against:
+        end = f"requests {missed} than {against} does with the deadlines as written"
+        return f"lets no more {end}", f"lets more {end}"
+    requests = f"{data['target_percent']:g} % of the requests {missed}"
+    return f"lets at most {requests}", f"lets more than {requests}"
 
 
 def _too_few(seeds: int | None) -> str:

@@ -44,7 +44,9 @@ LONG = 100
 
 def figures_of(runs: list[dict[str, Any]]) -> list[Figure]:
     """Choose the figures that any of the runs has something to say on."""
+    parts = [part for run in runs for kind in ("classes", "sets") for part in run.get(kind, {}).values()]
     known: list[Figure] = [
+        *_of_requests(parts),
         ("messages", lambda part: part["messages"], as_count),
         ("unfinished", lambda part: part["unfinished"], as_count),
         (MISSED, lambda part: part["missed_percent"], as_plain),
@@ -55,8 +57,30 @@ def figures_of(runs: list[dict[str, Any]]) -> list[Figure]:
         ("goodput Mbps", lambda part: part["goodput_mbps"], as_plain),
         ("in time Mbps", lambda part: part["goodput_in_time_mbps"], as_plain),
     ]
-    parts = [part for run in runs for kind in ("classes", "sets") for part in run.get(kind, {}).values()]
     return [figure for figure in known if any(figure[1](part) is not None for part in parts)]
+
+
+def _of_requests(parts: Iterable[dict[str, Any]]) -> list[Figure]:
+    """Return the figures of requests of stages: the attainment of each goal, and times."""
+    requests = [part["requests"] for part in parts if "requests" in part]
+    goals = list(dict.fromkeys(goal for each in requests for goal in each["goals"]))
+
+    def of(find: Callable[[dict[str, Any]], Any]) -> Callable[[dict[str, Any]], Any]:
+        return lambda part: find(part["requests"]) if part.get("requests") else None
+
+    def attained(goal: str) -> Callable[[dict[str, Any]], Any]:
+        return of(lambda each: each["goals"].get(goal, {}).get("attainment_percent"))
+
+    figures: list[Figure] = [("requests", of(lambda each: each["number"]), as_count)]
+    figures += [(f"{goal} met %", attained(goal), as_plain) for goal in goals]
+    if len(goals) > 1:
+        figures.append(("all goals met %", of(lambda each: each["all_goals_percent"]), as_plain))
+    return [
+        *figures,
+        ("request p50", of(lambda each: _known(each["time_us"], "p50")), MICROSECONDS),
+        ("request p99", of(lambda each: _known(each["time_us"], "p99")), MICROSECONDS),
+        ("in time per s", of(lambda each: each["goodput_per_s"]), as_plain),
+    ]
 
 
 def _known(part: dict[str, Any], name: str) -> Any:

@@ -10,14 +10,14 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from duetime import _core, files, fluid
+from duetime import _core, files, fluid, results
 from duetime.engine import Progress
 from duetime.errors import Missing, OtherBuild, Unreadable
 from duetime.results import Result
 from duetime.statistics import WALL_CLOCK
 
 #: The tables of a run that can be kept beside its figures.
-TABLES = ("flows", "queries", "links", "trace")
+TABLES = results.TABLES
 
 
 class Build(NamedTuple):

@@ -37,7 +37,8 @@ def _read(path: Path) -> Experiment:
 
 def _experiment(record: Mapping[str, Any]) -> Experiment:
     against = record.get("against")
-    goal = f"what {against} misses" if against else f"at most {record['target_percent']:g} % missed"
+    missed = "missed" if record.get("goal") is None else f"of {_what(record)}"
+    goal = f"what {against} misses" if against else f"at most {record['target_percent']:g} % {missed}"
     return Experiment(
         id=record["question"],
         title=str(record["title"]),
@@ -74,9 +75,14 @@ def _tried(record: Mapping[str, Any]) -> Chart:
     series = (Series(answer["transport"], tuple(_misses(answer))) for answer in record["answers"])
     target = record.get("target_percent")
     marks = () if target is None or record.get("against") else (Mark("y", target, "target"),)
-    return Chart(
-        "Deadlines missed at what was tried", "line", x, Axis("deadlines missed", "%"), tuple(series), marks
-    )
+    what = _what(record)
+    title = f"{what[0].upper()}{what[1:]} at what was tried"
+    return Chart(title, "line", x, Axis(what, "%"), tuple(series), marks)
+
+
+def _what(record: Mapping[str, Any]) -> str:
+    """Name what is counted: missed deadlines of messages, or requests that miss a goal."""
+    return "deadlines missed" if record.get("goal") is None else f"requests that miss {record['goal']}"
 
 
 def _misses(answer: Mapping[str, Any]) -> Iterator[Point]:

@@ -8,7 +8,7 @@ use units::{Bytes, ClassId, HostId, Instant, LinkId, MessageId, Span};
 
 pub use crate::class::Framing;
 pub use crate::requests::plan::Plan;
-pub use crate::requests::{GoalRow, Leg, RequestRow, StageRow, Window};
+pub use crate::requests::{GoalRow, Leg, PieceRow, RequestRow, StageRow, Window};
 use crate::topology::Graph;
 use crate::traffic::{Place, Request};
 

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
+use std::ops::Range;
 
 use units::{Allowed, Bytes, HostId, Instant, Span, Stream};
 
@@ -14,11 +15,13 @@ use super::row::Window;
 pub trait Wire {
     /// Returns the time that a message takes alone. `ordinal` identifies it in its class.
     fn ideal(&mut self, ordinal: u64, from: HostId, to: HostId, bytes: Bytes) -> Span;
+    /// Returns the least time that it takes with any transport and on any paths.
+    fn least(&mut self, from: HostId, to: HostId, bytes: Bytes) -> Span;
     /// Returns the time for which a message occupies the links of its sending and its receiving host.
     fn on_links(&self, from: HostId, to: HostId, bytes: Bytes) -> (Span, Span);
 }
 
-/// The times of a request alone in an empty network, from its arrival.
+/// The times of a request in an empty network, from its arrival.
 pub struct Alone {
     /// Until all stages have ended.
     pub whole: Span,
@@ -29,27 +32,45 @@ pub struct Alone {
 impl Graph {
     /// Returns the times of a request alone, given how long each piece takes alone.
     ///
-    /// Messages that share the link of a host are sent one after the other there, in the order in which they are ready.
+    /// Messages that share the link of a host are sent one after the other there, in the order in which they are ready,
+    /// and received in the order in which they begin.
     pub fn alone(&self, plan: &Plan, durations: &[Span], wire: &impl Wire) -> Alone {
         let mut progress = self.begin();
         let mut ended = vec![Span::ZERO; self.pieces.len()];
         let mut links = Links::default();
         let mut events = BinaryHeap::new();
-        let mut start = |pieces: std::ops::Range<u32>, at: Span, events: &mut BinaryHeap<Reverse<(Span, u32)>>| {
-            for index in pieces {
-                let (piece, takes) = (&self.pieces[index as usize], durations[index as usize]);
-                let end =
-                    if piece.from == piece.to { at.saturating_add(takes) } else { links.send(piece, at, takes, wire) };
-                events.push(Reverse((end, index)));
+        let mut ready: Vec<Range<u32>> = Vec::new();
+        self.starts(|pieces| ready.push(pieces));
+        let mut now = Span::ZERO;
+        loop {
+            for index in ready.drain(..).flatten() {
+                let piece = &self.pieces[index as usize];
+                events.push(Reverse(match piece.from == piece.to {
+                    true => (now.saturating_add(durations[index as usize]), index, true),
+                    false => (links.begin(piece, now, wire), index, false),
+                }));
             }
-        };
-        self.starts(|pieces| start(pieces, Span::ZERO, &mut events));
-        let mut ready = Vec::new();
-        while let Some(Reverse((at, piece))) = events.pop() {
-            ended[piece as usize] = at;
-            self.ends(plan, &mut progress, piece, |pieces| ready.push(pieces));
-            ready.drain(..).for_each(|pieces| start(pieces, at, &mut events));
+            let Some(Reverse((at, index, ends))) = events.pop() else { break };
+            now = at;
+            if ends {
+                ended[index as usize] = at;
+                self.ends(plan, &mut progress, index, |pieces| ready.push(pieces));
+            } else {
+                let end = links.receive(&self.pieces[index as usize], at, durations[index as usize], wire);
+                events.push(Reverse((end, index, true)));
+            }
         }
+        self.times(plan, &ended)
+    }
+
+    /// Returns the times of a request before which no schedule ends it, given how long each piece takes at least.
+    pub fn at_least(&self, plan: &Plan, least: &[Span]) -> Alone {
+        let starts = self.earliest(plan, least).into_iter().zip(least);
+        self.times(plan, &starts.map(|(start, takes)| start.saturating_add(*takes)).collect::<Vec<_>>())
+    }
+
+    /// Returns the times of a request, given when each piece ends.
+    fn times(&self, plan: &Plan, ended: &[Span]) -> Alone {
         let mut stages = vec![Span::ZERO; plan.names.len()];
         let ends = self.stage_ends(|piece| Some(Instant(ended[piece].0)));
         for (stage, end) in plan.stages.iter().zip(ends) {
@@ -68,26 +89,32 @@ struct Links {
 }
 
 impl Links {
-    /// Sends a message that is ready at `at`; returns the time of its arrival.
-    fn send(&mut self, piece: &Piece, at: Span, takes: Span, wire: &impl Wire) -> Span {
-        let (up, down) = wire.on_links(piece.from, piece.to, Bytes(piece.amount));
+    /// Returns the time at which a message begins that is ready at `at`: when its host has sent those before.
+    fn begin(&mut self, piece: &Piece, at: Span, wire: &impl Wire) -> Span {
+        let (up, _) = wire.on_links(piece.from, piece.to, Bytes(piece.amount));
         let sent = self.up.entry(piece.from).or_default();
         let begins = at.max(*sent);
         *sent = begins.saturating_add(up);
+        begins
+    }
+
+    /// Returns the time at which a message has arrived that begins at `begins`: after those that began before.
+    fn receive(&mut self, piece: &Piece, begins: Span, takes: Span, wire: &impl Wire) -> Span {
+        let (_, down) = wire.on_links(piece.from, piece.to, Bytes(piece.amount));
         let received = self.down.entry(piece.to).or_default();
         *received = begins.saturating_add(takes).max(received.saturating_add(down));
         *received
     }
 }
 
-/// Returns the allowed time of a goal for a request with these columns.
-pub fn due_of(goal: &Goal, alone: &Alone, row: &[f64], stream: &mut Stream) -> Due {
-    let alone = goal.stage.map_or(alone.whole, |stage| alone.stages[stage]);
+/// Returns the allowed time of a goal for a request with these columns, given its times alone and at least.
+pub fn due_of(goal: &Goal, [alone, least]: [&Alone; 2], row: &[f64], stream: &mut Stream) -> Due {
+    let [alone, least] = [alone, least].map(|times| goal.stage.map_or(times.whole, |stage| times.stages[stage]));
     let within = match &goal.within {
         Allowed::Time(time) => time_of(time, row, stream),
         Allowed::TimesAlone(factor) => Span::from_ps_f64(alone.0 as f64 * factor),
     };
-    Due { within: within.max(Span(1)), alone }
+    Due { within: within.max(Span(1)), alone, least }
 }
 
 /// Returns for each piece of a request the latest start with which some goal can be reached, and the time at which it
@@ -122,21 +149,36 @@ pub fn dues(
     (latest.into_iter().map(|latest| latest.unwrap_or(Instant::MAX)).collect(), told)
 }
 
-/// Returns the windows of a request's messages: from the earliest time at which each can start, to the latest at which
-/// it can end, for all goals to be reached. No goal needs the others.
-pub fn windows(plan: &Plan, graph: &Graph, arrival: Instant, goals: &[Due], durations: &[Span]) -> Vec<Window> {
-    if goals.is_empty() {
-        return Vec::new();
-    }
+/// Returns for each piece the latest end with which every goal can be reached; `None` where no goal depends on it.
+/// `needed` is as in [`Graph::rest`].
+pub fn latest_ends(
+    plan: &Plan,
+    graph: &Graph,
+    arrival: Instant,
+    goals: &[Due],
+    durations: &[Span],
+    needed: bool,
+) -> Vec<Option<Instant>> {
     let mut due = vec![None; graph.pieces.len()];
     for (goal, allowed) in plan.goals.iter().zip(goals) {
         let at = arrival.saturating_add(allowed.within);
-        for (due, rest) in due.iter_mut().zip(graph.rest(plan, goal.stage, durations, true)) {
+        for (due, rest) in due.iter_mut().zip(graph.rest(plan, goal.stage, durations, needed)) {
             let end = rest.map(|rest| at.earlier_by(rest));
             *due = [*due, end].into_iter().flatten().min();
         }
     }
-    let earliest = graph.earliest(plan, durations);
+    due
+}
+
+/// Returns the windows of a request's messages: from the earliest time at which each can start, to the latest at which
+/// it can end, for all goals to be reached. No goal needs the others. `least` says how long each piece takes at least,
+/// under any schedule.
+pub fn windows(plan: &Plan, graph: &Graph, arrival: Instant, goals: &[Due], least: &[Span]) -> Vec<Window> {
+    if goals.is_empty() {
+        return Vec::new();
+    }
+    let due = latest_ends(plan, graph, arrival, goals, least, true);
+    let earliest = graph.earliest(plan, least);
     let pieces = graph.pieces.iter().zip(earliest).zip(due);
     let window = |((piece, start), due): ((&Piece, Span), Option<Instant>)| {
         let is_message = matches!(plan.stages[piece.stage as usize].action, Action::Send { .. });

@@ -284,3 +284,181 @@ impl Plan {
         self.stages.iter().enumerate().filter(waits).map(|(number, _)| number)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::plan::{Pairs, Pick, Role, Told};
+    use super::*;
+    use units::{Distribution, OfRequest};
+
+    /// Roles with these members, and stages (sender, receiver, stages before, barrier, quorum) by role.
+    fn plan(members: &[&[u32]], stages: &[(usize, usize, &[usize])]) -> (Plan, Vec<Vec<HostId>>) {
+        let hosts = |members: &&[u32]| members.iter().copied().map(HostId).collect::<Vec<HostId>>();
+        let role = |members: &&[u32]| Role {
+            name: String::new(),
+            hosts: hosts(members),
+            count: members.len() as u32,
+            pick: Pick::Random,
+        };
+        let nothing = || OfRequest::Drawn(Distribution::Constant(1.0));
+        let stage = |(written, &(from, to, after)): (usize, &(usize, usize, &[usize]))| Stage {
+            written,
+            action: match from == to {
+                true => Action::Work { at: from, time: nothing(), servers: None },
+                false => Action::Send { from, to, pairs: Pairs::All, size: nothing(), share: 1.0 },
+            },
+            after: after.to_vec(),
+            barrier: false,
+            quorum: 1.0,
+        };
+        let plan = Plan {
+            roles: members.iter().map(role).collect(),
+            stages: stages.iter().enumerate().map(stage).collect(),
+            names: stages.iter().map(|_| String::new()).collect(),
+            goals: Vec::new(),
+            told: Told::Nothing,
+            abandons: false,
+            keeps_pieces: false,
+        };
+        (plan, members.iter().map(hosts).collect())
+    }
+
+    /// A request that plays by hand: pieces are ended in any order.
+    struct Played {
+        plan: Plan,
+        graph: Graph,
+        progress: Progress,
+        under_way: BTreeSet<u32>,
+    }
+
+    impl Played {
+        fn new((plan, members): (Plan, Vec<Vec<HostId>>)) -> Played {
+            let graph = Graph::new(&plan, &members, |_| 1);
+            let mut under_way = BTreeSet::new();
+            graph.starts(|pieces| under_way.extend(pieces));
+            Played { progress: graph.begin(), plan, graph, under_way }
+        }
+
+        /// Returns the pieces under way: stage, sender, receiver.
+        fn under_way(&self) -> Vec<(u32, u32, u32)> {
+            let piece = |index: &u32| self.graph.pieces[*index as usize];
+            self.under_way.iter().map(piece).map(|Piece { stage, from, to, .. }| (stage, from.0, to.0)).collect()
+        }
+
+        fn end(&mut self, stage: u32, from: u32, to: u32) {
+            let is_it = |index: &u32| {
+                let piece = self.graph.pieces[*index as usize];
+                (piece.stage, piece.from.0, piece.to.0) == (stage, from, to)
+            };
+            let index = self.under_way.iter().copied().find(is_it).expect("it is under way");
+            self.under_way.remove(&index);
+            let Played { plan, graph, progress, under_way } = self;
+            graph.ends(plan, progress, index, |pieces| under_way.extend(pieces));
+        }
+    }
+
+    #[test]
+    fn a_host_goes_on_when_all_that_it_waits_for_is_there() {
+        // Front 0 asks shards 1 and 2; each works when its question is there, and answers when its work is done.
+        let chain: &[(usize, usize, &[usize])] = &[(0, 1, &[]), (1, 1, &[0]), (1, 0, &[1]), (0, 2, &[2])];
+        let mut request = Played::new(plan(&[&[0], &[1, 2], &[9]], chain));
+        assert_eq!(request.under_way(), [(0, 0, 1), (0, 0, 2)]);
+        request.end(0, 0, 2);
+        assert_eq!(request.under_way(), [(0, 0, 1), (1, 2, 2)], "the other shard does not wait for the first");
+        request.end(1, 2, 2);
+        request.end(2, 2, 0);
+        assert_eq!(request.under_way(), [(0, 0, 1)], "the front waits for both answers");
+        request.end(0, 0, 1);
+        request.end(1, 1, 1);
+        request.end(2, 1, 0);
+        assert_eq!(request.under_way(), [(3, 0, 9)]);
+    }
+
+    #[test]
+    fn a_quorum_is_enough_to_go_on_and_the_rest_starts_nothing_again() {
+        let (mut with_quorum, members) = plan(&[&[0], &[1, 2, 3, 4], &[9]], &[(1, 0, &[]), (0, 2, &[0])]);
+        with_quorum.stages[0].quorum = 0.6;
+        let mut request = Played::new((with_quorum, members));
+        // 60 % of four are three.
+        request.end(0, 1, 0);
+        request.end(0, 4, 0);
+        assert_eq!(request.under_way(), [(0, 2, 0), (0, 3, 0)]);
+        request.end(0, 2, 0);
+        assert_eq!(request.under_way(), [(0, 3, 0), (1, 0, 9)]);
+        request.end(0, 3, 0);
+        assert_eq!(request.under_way(), [(1, 0, 9)]);
+    }
+
+    #[test]
+    fn where_nothing_of_a_stage_ends_what_that_follows_counts() {
+        // Stage 2 starts at host 0, where nothing of stage 1 ends but stage 0 does.
+        let mut request = Played::new(plan(&[&[0], &[1], &[2]], &[(1, 0, &[]), (1, 2, &[0]), (0, 2, &[1])]));
+        assert_eq!(request.under_way(), [(0, 1, 0), (1, 1, 2)], "host 1 has nothing to wait for");
+        request.end(1, 1, 2);
+        assert_eq!(request.under_way(), [(0, 1, 0)]);
+        request.end(0, 1, 0);
+        assert_eq!(request.under_way(), [(2, 0, 2)]);
+    }
+
+    #[test]
+    fn a_host_in_two_roles_waits_for_what_ends_there_in_either() {
+        // Role 1 is hosts 1 and 2, role 2 is host 2.
+        let mut request = Played::new(plan(&[&[0], &[1, 2], &[2], &[9]], &[(0, 1, &[]), (0, 2, &[]), (2, 3, &[0, 1])]));
+        request.end(1, 0, 2);
+        assert_eq!(request.under_way(), [(0, 0, 1), (0, 0, 2)]);
+        request.end(0, 0, 2);
+        assert_eq!(request.under_way(), [(0, 0, 1), (2, 2, 9)]);
+    }
+
+    #[test]
+    fn a_barrier_waits_for_all_hosts() {
+        let (mut with_barrier, members) = plan(&[&[0, 1], &[2, 3]], &[(0, 0, &[]), (0, 1, &[0])]);
+        let mut free = Played::new((with_barrier.clone(), members.clone()));
+        free.end(0, 1, 1);
+        assert_eq!(free.under_way(), [(0, 0, 0), (1, 1, 2), (1, 1, 3)]);
+        with_barrier.stages[1].barrier = true;
+        let mut request = Played::new((with_barrier, members));
+        request.end(0, 1, 1);
+        assert_eq!(request.under_way(), [(0, 0, 0)]);
+        request.end(0, 0, 0);
+        assert_eq!(request.under_way().len(), 4);
+    }
+
+    #[test]
+    fn the_shortest_ways_before_and_after_each_piece_are_sums() {
+        // 0 asks 1 and 2 (3 each), they work (5 each but 9 at host 2), and answer (2 each).
+        let (plan, members) = plan(&[&[0], &[1, 2]], &[(0, 1, &[]), (1, 1, &[0]), (1, 0, &[1])]);
+        let graph = Graph::new(&plan, &members, |_| 1);
+        let durations = [3, 3, 5, 9, 2, 2].map(Span);
+        assert_eq!(graph.earliest(&plan, &durations), [0, 0, 3, 3, 8, 12].map(Span));
+        let rest = graph.rest(&plan, None, &durations, true);
+        assert_eq!(rest, [7, 11, 2, 2, 0, 0].map(|span| Some(Span(span))));
+        // The works are a goal of their own; the answers do not matter for it.
+        let rest = graph.rest(&plan, Some(1), &durations, true);
+        assert_eq!(rest, [Some(Span(5)), Some(Span(9)), Some(Span(0)), Some(Span(0)), None, None]);
+    }
+
+    #[test]
+    fn what_a_quorum_can_spare_is_not_sure_to_matter() {
+        let (mut plan, members) = plan(&[&[0], &[1, 2], &[9]], &[(1, 0, &[]), (0, 2, &[0])]);
+        plan.stages[0].quorum = 0.5;
+        let graph = Graph::new(&plan, &members, |_| 1);
+        let durations = [4, 6, 1].map(Span);
+        // The faster of the two is enough.
+        assert_eq!(graph.earliest(&plan, &durations), [0, 0, 4].map(Span));
+        assert_eq!(graph.rest(&plan, None, &durations, true), [None, None, Some(Span(0))]);
+        assert_eq!(graph.rest(&plan, None, &durations, false), [1, 1, 0].map(|span| Some(Span(span))));
+    }
+
+    #[test]
+    fn a_long_chain_elsewhere_costs_no_depth() {
+        // Host 0 sends, then 100 000 stages between others, then host 0 again.
+        let mut stages: Vec<(usize, usize, Vec<usize>)> = vec![(0, 1, vec![])];
+        (0..100_000).for_each(|i| stages.push((1 + i % 2, 2 - i % 2, vec![i])));
+        stages.push((0, 1, vec![100_000]));
+        let borrowed: Vec<(usize, usize, &[usize])> =
+            stages.iter().map(|(from, to, after)| (*from, *to, &after[..])).collect();
+        let request = Played::new(plan(&[&[0], &[1], &[2]], &borrowed));
+        assert_eq!(request.under_way(), [(0, 0, 1), (100_001, 0, 1)]);
+    }
+}

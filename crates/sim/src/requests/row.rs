@@ -2,6 +2,7 @@
 
 use units::{Bytes, ClassId, HostId, Instant, Span};
 
+use super::graph::Piece;
 use super::plan::{Action, Plan};
 use super::{NO_PIECE, Open, Times};
 
@@ -30,6 +31,29 @@ pub struct RequestRow {
     pub longest: Option<Leg>,
     /// The windows of the messages without which some goal is missed.
     pub windows: Vec<Window>,
+    /// Its messages and works, where the class keeps them (`pieces = true`).
+    pub pieces: Vec<PieceRow>,
+}
+
+/// One message or work of a request. Times are none where it did not get so far.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PieceRow {
+    /// Index of its stage in [`RequestRow::stages`].
+    pub stage: usize,
+    /// The host that sends or works.
+    pub from: HostId,
+    /// The host that receives or works.
+    pub to: HostId,
+    /// All that it waits for had ended.
+    pub ready: Option<Instant>,
+    /// It was sent; for a work, it had a server.
+    pub began: Option<Instant>,
+    /// Time of its end.
+    pub ended: Option<Instant>,
+    /// The latest end with which every goal that depends on it can be reached.
+    pub due: Option<Instant>,
+    /// It is on the critical path to the end of the request.
+    pub is_critical: bool,
 }
 
 /// The time in which any schedule must send a message for its request to reach its goals.
@@ -68,6 +92,8 @@ pub struct GoalRow {
     pub within: Span,
     /// The time that it takes alone in an empty network.
     pub alone: Span,
+    /// No schedule reaches it in less time.
+    pub least: Span,
     /// Time at which it was reached, in time or not.
     pub reached: Option<Instant>,
 }
@@ -101,14 +127,42 @@ impl Open {
         let goals = plan.goals.iter().zip(&self.goals).map(|(goal, due)| GoalRow {
             within: due.within,
             alone: due.alone,
+            least: due.least,
             reached: goal.stage.map_or(end, |stage| stages[stage].end),
         });
         let goals = goals.collect();
         let last = ends.iter().flatten().max().map_or(NO_PIECE, |&(_, piece)| piece);
         let longest = if end.is_some() { self.divide(plan, last, &mut stages) } else { None };
         let (arrival, alone, abandoned) = (self.arrival, self.alone, self.abandoned);
+        let pieces = self.piece_rows(plan, if end.is_some() { last } else { NO_PIECE });
         let windows = std::mem::take(&mut self.windows);
-        RequestRow { class, number, arrival, alone, end, over, abandoned, stages, goals, longest, windows }
+        RequestRow { class, number, arrival, alone, end, over, abandoned, stages, goals, longest, windows, pieces }
+    }
+
+    /// Returns the rows of the pieces, if the class keeps them. `last` is the piece that ended the request.
+    fn piece_rows(&self, plan: &Plan, last: u32) -> Vec<PieceRow> {
+        if !plan.keeps_pieces {
+            return Vec::new();
+        }
+        let known = |at: Instant| Some(at).filter(|at| *at < Instant::MAX);
+        let row = |((piece, times), due): ((&Piece, &Times), &Option<Instant>)| PieceRow {
+            stage: plan.stages[piece.stage as usize].written,
+            from: piece.from,
+            to: piece.to,
+            ready: known(times.ready),
+            began: known(times.began),
+            ended: known(times.ended),
+            due: *due,
+            is_critical: false,
+        };
+        let mut rows: Vec<PieceRow> =
+            self.graph.pieces.iter().zip(&self.times).zip(&self.latest_ends).map(row).collect();
+        let mut piece = last;
+        while piece != NO_PIECE {
+            rows[piece as usize].is_critical = true;
+            piece = self.times[piece as usize].after;
+        }
+        rows
     }
 
     /// Divides the time until a piece's end among the stages on the way to it; returns the longest piece there.

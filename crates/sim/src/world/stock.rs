@@ -117,7 +117,7 @@ pub fn finish(mut worlds: Vec<World>, measured: Option<Measured>, now: Instant, 
         worlds.iter_mut().map(|world| std::mem::replace(&mut world.message_log, MessageLog::new(0, false))).collect();
     let mut first = worlds.swap_remove(0);
     let partition = first.net.part.take().map(|part| part.partition().clone());
-    let plans = first.sources.iter().map(|source| Some(source.class.generator.plan()?.plan)).collect();
+    let plans = first.plans();
     let requests_of = |(class, source): (ClassId, &mut TrafficSource)| {
         let own = source.requests.take()?;
         let others = worlds.iter_mut().filter_map(|world| world.sources[class].requests.take());

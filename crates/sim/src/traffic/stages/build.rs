@@ -33,6 +33,7 @@ pub fn plan(values: &Values, graph: &Graph) -> Result<Plan, Problem> {
             _ => Told::Nothing,
         },
         abandons: values.choice("late") == "abandon",
+        keeps_pieces: values.bool("pieces"),
     };
     if plan.abandons && plan.goals.is_empty() {
         return Err(Problem::new("late", "a request without `deadline` or goals is never late"));

@@ -66,6 +66,14 @@ pub const KEYS: &[Key] = &[
         source: "",
     },
     Key {
+        name: "pieces",
+        kind: Kind::Bool,
+        default: Default::Is("false"),
+        range: Range::ANY,
+        help: "keep the times of every message and work of the requests: a table of its own, and timelines of requests",
+        source: "off: the table is long",
+    },
+    Key {
         name: "roles",
         kind: Kind::Named(&ROLES),
         default: Default::Required,

@@ -1,0 +1,369 @@
+//! Requests of several stages against closed forms, and against the same with threads and in blocks.
+
+use super::common;
+use super::threads::{by, same};
+
+use common::{run, world};
+use sim::Outcome;
+use sim::outcome::{Message, RequestRow};
+use units::{Instant, Span};
+
+/// A star of hosts without marks, on which nothing is dropped.
+fn star(hosts: u32, rate: &str, transport: &str) -> String {
+    format!(
+        "[run]\nduration = '100 ms'\n[network]\ntopology = 'star'\nhosts = {hosts}\nrate = '{rate}'\ndelay = '1 us'\n\
+         host_jitter = '0 s'\nbuffer = '100 MB'\n[transport]\n{transport}\n"
+    )
+}
+
+/// A request of three hosts in a row, each of which works before it goes on.
+const CHAIN: &str = "
+[[traffic]]
+name = 'chain'
+pattern = 'stages'
+every = '1 ms'
+count = 3
+KEYS
+[traffic.roles]
+a = 0
+b = 1
+c = 2
+[[traffic.stage]]
+name = 'ask'
+from = 'a'
+to = 'b'
+size = '2 KB'
+[[traffic.stage]]
+name = 'think'
+at = 'b'
+time = '30 us'
+[[traffic.stage]]
+name = 'pass on'
+from = 'b'
+to = 'c'
+size = '900 B'
+[[traffic.stage]]
+name = 'work'
+at = 'c'
+time = '70 us'
+[[traffic.stage]]
+name = 'answer'
+from = 'c'
+to = 'a'
+size = '5 KB'
+";
+
+fn chain(keys: &str) -> Outcome {
+    run(&(star(3, "10 Gbps", "name = 'dctcp'") + &CHAIN.replace("KEYS", keys)))
+}
+
+fn messages_of(outcome: &Outcome, request: u64) -> Vec<Message> {
+    outcome.messages.iter().filter(|message| message.query == Some(request)).copied().collect()
+}
+
+#[test]
+fn a_chain_takes_the_sum_of_its_stages() {
+    let outcome = chain("");
+    assert_eq!((outcome.stage_requests.len(), outcome.messages.len()), (3, 9));
+    for row in &outcome.stage_requests {
+        let messages = messages_of(&outcome, row.number);
+        let [ask, pass, answer] = messages[..] else { panic!("three messages") };
+        // Two packets over two hops: the second waits at each for the first. So do four, and one does not.
+        for (message, bytes) in [(ask, 2 * 1500 + 580), (pass, 2 * 940), (answer, 4 * 1500 + 660)] {
+            let takes = Span::from_nanos(bytes * 8 / 10) + Span::from_micros(2);
+            assert_eq!(message.end.unwrap() - message.start, takes, "{bytes}");
+        }
+        let ends = |index: usize| row.stages[index].end.unwrap();
+        assert_eq!(ask.start, row.arrival);
+        assert_eq!((ends(0), ends(1)), (ask.end.unwrap(), ask.end.unwrap() + Span::from_micros(30)));
+        assert_eq!((pass.start, ends(2)), (ends(1), pass.end.unwrap()));
+        assert_eq!((answer.start, row.end), (ends(2) + Span::from_micros(70), answer.end));
+        assert_eq!(row.end.unwrap() - row.arrival, row.alone, "nothing is in its way");
+        let sum = |of: fn(&sim::outcome::StageRow) -> Span| row.stages.iter().map(of).fold(Span::ZERO, |a, b| a + b);
+        assert_eq!((sum(|stage| stage.work), sum(|stage| stage.waiting)), (Span::from_micros(100), Span::ZERO));
+        assert_eq!(sum(|stage| stage.network), row.alone - Span::from_micros(100));
+        assert_eq!(row.longest.map(|leg| (leg.stage, leg.host.0)), Some((3, 2)));
+    }
+}
+
+#[test]
+fn transports_are_told_what_the_class_says() {
+    // The answer takes 7.328 us, the message before it 3.504 us, the first 4.864 us.
+    let told = |keys: &str| {
+        let outcome = chain(keys);
+        let row = &outcome.stage_requests[0];
+        let due = |message: &Message| message.deadline.map(|deadline| message.start + deadline - row.arrival);
+        messages_of(&outcome, 0).iter().map(due).collect::<Vec<_>>()
+    };
+    let us = |all: [f64; 3]| all.map(|us| Some(Span::from_ps_f64(us * 1e6))).to_vec();
+    assert_eq!(told("deadline = '1 ms'"), us([1000.0; 3]));
+    let after_pass = 70.0 + 7.328;
+    let after_ask = 30.0 + 3.504 + after_pass;
+    assert_eq!(
+        told("deadline = '1 ms'\ndeadlines = 'remaining'"),
+        us([1000.0 - after_ask, 1000.0 - after_pass, 1000.0])
+    );
+    // Five stages have 200 us each.
+    assert_eq!(told("deadline = '1 ms'\ndeadlines = 'split'"), us([200.0, 600.0, 1000.0]));
+    assert_eq!(told("deadline = '1 ms'\ndeadlines = 'none'"), [None; 3]);
+    assert_eq!(told(""), [None; 3]);
+    // 120 us are due long before 'work' ends; the deadline of what starts late is at once.
+    let late = told("deadline = '100 us'");
+    assert_eq!(late[..2], us([100.0, 100.0, 0.0])[..2]);
+    assert!(late[2].unwrap() > Span::from_micros(100));
+}
+
+#[test]
+fn goals_are_reached_or_not_and_a_multiple_of_the_time_alone_is_one() {
+    let goal = "\n[[traffic.goal]]\nname = 'asked'\nstage = 'think'\nwithin = '1.5 * alone'\n\
+                [[traffic.goal]]\nname = 'early'\nstage = 'work'\nwithin = '100 us'\n";
+    let outcome = run(&(star(3, "10 Gbps", "name = 'dctcp'") + &CHAIN.replace("KEYS", "deadline = '200 us'") + goal));
+    let row = &outcome.stage_requests[1];
+    let within: Vec<Span> = row.goals.iter().map(|goal| goal.within).collect();
+    assert_eq!(within, [Span::from_micros(200), Span::from_ps_f64(34.864e6 * 1.5), Span::from_micros(100)]);
+    let took: Vec<Span> = row.goals.iter().map(|goal| goal.reached.unwrap() - row.arrival).collect();
+    assert_eq!(took[1..], [34.864e6, 108.368e6].map(Span::from_ps_f64));
+    assert_eq!(
+        outcome.plans[0].as_ref().unwrap().goals.iter().map(|goal| &goal.name[..]).collect::<Vec<_>>(),
+        ["deadline", "asked", "early"]
+    );
+}
+
+#[test]
+fn what_is_late_is_abandoned_where_the_class_says_so() {
+    // The answer would end at 115.696 us.
+    let outcome = chain("deadline = '115.6 us'\nlate = 'abandon'");
+    for row in &outcome.stage_requests {
+        assert_eq!((row.abandoned, row.over, row.end), (true, true, None));
+        assert!(messages_of(&outcome, row.number).is_empty(), "it was late from the start");
+    }
+    let outcome = chain("deadline = '115.7 us'\nlate = 'abandon'");
+    assert!(outcome.stage_requests.iter().all(|row| !row.abandoned && row.end.is_some()));
+    // Two requests at once wait for one server: the second cannot be in time, and sends no answer.
+    let busy =
+        CHAIN.replace("KEYS", "deadline = '150 us'\nlate = 'abandon'").replace("every = '1 ms'", "every = '1 ns'");
+    let busy = busy.replace("time = '70 us'", "time = '70 us'\nservers = 1").replace("count = 3", "count = 2");
+    let outcome = run(&(star(3, "10 Gbps", "name = 'dctcp'") + &busy));
+    let [first, second] = &outcome.stage_requests[..] else { panic!("two requests") };
+    assert_eq!((first.abandoned, first.end.is_some(), second.abandoned, second.end), (false, true, true, None));
+    assert_eq!((messages_of(&outcome, 0).len(), messages_of(&outcome, 1).len()), (3, 2));
+    assert!(outcome.ended < Instant::from_millis(101), "the run does not wait for what will not be sent");
+}
+
+#[test]
+fn works_wait_for_servers_in_their_order() {
+    let text = |order: &str| {
+        let busy =
+            CHAIN.replace("KEYS", "deadline = 'uniform(1 ms, 9 ms)'").replace("every = '1 ms'", "every = '100 ns'");
+        let busy = busy.replace("time = '70 us'", &format!("time = '700 us'\nservers = 2\norder = '{order}'"));
+        star(3, "10 Gbps", "name = 'dctcp'") + &busy.replace("count = 3", "count = 9")
+    };
+    let ends = |rows: &[RequestRow]| rows.iter().map(|row| row.stages[3].end.unwrap()).collect::<Vec<_>>();
+    let fifo = run(&text("fifo"));
+    let all = ends(&fifo.stage_requests);
+    assert!(all.is_sorted());
+    // Two at a time: the third begins when the first has ended.
+    assert_eq!(all[2] - all[0], Span::from_micros(700));
+    assert_eq!(all[8] - all[0], Span::from_micros(2800));
+    let waited: Vec<Span> = fifo.stage_requests.iter().map(|row| row.stages[3].waiting).collect();
+    assert_eq!(waited[..2], [Span::ZERO; 2]);
+    assert!(waited[8] > Span::from_micros(2770) && waited[8] < Span::from_micros(2800), "{}", waited[8]);
+    let edf = run(&text("earliest-deadline"));
+    let mut due: Vec<(Span, Instant)> =
+        edf.stage_requests[2..].iter().map(|row| (row.goals[0].within, row.stages[3].end.unwrap())).collect();
+    due.sort_unstable();
+    assert!(due.is_sorted_by_key(|(_, end)| *end), "{due:?}");
+}
+
+/// A ring, as `next` with `repeat` or as a collective, on a star of 100 Gbps.
+fn ring(hosts: u32, bytes: u64, stage: &str) -> Outcome {
+    let star = star(hosts, "100 Gbps", "name = 'dctcp'\nmss = '4096 B'\ninitial_window = 1000");
+    run(&format!(
+        "{star}[[traffic]]\nname = 'gradients'\npattern = 'stages'\ncount = 1\nevery = '1 ms'\n\
+         [traffic.roles]\nrank = {{ hosts = '0..{hosts}', pick = 'all' }}\n[[traffic.stage]]\nname = 'step'\n{stage}\n\
+         size = '{bytes} B'\n"
+    ))
+}
+
+#[test]
+fn a_ring_takes_as_long_as_its_bytes_and_hops() {
+    for hosts in [4_u64, 8, 64] {
+        let all = 4_000_000 * hosts;
+        let rounds = 2 * (hosts - 1);
+        // Each round sends a part of 4 MB in packets of 4096 B with 40 B of headers, over two hops of 1 us.
+        let wire = 4_000_000.0 * (4096.0 + 40.0) / 4096.0;
+        let expected = rounds as f64 * (wire * 8.0 / 100e9 + 2e-6);
+        let count = hosts as u32;
+        let stages = format!("from = 'rank'\nto = 'next(rank)'\nrepeat = {rounds}");
+        for outcome in [ring(count, 4_000_000, &stages), ring(count, all, "at = 'rank'\ncollective = 'all-reduce'")] {
+            let row = &outcome.stage_requests[0];
+            let took = (row.end.expect("it ends") - row.arrival).as_secs_f64();
+            assert!((took / expected - 1.0).abs() < 0.005, "{hosts} hosts: {took} s, expected {expected} s");
+            assert_eq!(outcome.messages.len() as u64, rounds * hosts);
+        }
+    }
+}
+
+#[test]
+fn all_to_all_is_limited_by_the_link_of_each_host() {
+    let outcome = ring(8, 1_000_000, "at = 'rank'\ncollective = 'all-to-all'");
+    let row = &outcome.stage_requests[0];
+    let took = (row.end.expect("it ends") - row.arrival).as_secs_f64();
+    let expected = 7.0 * 1e6 * (4136.0 / 4096.0) * 8.0 / 100e9 + 2e-6;
+    assert!((took / expected - 1.0).abs() < 0.01, "{took} s, expected {expected} s");
+    assert_eq!(row.alone.as_secs_f64(), row.alone.as_secs_f64().clamp(expected * 0.99, expected * 1.01));
+}
+
+#[test]
+fn clients_ask_as_often_as_littles_law_says() {
+    let text = star(5, "10 Gbps", "name = 'dctcp'").replace("100 ms", "50 ms")
+        + "[[traffic]]\nname = 'reads'\npattern = 'stages'\nclients = 6\nthink = '100 us'\n\
+           [traffic.roles]\nclient = { hosts = '0..4', pick = 'round-robin' }\nstore = 4\n\
+           [[traffic.stage]]\nname = 'ask'\nfrom = 'client'\nto = 'store'\nsize = '200 B'\n\
+           [[traffic.stage]]\nname = 'work'\nat = 'store'\ntime = '50 us'\n\
+           [[traffic.stage]]\nname = 'block'\nfrom = 'store'\nto = 'client'\nsize = '1 KB'\n";
+    let outcome = run(&text);
+    // 240 B there and 1040 B back over two hops, 4 us of delay, 50 us of work and 100 us between requests.
+    let cycle = 2.0 * (240.0 + 1040.0) * 8.0 / 10e9 + 4e-6 + 50e-6 + 100e-6;
+    let counted = outcome.stage_requests.iter().filter(|row| outcome.counts(row.arrival)).count();
+    let expected = 6.0 * 50e-3 / cycle;
+    assert!((counted as f64 / expected - 1.0).abs() < 0.01, "{counted}, expected {expected}");
+    // Each client has one request at a time: the requests open at any time are six at most.
+    let open = |at: Instant| {
+        outcome.stage_requests.iter().filter(move |row| row.arrival <= at && row.end.is_none_or(|end| at < end))
+    };
+    assert!((1..50).all(|ms| open(Instant::from_millis(ms)).count() <= 6));
+    let hosts: Vec<u32> =
+        outcome.messages.iter().filter(|message| message.from.0 < 4).map(|message| message.from.0).collect();
+    assert!((0..4).all(|host| hosts.iter().filter(|from| **from == host).count() > hosts.len() / 5), "in turns");
+}
+
+/// Open requests of two levels on a leaf-spine network, with losses.
+const PAGES: &str = "
+[run]
+duration = '6 ms'
+warm_up = '1 ms'
+seed = 4
+[network]
+topology = 'leaf-spine'
+leaves = 4
+hosts_per_leaf = 4
+spines = 2
+oversubscription = 1
+rate = '10 Gbps'
+delay = '2 us'
+buffer = '60 KB'
+mark = '20 packets'
+[transport]
+name = 'TRANSPORT'
+rto_min = '1 ms'
+[[traffic]]
+name = 'page'
+pattern = 'stages'
+every = 'exponential(60 us)'
+deadline = '900 us'
+deadlines = 'remaining'
+LATE
+[traffic.roles]
+front = '0..3'
+shard = { hosts = '3..16', count = 6 }
+[[traffic.stage]]
+name = 'question'
+from = 'front'
+to = 'shard'
+size = '500 B'
+[[traffic.stage]]
+name = 'search'
+at = 'shard'
+time = 'lognormal(50 us, 0.5)'
+servers = 1
+order = 'earliest-deadline'
+[[traffic.stage]]
+name = 'answer'
+from = 'shard'
+to = 'front'
+size = 'uniform(10 KB, 40 KB)'
+quorum = '80%'
+[[traffic.stage]]
+name = 'log'
+from = 'front'
+to = 'shard'
+size = '100 B'
+[[traffic]]
+name = 'beside'
+pattern = 'poisson'
+load = '20%'
+size = '30 KB'
+";
+
+fn pages(transport: &str, late: &str) -> String {
+    PAGES.replace("TRANSPORT", transport).replace("LATE", late)
+}
+
+#[test]
+fn threads_give_the_same_requests() {
+    let mut seen = (0, 0, 0);
+    for (transport, late) in [("d2tcp", ""), ("tcp", "late = 'abandon'"), ("dctcp", "late = 'abandon'")] {
+        let text = pages(transport, late);
+        let alone = run(&text);
+        seen.0 += alone.stage_requests.iter().filter(|row| row.end.is_some()).count();
+        seen.1 += alone.stage_requests.iter().filter(|row| row.abandoned).count();
+        seen.2 += alone.counters.drops;
+        for (threads, together_from) in [(2, 0), (3, u64::MAX), (4, 0)] {
+            let which = format!("{transport}, {threads} threads from {together_from} events");
+            same(&by(&text, threads, together_from), &alone, &which);
+        }
+    }
+    assert!(seen.0 > 200 && seen.1 > 20 && seen.2 > 100, "{seen:?}");
+}
+
+#[test]
+fn rows_taken_on_the_way_are_those_at_the_end() {
+    for late in ["", "late = 'abandon'"] {
+        let text = pages("tcp", late).replace("exponential(60 us)", "exponential(150 us)").replace("6 ms", "30 ms");
+        let whole = run(&text);
+        let mut world = world(&text);
+        world.blocks_of(64);
+        let (mut messages, mut requests, mut most) = (Vec::new(), Vec::new(), 0);
+        while world.advance(500) {
+            let taken = world.take();
+            messages.extend(taken.blocks.into_iter().flat_map(|block| block.messages));
+            requests.extend(taken.requests);
+            most = most.max(world.rows_held());
+        }
+        let before_end = messages.len();
+        let (_, rest) = world.finish_taken();
+        for taken in rest {
+            messages.extend(taken.blocks.into_iter().flat_map(|block| block.messages));
+            requests.extend(taken.requests);
+        }
+        messages.sort_by_key(|message| message.number);
+        assert!(messages == whole.messages && requests == whole.stage_requests);
+        assert!(
+            before_end > messages.len() / 2 && most < messages.len() / 2,
+            "{before_end} of {}, {most}",
+            messages.len()
+        );
+        assert!(messages.iter().all(|message| message.start < Instant::MAX));
+    }
+}
+
+#[test]
+fn the_least_loaded_host_is_picked() {
+    // Works of 1 ms at one of three hosts, every 300 us: the one that is free longest, or has fewest.
+    let text = star(4, "10 Gbps", "name = 'dctcp'")
+        + "[[traffic]]\nname = 'jobs'\npattern = 'stages'\nevery = '300 us'\ncount = 30\n\
+           [traffic.roles]\nworker = { hosts = '0..3', pick = 'least-loaded' }\nsink = 3\n\
+           [[traffic.stage]]\nname = 'job'\nat = 'worker'\ntime = '700 us'\nservers = 1\n\
+           [[traffic.stage]]\nname = 'done'\nfrom = 'worker'\nto = 'sink'\nsize = '100 B'\n";
+    let outcome = run(&text);
+    let waited: Vec<Span> = outcome.stage_requests.iter().map(|row| row.stages[0].waiting).collect();
+    assert!(
+        waited.iter().all(|waited| *waited == Span::ZERO),
+        "three hosts do 4.3 works per ms, 3.3 arrive: {waited:?}"
+    );
+    let from: Vec<u32> = outcome.messages.iter().map(|message| message.from.0).collect();
+    assert_eq!(from[..6], [0, 1, 2, 0, 1, 2]);
+    let random = run(&text.replace("least-loaded", "random"));
+    assert!(random.stage_requests.iter().any(|row| row.stages[0].waiting > Span::ZERO));
+}
