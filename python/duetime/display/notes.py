@@ -45,8 +45,8 @@ def of_requests(summary: dict[str, Any]) -> list[str]:
     if judged and not requests["missed"]:
         most = 100 * max_unseen(judged)
         lines.append(
-            f"all of {as_count(judged)} requests reached their goals: with 95 % confidence less than {most:.2g} % "
-            "would not, if requests were independent of each other"
+            f"all of {as_count(judged)} requests reached their goals: with 95 % confidence less than "
+            f"{most:.2g} % would not, if requests were independent of each other"
         )
     return lines
 
