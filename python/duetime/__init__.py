@@ -25,13 +25,16 @@ from duetime.run import bound, check, run
 if TYPE_CHECKING:
     from duetime.comparison import Comparison, compare
     from duetime.loading import load
+    from duetime.network import Completed, Network
     from duetime.robustness import Robustness, robust
     from duetime.sweeping import Sweep, Swept, sweep
 
 __all__ = [
     "Bound",
     "Comparison",
+    "Completed",
     "InternalError",
+    "Network",
     "Result",
     "Robustness",
     "ScenarioError",
@@ -56,6 +59,8 @@ __version__ = version()
 #: content, or it would take its place here.
 _LATER = {
     "Comparison": "comparison",
+    "Completed": "network",
+    "Network": "network",
     "Robustness": "robustness",
     "Sweep": "sweeping",
     "Swept": "sweeping",

@@ -6,6 +6,7 @@ from typing import Any, TypeAlias, final
 
 __all__ = [
     "InternalError",
+    "Network",
     "Run",
     "ScenarioError",
     "_panic",
@@ -37,6 +38,32 @@ class ScenarioError(ValueError):
 
 class InternalError(RuntimeError):
     """A bug in duetime itself: please report it with the scenario that shows it."""
+
+@final
+class Network:
+    """A run that is told its messages on the way; times in ps."""
+
+    def __init__(
+        self,
+        text: str,
+        name: str,
+        folder: str | PathLike[str] | None = None,
+        set: Sequence[str] = ...,
+        seed: int | None = None,
+        transport: str | None = None,
+    ) -> None: ...
+    @property
+    def hosts(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def classes(self) -> list[str]: ...
+    @property
+    def now(self) -> int: ...
+    def transfer(
+        self, class_: int, at: int, src: int, dst: int, bytes: int, deadline: int | None = None
+    ) -> int: ...
+    def advance(self, until: int, stops: bool) -> list[tuple[int, int, bool]]: ...
 
 @final
 class Run:

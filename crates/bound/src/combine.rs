@@ -9,6 +9,7 @@
 //! that are critical for its remaining late ones, so that the rest is left to periods of other machines. Several orders
 //! are tried, among them each family of machines first, so that the sum is never less than the sum of one family alone.
 
+use crate::machine::groups::{self, LateGroups};
 use crate::machine::{Budget, Job, critical, lower_bounds};
 
 /// An overloaded busy period.
@@ -34,8 +35,21 @@ pub struct Set {
 }
 
 /// Returns disjoint sets of the jobs of `periods`, with as large a sum as is found. The numbers of messages are below
-/// `messages`.
+/// `messages`. A message has at most one job in all periods of a family.
 pub fn disjoint_sets(periods: &[Period], messages: u32, budget: &mut Budget) -> Vec<Set> {
+    disjoint(periods, messages, sets_of_messages, budget)
+}
+
+/// Returns disjoint sets of the jobs of `periods`, where the numbers are those of groups of jobs: a group is late if any
+/// of its jobs is, and counts once. A group may have any jobs in any period.
+pub fn disjoint_groups(periods: &[Period], groups: u32, budget: &mut Budget) -> Vec<Set> {
+    disjoint(periods, groups, sets_of_groups, budget)
+}
+
+/// Returns sets of the jobs of a period that are left, no two with a common number.
+type Sets = fn(&Period, Vec<(Job, u32)>, &mut Budget) -> Vec<Set>;
+
+fn disjoint(periods: &[Period], messages: u32, sets: Sets, budget: &mut Budget) -> Vec<Set> {
     let mut taken = vec![false; messages as usize];
     let components = components(periods, messages);
     let mut found = Vec::new();
@@ -43,7 +57,7 @@ pub fn disjoint_sets(periods: &[Period], messages: u32, budget: &mut Budget) -> 
         let mut share = budget.share(components.len() - done, 1);
         let mut best: Vec<Set> = Vec::new();
         for order in orders(periods, component) {
-            let sets = pack(periods, &order, &mut taken, &mut share);
+            let sets = pack(periods, &order, sets, &mut taken, &mut share);
             if sum(&sets) > sum(&best) {
                 best = sets;
             }
@@ -64,8 +78,7 @@ fn orders(periods: &[Period], component: &[usize]) -> Vec<Vec<usize>> {
     let mut families: Vec<u32> = component.iter().map(|period| periods[*period].family).collect();
     families.sort_unstable();
     families.dedup();
-    if families.len() == 1 {
-        // Periods of one family have no message in common.
+    if component.len() == 1 {
         return vec![component.to_vec()];
     }
     // One family first, then by late jobs per message.
@@ -81,17 +94,12 @@ fn orders(periods: &[Period], component: &[usize]) -> Vec<Vec<usize>> {
 }
 
 /// Takes the periods in the given order, and returns the sets. All of `taken` is false before and after.
-fn pack(periods: &[Period], order: &[usize], taken: &mut [bool], budget: &mut Budget) -> Vec<Set> {
+fn pack(periods: &[Period], order: &[usize], of: Sets, taken: &mut [bool], budget: &mut Budget) -> Vec<Set> {
     let mut sets: Vec<Set> = Vec::new();
     for &period in order {
-        let Period { family, late, jobs } = &periods[period];
-        let left: Vec<(Job, u32)> = jobs.iter().filter(|(_, message)| !taken[*message as usize]).copied().collect();
-        let bare: Vec<Job> = left.iter().map(|(job, _)| *job).collect();
-        let parts = if left.len() == jobs.len() { vec![(0..left.len(), *late)] } else { lower_bounds(&bare, budget) };
-        for (part, late) in parts {
-            let needed = critical(&bare[part.clone()], late, budget);
-            let jobs = left[part].iter().zip(needed).filter(|(_, needed)| *needed).map(|(job, _)| *job);
-            let set = Set { family: *family, late, jobs: jobs.collect() };
+        let jobs = &periods[period].jobs;
+        let left = jobs.iter().filter(|(_, message)| !taken[*message as usize]).copied().collect();
+        for set in of(&periods[period], left, budget) {
             set.jobs.iter().for_each(|(_, message)| taken[*message as usize] = true);
             sets.push(set);
         }
@@ -99,6 +107,29 @@ fn pack(periods: &[Period], order: &[usize], taken: &mut [bool], budget: &mut Bu
     let messages = sets.iter().flat_map(|set| &set.jobs);
     messages.for_each(|(_, message)| taken[*message as usize] = false);
     sets
+}
+
+fn sets_of_messages(period: &Period, left: Vec<(Job, u32)>, budget: &mut Budget) -> Vec<Set> {
+    let &Period { family, late, ref jobs } = period;
+    let bare: Vec<Job> = left.iter().map(|(job, _)| *job).collect();
+    let parts = if left.len() == jobs.len() { vec![(0..left.len(), late)] } else { lower_bounds(&bare, budget) };
+    let set = |(part, late): (std::ops::Range<usize>, u64)| {
+        let needed = critical(&bare[part.clone()], late, budget);
+        let jobs = left[part].iter().zip(needed).filter(|(_, needed)| *needed).map(|(job, _)| *job);
+        Set { family, late, jobs: jobs.collect() }
+    };
+    parts.into_iter().map(set).collect()
+}
+
+fn sets_of_groups(period: &Period, left: Vec<(Job, u32)>, budget: &mut Budget) -> Vec<Set> {
+    let &Period { family, late, ref jobs } = period;
+    let all = left.len() == jobs.len();
+    let set = |LateGroups { late, groups }: LateGroups| {
+        let jobs = left.iter().filter(|(_, group)| groups.binary_search(group).is_ok()).copied();
+        Set { family, late, jobs: jobs.collect() }
+    };
+    let found: Vec<Set> = groups::fewest(&left, budget).into_iter().map(set).collect();
+    if all && sum(&found) < late { vec![Set { family, late, jobs: left }] } else { found }
 }
 
 /// Groups the periods into components that share no message.

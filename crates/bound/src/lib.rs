@@ -16,7 +16,7 @@
 //! - **Arrivals.** All traffic patterns are open loop: the start of a message does not depend on earlier ones. So the
 //!   bound is one of the traffic, not of the transport.
 //! - **Release.** At its sender's link a message can begin at its hand-over. At later links it can begin when its
-//!   smallest packet has been stored and forwarded at each earlier hop of the fastest path ([`latency`]).
+//!   smallest packet has been stored and forwarded at each earlier hop of the fastest path ([`sim::topology::latency`]).
 //! - **Deadline.** The last byte must have left the receiver's link one propagation delay before, and earlier links
 //!   before that by all the later hops.
 //! - **Work.** The payload, and the headers of as few full packets as possible, at the rate of the link, or of all
@@ -36,8 +36,8 @@
 pub mod arrivals;
 pub mod combine;
 pub mod cuts;
-pub mod latency;
 pub mod machine;
+pub mod requests;
 pub mod schedule;
 
 use std::collections::BTreeMap;
@@ -345,6 +345,14 @@ struct Budgets {
 }
 
 impl Budgets {
+    /// Returns the budgets for messages of so many packets.
+    fn of(packets: u64) -> Budgets {
+        Budgets {
+            overloads: Budget(STEPS.saturating_add(packets.saturating_mul(STEPS_PER_PACKET))),
+            crossings: Budget((packets / PACKETS_PER_CROSSING).clamp(*CROSSINGS.start(), *CROSSINGS.end())),
+        }
+    }
+
     /// Takes out the share of each of `left` users.
     fn share(&mut self, left: usize) -> Budgets {
         Budgets { overloads: self.overloads.share(left, 1), crossings: self.crossings.share(left, 1) }
@@ -404,10 +412,7 @@ impl<'a> Traffic<'a> {
         if with_deadlines.is_empty() {
             return Ok(Bounds { all: None, classes: vec![None; self.classes.len()] });
         }
-        let mut budgets = Budgets {
-            overloads: Budget(STEPS.saturating_add(self.packets.saturating_mul(STEPS_PER_PACKET))),
-            crossings: Budget((self.packets / PACKETS_PER_CROSSING).clamp(*CROSSINGS.start(), *CROSSINGS.end())),
-        };
+        let mut budgets = Budgets::of(self.packets);
         let mut share = budgets.share(with_deadlines.len().clamp(1, 2));
         let all = self.bound(&with_deadlines, aside, &mut share)?;
         budgets.put_back(share);

@@ -6,6 +6,7 @@
 mod errors;
 mod foreseen;
 mod measured;
+mod network;
 mod run;
 mod table;
 
@@ -23,6 +24,8 @@ mod _core {
     use super::foreseen::foreseen;
     #[pymodule_export]
     use super::measured::measured;
+    #[pymodule_export]
+    use super::network::Network;
     #[pymodule_export]
     use super::run::{Run, run};
     #[pymodule_export]

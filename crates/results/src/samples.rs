@@ -160,7 +160,7 @@ impl RequestBuilder {
     }
     /// One more goal, with the allowed time and when it was reached.
     pub fn goal(mut self, within: Span, reached: Option<Instant>) -> Self {
-        self.0.goals.push(GoalRow { within, alone: ms(1), reached });
+        self.0.goals.push(GoalRow { within, alone: ms(1), least: ms(1), reached });
         self
     }
     /// The parts of a stage on the way to the end, in ms, and when it had ended.

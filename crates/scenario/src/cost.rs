@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value as Json, json};
 use sim::topology::routing::Routing;
+use sim::traffic::Batch;
 use sim::traffic::offered::Demand;
 use sim::{Class, Scenario, Transport};
 use units::{HostId, Instant, LinkId, Table};
@@ -275,6 +276,10 @@ impl Drawn {
                 is_all = false;
                 break;
             }
+            let batch = match batch.messages.is_empty() {
+                true => Batch { messages: generator.sketch(batch.at), ..batch },
+                false => batch,
+            };
             now = if last == Some(batch.at) { now + batch.messages.len() } else { batch.messages.len() };
             (last, at_once) = (Some(batch.at), at_once.max(now));
             messages += batch.messages.len();

@@ -351,7 +351,7 @@ fn draw(generator: &mut dyn Generator, end: Instant, most: usize) -> (Vec<Reques
             until = batch.at;
             break;
         }
-        let mut waiting = batch.messages;
+        let mut waiting = if batch.messages.is_empty() { generator.sketch(batch.at) } else { batch.messages };
         while let Some(mut request) = waiting.pop() {
             if request.place.is_some() && !generator.departs(&mut request) {
                 continue;

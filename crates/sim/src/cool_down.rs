@@ -49,7 +49,7 @@ impl CoolDown {
         self.add(self.due(class, query, start, bytes, deadline));
     }
 
-    /// Adds a request of several stages, the first goal of which is `due` then.
+    /// Adds a request of several stages, the last goal of which is `due` then.
     pub fn expect_request(&mut self, arrival: Instant, due: Instant) {
         self.add(self.request_due(arrival, due));
     }

@@ -33,6 +33,7 @@ use crate::requests::{self as of_stages, Requests};
 use crate::run::Run;
 use crate::scenario::{Scenario, largest_packet};
 use crate::schedule::events::Event;
+use crate::topology::latency::Latency;
 use crate::traffic::{Arrival, Asked, Batch, Request};
 use agenda::Agenda;
 use oracle::Transfers;
@@ -54,6 +55,8 @@ pub struct World {
     sampler: Option<Sampler>,
     /// The rates of the hosts' links, where requests of several stages need them.
     host_rates: Table<HostId, Rate>,
+    /// The least times of messages, where some class has requests.
+    latency: Option<Latency>,
     /// Watches requests for rates, when a transport makes them.
     rates: Option<RateWatch>,
     before_warm_up: Counters,
@@ -198,6 +201,7 @@ impl World {
             configs: transports.into_iter().map(|transport| transport.config).collect(),
             sources,
             host_rates: Table::default(),
+            latency: None,
             before_warm_up: Counters::default(),
             until: Instant::ZERO,
             transfers: None,

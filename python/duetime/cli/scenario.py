@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from duetime import files
+from duetime import _core, files, scenario as scenarios
 from duetime.cli import completion, options
 from duetime.data import SCENARIOS
 from duetime.language import schema as language
@@ -67,13 +67,22 @@ def check(file: str, seed: int | None, changes: tuple[str, ...], explain: bool, 
     help="Start from one that comes with duetime: incast, large-messages, oldi and others.",
 )
 def init(name: str, template: str | None) -> None:
-    """Write a commented scenario to start from, NAME.toml (scenario.toml without a name)."""
+    """Write a commented scenario to start from, NAME.toml (scenario.toml without a name).
+
+    With the name of a scenario that comes with duetime (serving, rpc, all-reduce, websearch and others) it is
+    that one.
+    """
     if not name.removesuffix(".toml"):
         raise options.Mistake("a scenario's file needs a name")
     path = Path(name if name.endswith(".toml") else f"{name}.toml")
+    if template is None and path.stem in completion.scenario_names():
+        template = path.stem
     content = _included(template) if template else resources.files("duetime") / "template.toml"
     try:
         files.create(path, content.read_bytes())
+        for other in _named_by(template):
+            if not (beside := path.parent / other.name).exists():
+                files.create(beside, other.read_bytes())
     except FileExistsError:
         raise options.Mistake(f"{path} exists already and is left as it is; choose another name") from None
     except (OSError, ValueError) as error:
@@ -82,6 +91,16 @@ def init(name: str, template: str | None) -> None:
         reason = error.strerror if isinstance(error, OSError) else error
         raise options.Mistake(f"{path} cannot be written: {reason}") from None
     print(f"Wrote {path}. Next: duetime compare {path} --transports tcp,dctcp,d2tcp")
+
+
+def _named_by(template: str | None) -> list[Path]:
+    """Return the files that an included scenario names."""
+    if template is None:
+        return []
+    path = _included(template)
+    read = scenarios.read_file(path)
+    _, _, named = _core.check(read.text, read.name, read.folder)
+    return [path.parent / name for name in named]
 
 
 def _included(name: str) -> Path:

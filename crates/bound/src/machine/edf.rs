@@ -24,23 +24,29 @@ impl Overload {
 /// Divides the jobs of a machine, in order of their release, into busy periods. A period ends when a work-conserving
 /// machine has done all released jobs. The times at which a machine is idle do not depend on the order of its jobs, and
 /// leaving jobs out only adds idle time. So the periods are independent.
-#[derive(Default)]
-pub struct BusyPeriods {
-    period: Vec<Job>,
+/// A job is stored as its label.
+pub struct BusyPeriods<T> {
+    period: Vec<T>,
     free_at: u64,
 }
 
-impl BusyPeriods {
-    /// Adds the next job, and returns the busy period that ended before it, if one did.
-    pub fn add(&mut self, job: Job) -> Option<Vec<Job>> {
+impl<T> Default for BusyPeriods<T> {
+    fn default() -> Self {
+        BusyPeriods { period: Vec::new(), free_at: 0 }
+    }
+}
+
+impl<T> BusyPeriods<T> {
+    /// Adds the next job by its label, and returns the busy period that ended before it, if one did.
+    pub fn add(&mut self, job: &Job, label: T) -> Option<Vec<T>> {
         let over = if job.release >= self.free_at { self.end() } else { None };
         self.free_at = self.free_at.max(job.release).saturating_add(job.work);
-        self.period.push(job);
+        self.period.push(label);
         over
     }
 
     /// Ends the jobs of a machine, and returns its last busy period, if any. The next job is of another machine.
-    pub fn end(&mut self) -> Option<Vec<Job>> {
+    pub fn end(&mut self) -> Option<Vec<T>> {
         self.free_at = 0;
         (!self.period.is_empty()).then(|| std::mem::take(&mut self.period))
     }
@@ -141,12 +147,13 @@ mod tests {
     fn a_machine_is_idle_at_the_same_times_in_any_order() {
         let jobs = [job(0, 9, 2), job(1, 9, 2), job(4, 9, 1), job(6, 9, 1)];
         let mut periods = BusyPeriods::default();
-        let mut over: Vec<usize> = jobs.iter().filter_map(|job| periods.add(*job)).map(|period| period.len()).collect();
+        let mut over: Vec<usize> =
+            jobs.iter().filter_map(|job| periods.add(job, *job)).map(|period| period.len()).collect();
         over.extend(periods.end().map(|period| period.len()));
         assert_eq!(over, [2, 1, 1]);
         assert_eq!(periods.end(), None);
         // The next machine has busy periods of its own.
-        assert_eq!(periods.add(jobs[0]), None);
-        assert_eq!(periods.add(jobs[2]), Some(vec![jobs[0]]));
+        assert_eq!(periods.add(&jobs[0], jobs[0]), None);
+        assert_eq!(periods.add(&jobs[2], jobs[2]), Some(vec![jobs[0]]));
     }
 }

@@ -9,6 +9,7 @@
 
 mod edf;
 mod greedy;
+pub mod groups;
 mod relax;
 mod search;
 
@@ -100,7 +101,7 @@ pub fn overloads<M: Copy + PartialEq>(
         if let Some(before) = current.replace(machine).filter(|before| *before != machine) {
             periods.end().into_iter().for_each(|period| overloads.look_at(before, period));
         }
-        periods.add(job).into_iter().for_each(|period| overloads.look_at(machine, period));
+        periods.add(&job, job).into_iter().for_each(|period| overloads.look_at(machine, period));
     }
     if let Some(last) = current {
         periods.end().into_iter().for_each(|period| overloads.look_at(last, period));
@@ -183,7 +184,7 @@ impl<M: Copy, A: Fn(M, M) -> bool> Overloads<M, A> {
 pub fn lower_bounds(jobs: &[Job], budget: &mut Budget) -> Vec<(std::ops::Range<usize>, u64)> {
     let (mut periods, mut ends) = (edf::BusyPeriods::default(), Vec::new());
     for (place, job) in jobs.iter().enumerate() {
-        if periods.add(*job).is_some() {
+        if periods.add(job, ()).is_some() {
             ends.push(place);
         }
     }

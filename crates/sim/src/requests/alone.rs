@@ -15,11 +15,13 @@ use super::row::Window;
 pub trait Wire {
     /// Returns the time that a message takes alone. `ordinal` identifies it in its class.
     fn ideal(&mut self, ordinal: u64, from: HostId, to: HostId, bytes: Bytes) -> Span;
+    /// Returns the least time that it takes with any transport and on any paths.
+    fn least(&mut self, from: HostId, to: HostId, bytes: Bytes) -> Span;
     /// Returns the time for which a message occupies the links of its sending and its receiving host.
     fn on_links(&self, from: HostId, to: HostId, bytes: Bytes) -> (Span, Span);
 }
 
-/// The times of a request alone in an empty network, from its arrival.
+/// The times of a request in an empty network, from its arrival.
 pub struct Alone {
     /// Until all stages have ended.
     pub whole: Span,
@@ -58,6 +60,17 @@ impl Graph {
                 events.push(Reverse((end, index, true)));
             }
         }
+        self.times(plan, &ended)
+    }
+
+    /// Returns the times of a request before which no schedule ends it, given how long each piece takes at least.
+    pub fn at_least(&self, plan: &Plan, least: &[Span]) -> Alone {
+        let starts = self.earliest(plan, least).into_iter().zip(least);
+        self.times(plan, &starts.map(|(start, takes)| start.saturating_add(*takes)).collect::<Vec<_>>())
+    }
+
+    /// Returns the times of a request, given when each piece ends.
+    fn times(&self, plan: &Plan, ended: &[Span]) -> Alone {
         let mut stages = vec![Span::ZERO; plan.names.len()];
         let ends = self.stage_ends(|piece| Some(Instant(ended[piece].0)));
         for (stage, end) in plan.stages.iter().zip(ends) {
@@ -94,14 +107,14 @@ impl Links {
     }
 }
 
-/// Returns the allowed time of a goal for a request with these columns.
-pub fn due_of(goal: &Goal, alone: &Alone, row: &[f64], stream: &mut Stream) -> Due {
-    let alone = goal.stage.map_or(alone.whole, |stage| alone.stages[stage]);
+/// Returns the allowed time of a goal for a request with these columns, given its times alone and at least.
+pub fn due_of(goal: &Goal, [alone, least]: [&Alone; 2], row: &[f64], stream: &mut Stream) -> Due {
+    let [alone, least] = [alone, least].map(|times| goal.stage.map_or(times.whole, |stage| times.stages[stage]));
     let within = match &goal.within {
         Allowed::Time(time) => time_of(time, row, stream),
         Allowed::TimesAlone(factor) => Span::from_ps_f64(alone.0 as f64 * factor),
     };
-    Due { within: within.max(Span(1)), alone }
+    Due { within: within.max(Span(1)), alone, least }
 }
 
 /// Returns for each piece of a request the latest start with which some goal can be reached, and the time at which it
@@ -158,13 +171,14 @@ pub fn latest_ends(
 }
 
 /// Returns the windows of a request's messages: from the earliest time at which each can start, to the latest at which
-/// it can end, for all goals to be reached. No goal needs the others.
-pub fn windows(plan: &Plan, graph: &Graph, arrival: Instant, goals: &[Due], durations: &[Span]) -> Vec<Window> {
+/// it can end, for all goals to be reached. No goal needs the others. `least` says how long each piece takes at least,
+/// under any schedule.
+pub fn windows(plan: &Plan, graph: &Graph, arrival: Instant, goals: &[Due], least: &[Span]) -> Vec<Window> {
     if goals.is_empty() {
         return Vec::new();
     }
-    let due = latest_ends(plan, graph, arrival, goals, durations, true);
-    let earliest = graph.earliest(plan, durations);
+    let due = latest_ends(plan, graph, arrival, goals, least, true);
+    let earliest = graph.earliest(plan, least);
     let pieces = graph.pieces.iter().zip(earliest).zip(due);
     let window = |((piece, start), due): ((&Piece, Span), Option<Instant>)| {
         let is_message = matches!(plan.stages[piece.stage as usize].action, Action::Send { .. });

@@ -5,6 +5,7 @@
 //! with two exceptions that are simulated in one partition: barriers, and the choice of the least loaded hosts.
 
 mod alone;
+mod draw;
 mod graph;
 pub mod plan;
 mod row;
@@ -14,10 +15,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use units::{Bytes, ClassId, HostId, Instant, MessageId, Span, Stream, Table};
+use units::{Bytes, ClassId, HostId, Instant, MessageId, Span, Table};
 
 pub use alone::Wire;
 use alone::{due_of, dues, latest_ends, windows};
+use draw::Drawn;
+pub use draw::Draws;
 use graph::{Graph, Piece, Progress};
 use plan::{Action, Pick, Plan};
 pub use row::{GoalRow, Leg, PieceRow, RequestRow, StageRow, Window};
@@ -86,6 +89,8 @@ struct Open {
 struct Due {
     within: Span,
     alone: Span,
+    /// No schedule reaches it in less.
+    least: Span,
 }
 
 /// The times of a piece, [`Instant::MAX`] before they are known.
@@ -111,7 +116,7 @@ impl Times {
 pub struct OpenRequest {
     /// Its arrival.
     pub arrival: Instant,
-    /// The first time at which a goal is due; [`Instant::MAX`] without one.
+    /// The time at which the last goal is due; [`Instant::MAX`] without one.
     pub due: Instant,
     /// The pieces that have started or wait for a server here, less those that have ended here.
     pub outstanding: i64,
@@ -142,7 +147,7 @@ pub enum Step {
         request: u64,
         /// The arrival of the request.
         arrival: Instant,
-        /// The first time at which a goal was due; [`Instant::MAX`] without one.
+        /// The time at which the last goal was due; [`Instant::MAX`] without one.
         due: Instant,
     },
 }
@@ -228,48 +233,47 @@ impl Requests {
     ) {
         let number = self.arrived;
         self.arrived += 1;
-        let mut stream = Stream::new(self.seed, &self.name, number);
-        let members: Vec<Vec<HostId>> =
-            (0..self.plan.roles.len()).map(|role| self.pick(role, number, &mut stream)).collect();
         let plan = self.plan.clone();
-        let row: &[f64] = self.trace.as_ref().map_or(&[], |trace| trace.row(number as usize));
-        let graph = Graph::new(&plan, &members, |stage| match &stage.action {
-            Action::Send { size, share, .. } => plan::bytes_of(size, *share, row, &mut stream).0,
-            Action::Work { time, .. } => plan::time_of(time, row, &mut stream).0,
-        });
-        let is_work = |piece: &Piece| matches!(plan.stages[piece.stage as usize].action, Action::Work { .. });
+        let draws = Draws { plan: &plan, trace: self.trace.clone(), name: self.name.clone(), seed: self.seed };
+        let Drawn { members, graph, row, mut stream } = draws.draw(number, |role| self.least_loaded(role));
         let mut messages = Vec::new();
+        let mut ids = Vec::new();
         let mut durations = Vec::with_capacity(graph.pieces.len());
-        let mut first_message = None;
         for (index, piece) in (0..).zip(&graph.pieces) {
-            durations.push(match (is_work(piece), piece.from == piece.to) {
-                (true, _) => Span(piece.amount),
-                (false, true) => Span::ZERO,
-                (false, false) => {
-                    let id = reserve(is_here(&self.partition, piece.from));
-                    first_message.get_or_insert(id);
+            durations.push(match plan.is_work(piece) {
+                true => Span(piece.amount),
+                false if piece.from == piece.to => Span::ZERO,
+                false => {
+                    ids.push(reserve(is_here(&self.partition, piece.from)));
                     messages.push(index);
                     wire.ideal(ordinal(number, index), piece.from, piece.to, Bytes(piece.amount))
                 }
             });
         }
         let alone = graph.alone(&plan, &durations, wire);
-        let goals: Vec<Due> = plan.goals.iter().map(|goal| due_of(goal, &alone, row, &mut stream)).collect();
+        let least = |(piece, takes): (&Piece, &Span)| match plan.is_work(piece) || piece.from == piece.to {
+            true => *takes,
+            false => wire.least(piece.from, piece.to, Bytes(piece.amount)),
+        };
+        let least: Vec<Span> = graph.pieces.iter().zip(&durations).map(least).collect();
+        let times = [&alone, &graph.at_least(&plan, &least)];
+        let goals: Vec<Due> = plan.goals.iter().map(|goal| due_of(goal, times, &row, &mut stream)).collect();
         let (latest, told) = dues(&plan, &graph, now, &goals, &durations);
-        let windows = windows(&plan, &graph, now, &goals, &durations);
         let latest_ends = match plan.keeps_pieces {
             true => latest_ends(&plan, &graph, now, &goals, &durations, false),
             false => Vec::new(),
         };
-        let first_message = first_message.unwrap_or(MessageId(u32::MAX));
+        let first_message = ids.first().copied().unwrap_or(MessageId(u32::MAX));
         if !messages.is_empty() {
             self.by_message.insert(first_message, number);
         }
+        let graph = Arc::new(graph);
         let open = Open {
             arrival: now,
             progress: graph.begin(),
             times: vec![Times::UNKNOWN; graph.pieces.len()],
-            graph: Arc::new(graph),
+            windows: windows(&plan, &graph, now, &goals, &least),
+            graph: graph.clone(),
             members,
             first_message,
             messages,
@@ -281,40 +285,24 @@ impl Requests {
             outstanding: 0,
             abandoned: false,
             lost: BTreeSet::new(),
-            windows,
             latest_ends,
         };
-        let graph = open.graph.clone();
         self.open.insert(number, open);
         let mut ended = Vec::new();
         graph.starts(|pieces| self.start(number, pieces, NO_PIECE, now, &mut ended, steps));
         self.follow(number, ended, now, steps);
     }
 
-    /// Returns the hosts of a role for a request.
-    fn pick(&mut self, role: usize, number: u64, stream: &mut Stream) -> Vec<HostId> {
-        let plan::Role { hosts, count, pick, .. } = &self.plan.roles[role];
-        let (all, count) = (hosts.len() as u32, *count);
-        let picked: Vec<HostId> = match pick {
-            _ if count == all => hosts.clone(),
-            Pick::Random => stream.distinct(count, all).into_iter().map(|index| hosts[index as usize]).collect(),
-            Pick::RoundRobin => {
-                let first = number.wrapping_mul(u64::from(count));
-                (0..u64::from(count)).map(|i| hosts[((first + i) % u64::from(all)) as usize]).collect()
-            }
-            Pick::LeastLoaded => {
-                let loads = &mut self.loads[role];
-                let mut order: Vec<HostId> = hosts.clone();
-                order.iter().for_each(|&host| _ = loads.reach(host));
-                order.sort_by_key(|&host| loads[host]);
-                order.truncate(count as usize);
-                order
-            }
-        };
-        if *pick == Pick::LeastLoaded {
-            picked.iter().for_each(|&host| *self.loads[role].reach(host) += 1);
-        }
-        picked
+    /// Returns the hosts of a role with the fewest open requests, and counts this one there.
+    fn least_loaded(&mut self, role: usize) -> Vec<HostId> {
+        let plan::Role { hosts, count, .. } = &self.plan.roles[role];
+        let loads = &mut self.loads[role];
+        hosts.iter().for_each(|&host| _ = loads.reach(host));
+        let mut order = hosts.clone();
+        order.sort_by_key(|&host| loads[host]);
+        order.truncate(*count as usize);
+        order.iter().for_each(|&host| loads[host] += 1);
+        order
     }
 
     /// Starts pieces of one host together, if that host is here. Pieces that end at once are added to `ended`.
@@ -420,7 +408,7 @@ impl Requests {
         let over = |open: &Open| open.outstanding == 0;
         if self.partition.is_none() && self.open.get(&request).is_some_and(over) {
             let open = self.open.remove(&request).expect("it was found just now");
-            steps.push(Step::Over { request, arrival: open.arrival, due: open.due });
+            steps.push(Step::Over { request, arrival: open.arrival, due: open.last_due() });
             self.close(request, open);
         }
     }
@@ -472,8 +460,8 @@ impl Requests {
     /// Returns the requests that are open here, by their numbers.
     pub fn open(&self) -> impl Iterator<Item = (u64, OpenRequest)> {
         let open = |(&number, open): (&u64, &Open)| {
-            let &Open { arrival, due, outstanding, .. } = open;
-            (number, OpenRequest { arrival, due, outstanding })
+            let &Open { arrival, outstanding, .. } = open;
+            (number, OpenRequest { arrival, due: open.last_due(), outstanding })
         };
         self.open.iter().map(open)
     }
@@ -501,6 +489,11 @@ impl Open {
     fn unsent(&self) -> impl Iterator<Item = MessageId> {
         let unsent = |(_, piece): &(u32, &u32)| self.times[**piece as usize].began == Instant::MAX;
         (self.first_message.0..).zip(&self.messages).filter(unsent).map(|(id, _)| MessageId(id))
+    }
+
+    /// Returns the time at which the last goal is due; [`Instant::MAX`] without one.
+    fn last_due(&self) -> Instant {
+        self.goals.iter().map(|goal| self.arrival.saturating_add(goal.within)).max().unwrap_or(Instant::MAX)
     }
 
     /// Adds what another partition knows of the same request.

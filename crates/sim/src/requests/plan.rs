@@ -2,6 +2,7 @@
 
 use units::{Allowed, Bytes, HostId, OfRequest, Span, Stream};
 
+use super::graph::Piece;
 use crate::traffic::{MAX_BYTES, MAX_TIME};
 
 /// The roles, stages and goals of a class's requests.
@@ -153,12 +154,23 @@ impl Plan {
         self.stages.iter().filter(sends).map(|stage| self.pieces_of(stage)).sum()
     }
 
+    /// Returns whether a piece is a work, and not a message.
+    pub(super) fn is_work(&self, piece: &Piece) -> bool {
+        matches!(self.stages[piece.stage as usize].action, Action::Work { .. })
+    }
+
     /// Returns the reason why hosts cannot be simulated apart from each other, if there is one.
     pub fn indivisible(&self) -> Option<&'static str> {
         if self.roles.iter().any(|role| role.pick == Pick::LeastLoaded) {
             return Some("a class picks the least loaded hosts");
         }
         self.stages.iter().any(|stage| stage.barrier).then_some("a stage waits for all hosts (barrier)")
+    }
+
+    /// Returns whether every stage ends only when all of it has, and no work waits for a server.
+    pub fn is_plain(&self) -> bool {
+        let waits = |action: &Action| matches!(action, Action::Work { servers: Some(_), .. });
+        self.stages.iter().all(|stage| stage.quorum >= 1.0 && !waits(&stage.action))
     }
 
     /// Returns whether any message is told a deadline.

@@ -92,6 +92,8 @@ pub struct GoalRow {
     pub within: Span,
     /// The time that it takes alone in an empty network.
     pub alone: Span,
+    /// No schedule reaches it in less time.
+    pub least: Span,
     /// Time at which it was reached, in time or not.
     pub reached: Option<Instant>,
 }
@@ -125,6 +127,7 @@ impl Open {
         let goals = plan.goals.iter().zip(&self.goals).map(|(goal, due)| GoalRow {
             within: due.within,
             alone: due.alone,
+            least: due.least,
             reached: goal.stage.map_or(end, |stage| stages[stage].end),
         });
         let goals = goals.collect();

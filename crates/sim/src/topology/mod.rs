@@ -2,6 +2,7 @@
 
 mod custom;
 mod fat_tree;
+pub mod latency;
 mod leaf_spine;
 mod partition;
 mod racks;

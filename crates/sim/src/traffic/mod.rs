@@ -6,6 +6,7 @@ mod long;
 pub mod offered;
 mod periodic;
 mod poisson;
+mod program;
 mod sessions;
 mod stages;
 mod trace;
@@ -70,6 +71,7 @@ pub const PATTERNS: &[Descriptor] = &[
     long::DESCRIPTOR,
     sessions::DESCRIPTOR,
     stages::DESCRIPTOR,
+    program::DESCRIPTOR,
     trace::DESCRIPTOR,
 ];
 
@@ -206,6 +208,11 @@ pub trait Generator: Send {
     /// Returns the plan of its requests, if each batch is the arrival of one; then batches have no messages.
     fn plan(&self) -> Option<Planned> {
         None
+    }
+    /// Returns the messages of the request that the last batch stands for, as they would start if the network took no
+    /// time.
+    fn sketch(&self, _at: Instant) -> Vec<Request> {
+        Vec::new()
     }
     /// Handles the end of a request; returns the time at which the next one arrives because of that.
     fn asks_again(&mut self, _now: Instant) -> Option<Instant> {
@@ -442,9 +449,9 @@ const TO: Key = Key {
     source: "",
 };
 
-/// Returns a generator of no messages, for a class whose messages a caller hands over.
-pub(crate) fn handed_over() -> Box<dyn Generator> {
-    Listed::boxed(Vec::new())
+/// Returns whether a program hands over the messages of a pattern.
+pub(crate) fn is_handed_over(pattern: &str) -> bool {
+    pattern == program::DESCRIPTOR.name
 }
 
 /// A list of messages that are known from the beginning.

@@ -6,7 +6,7 @@ use super::World;
 use crate::class::Class;
 use crate::record::outcome::Message;
 use crate::scenario::Scenario;
-use crate::traffic::{Request, handed_over};
+use crate::traffic::{Request, is_handed_over};
 
 /// A message that a caller hands over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,38 +46,43 @@ pub(super) struct Transfers {
 /// A run that advances step by step, and is told its messages on the way.
 pub struct Oracle {
     world: World,
-    class: ClassId,
+    /// The classes whose messages are handed over, by name.
+    classes: Vec<(String, ClassId)>,
 }
 
 impl Oracle {
-    /// Returns the run of a scenario, with a class of transfers more. They use the first of its transports.
-    pub fn new(mut scenario: Scenario) -> Oracle {
-        let class = ClassId::from_index(scenario.classes.len());
-        scenario.classes.push(Class {
-            name: "transfers".into(),
-            set: None,
-            pattern: "transfers",
-            transport: 0,
-            persistent: false,
-            short: None,
-            priority: None,
-            generator: handed_over(),
-        });
+    /// Returns the run of a scenario; none if a program hands over the messages of none of its classes.
+    pub fn new(scenario: Scenario) -> Option<Oracle> {
+        let handed_over = |(_, class): &(ClassId, &Class)| is_handed_over(class.pattern);
+        let classes: Vec<(String, ClassId)> = (0..)
+            .map(ClassId)
+            .zip(&scenario.classes)
+            .filter(handed_over)
+            .map(|(id, class)| (class.name.clone(), id))
+            .collect();
+        if classes.is_empty() {
+            return None;
+        }
         let mut world = World::new(scenario);
         world.transfers = Some(Transfers::default());
-        Oracle { world, class }
+        Some(Oracle { world, classes })
     }
 
-    /// Hands over a message; returns its number.
-    pub fn transfer(&mut self, transfer: Transfer) -> u64 {
+    /// Returns the classes whose messages are handed over, by name.
+    pub fn classes(&self) -> &[(String, ClassId)] {
+        &self.classes
+    }
+
+    /// Hands over a message of one of these classes; returns its number.
+    pub fn transfer(&mut self, class: ClassId, transfer: Transfer) -> u64 {
         let Transfer { at, from, to, bytes, deadline } = transfer;
-        let transfers = self.world.transfers.as_mut().expect("an oracle has transfers");
+        let transfers = self.world.transfers.as_mut().expect(HAS);
         let number = transfers.handed_over;
         transfers.handed_over += 1;
         let start = at.max(self.world.now());
         let message =
             Request { start, from, to, bytes: Some(bytes), deadline, query: Some(number), place: None, piece: None };
-        self.world.announce(self.class, message, 0);
+        self.world.announce(class, message, 0);
         number
     }
 
@@ -93,7 +98,7 @@ impl Oracle {
                 break;
             }
         }
-        std::mem::take(&mut world.transfers.as_mut().expect("an oracle has transfers").completed)
+        std::mem::take(&mut world.transfers.as_mut().expect(HAS).completed)
     }
 
     /// Returns the run.
@@ -107,10 +112,13 @@ impl Oracle {
     }
 }
 
+const HAS: &str = "the run of an oracle has transfers";
+
 impl World {
     /// Notes for the caller that a transfer is over.
     pub(super) fn note_transfer(&mut self, message: &Message, aborted: bool) {
-        if let (Some(transfers), "transfers") = (&mut self.transfers, self.sources[message.class].class.pattern) {
+        let handed_over = is_handed_over(self.sources[message.class].class.pattern);
+        if let Some(transfers) = self.transfers.as_mut().filter(|_| handed_over) {
             let number = message.query.expect("a transfer has its number");
             transfers.completed.push(Completed { number, at: self.net.now, aborted });
         }

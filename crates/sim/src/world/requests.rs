@@ -3,9 +3,11 @@
 use units::{Bytes, ClassId, HostId, Instant, MessageId, Rate, Span, Table};
 
 use super::{Due, TrafficSource, Waiting, World};
+use crate::class::Framing;
 use crate::fabric::{Net, Segments};
 use crate::flow::Flow;
 use crate::requests::{Requests, Sending, Step, Wire, ordinal};
+use crate::topology::latency::Latency;
 use crate::traffic::{Planned, Request};
 
 impl TrafficSource {
@@ -25,12 +27,13 @@ impl World {
         }
         if self.sources.iter().any(|source| source.requests.is_some()) {
             self.host_rates = self.net.graph.host_rates();
+            self.latency = Some(Latency::new(&self.net.graph));
         }
     }
 
     /// Handles the arrival of a request.
     pub(super) fn request_arrives(&mut self, class: ClassId) {
-        let World { net, sources, message_log, configs, host_rates, .. } = self;
+        let World { net, sources, message_log, configs, host_rates, latency, .. } = self;
         let source = &mut sources[class];
         let connection = &configs[source.class.transport].connection;
         let now = net.now;
@@ -41,6 +44,7 @@ impl World {
             mss: connection.mss,
             header: connection.header,
             host_rates,
+            latency: latency.as_mut().expect("it is prepared with the requests"),
         };
         let requests = source.requests.as_mut().expect("a class whose batches are requests has them");
         let mut steps = Vec::new();
@@ -125,6 +129,7 @@ struct ClassWire<'a> {
     /// Header of a packet.
     header: u32,
     host_rates: &'a Table<HostId, Rate>,
+    latency: &'a mut Latency,
 }
 
 impl ClassWire<'_> {
@@ -137,6 +142,12 @@ impl Wire for ClassWire<'_> {
     fn ideal(&mut self, ordinal: u64, from: HostId, to: HostId, bytes: Bytes) -> Span {
         let flow = if self.persistent { Flow::of_pair(from, to) } else { Flow::of_message(self.name, ordinal) };
         self.net.ideal_of(from, to, flow, self.segments(bytes))
+    }
+
+    fn least(&mut self, from: HostId, to: HostId, bytes: Bytes) -> Span {
+        let overhead = self.header + self.net.frame_overhead().0 as u32;
+        let framing = Framing { mss: self.mss, overhead, shared: self.persistent };
+        self.latency.of_message(&self.net.graph, (from, to), bytes, &framing).unwrap_or_default()
     }
 
     fn on_links(&self, from: HostId, to: HostId, bytes: Bytes) -> (Span, Span) {

@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use units::{Allowed, Distribution, Instant, OfRequest, Problem, RequestTrace, Span, Stream, Values};
 
-use super::{Batch, Built, Context, Demand, Descriptor, Generator, Listing, MAX_TIME, Nature, Planned};
+use super::{Batch, Built, Context, Demand, Descriptor, Generator, Listing, MAX_TIME, Nature, Planned, Request};
+use crate::requests::Draws;
 use crate::requests::plan::{Action, Plan, mean_of};
 
 /// Requests of several stages.
@@ -57,6 +58,8 @@ fn build(values: &Values, context: &Context) -> Built {
         plan,
         trace,
         arrivals,
+        name,
+        seed: context.seed,
         arrived: 0,
         count: values.count_if_set("count").unwrap_or(u64::MAX),
     }))
@@ -86,6 +89,9 @@ struct Stages {
     plan: Arc<Plan>,
     trace: Option<Arc<RequestTrace>>,
     arrivals: Arrivals,
+    /// Name of the class.
+    name: String,
+    seed: u64,
     arrived: u64,
     /// Maximum number of requests.
     count: u64,
@@ -140,6 +146,10 @@ impl Generator for Stages {
     }
 
     fn offer(&self, until: Instant, offer: &mut dyn FnMut(Demand)) {
+        // Clients that wait for their answers never ask for more than the network carries.
+        if let Arrivals::Closed { .. } = self.arrivals {
+            return;
+        }
         let (requests, _) = self.requests_until(until);
         for stage in &self.plan.stages {
             let Action::Send { from, to, size, share, .. } = &stage.action else { continue };
@@ -175,6 +185,12 @@ impl Generator for Stages {
 
     fn plan(&self) -> Option<Planned> {
         Some(Planned { plan: self.plan.clone(), trace: self.trace.clone() })
+    }
+
+    fn sketch(&self, at: Instant) -> Vec<Request> {
+        let Stages { plan, trace, name, seed, arrived, .. } = self;
+        let draws = Draws { plan, trace: trace.clone(), name: name.clone(), seed: *seed };
+        draws.messages(arrived - 1, at)
     }
 
     fn asks_again(&mut self, now: Instant) -> Option<Instant> {

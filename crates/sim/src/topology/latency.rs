@@ -1,23 +1,27 @@
-//! The least time of a packet through the network before or after one of its links.
+//! The least time of a packet through the network before or after one of its links, and of a message.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use sim::topology::{Graph, LinkSpec};
-use units::{Bytes, HostId};
+use units::{Bytes, HostId, Rate, Span, Table};
+
+use super::{Graph, LinkSpec};
+use crate::class::Framing;
 
 /// The larger of the two sizes at which times are computed; the other is zero. The least time over paths is concave in
 /// the size, as each path's time is linear in it. So the time of a size between is above the line through the two.
 pub const LARGE: Bytes = Bytes(1 << 16);
 
 /// Least times over all paths, whatever route a flow is given. Hosts do not forward.
-pub struct Latency<'a> {
-    graph: &'a Graph,
+pub struct Latency {
     /// The outgoing links of each node.
     out: Vec<Vec<u32>>,
     /// The incoming links of each host.
     into: Vec<Vec<u32>>,
-    /// The least times from a switch to every node, for the two sizes; of the switches requested so far.
+    /// The sum of the rates of each host's links: out of it, and into it. Several links can do no more than a single
+    /// link with the sum of their rates.
+    rates: Table<HostId, (Rate, Rate)>,
+    /// The least times from a switch to every switch, for the two sizes; of the switches requested so far.
     from: BTreeMap<u32, [Vec<u64>; 2]>,
 }
 
@@ -32,9 +36,11 @@ pub struct Least {
     pub last: u64,
 }
 
-impl<'a> Latency<'a> {
-    /// Returns the latencies of a network; each is computed when it is first requested.
-    pub fn new(graph: &'a Graph) -> Latency<'a> {
+impl Latency {
+    /// Returns the latencies of a network; each is computed when it is first requested. The other methods must get the
+    /// same `graph`.
+    pub fn new(graph: &Graph) -> Latency {
+        let mut rates = Table::from(vec![(Rate(0), Rate(0)); graph.hosts as usize]);
         let mut out = vec![Vec::new(); graph.nodes() as usize];
         let mut into = vec![Vec::new(); graph.hosts as usize];
         for (number, link) in graph.links.iter().enumerate() {
@@ -42,12 +48,39 @@ impl<'a> Latency<'a> {
             if let Some(links) = into.get_mut(link.to as usize) {
                 links.push(number as u32);
             }
+            if let Some((out, _)) = rates.find_mut(HostId(link.from)) {
+                out.0 += link.rate.0;
+            }
+            if let Some((_, into)) = rates.find_mut(HostId(link.to)) {
+                into.0 += link.rate.0;
+            }
         }
-        Latency { graph, out, into, from: BTreeMap::new() }
+        Latency { out, into, rates, from: BTreeMap::new() }
+    }
+
+    /// Returns the rates at which a host can send and receive.
+    pub fn rates(&self, host: HostId) -> (Rate, Rate) {
+        self.rates[host]
+    }
+
+    /// Returns the least time of a message from its start to its arrival, whatever its transport and its paths; none
+    /// without a path.
+    pub fn of_message(
+        &mut self,
+        graph: &Graph,
+        (from, to): (HostId, HostId),
+        bytes: Bytes,
+        framing: &Framing,
+    ) -> Option<Span> {
+        let Least { head, tail, last } = self.least(graph, from, to, framing.smallest_packet(bytes))?;
+        let (out, into) = (self.rates[from].0, self.rates[to].1);
+        let received = head.saturating_add(framing.work(bytes, into)).saturating_add(last);
+        let sent = framing.work(bytes, out).saturating_add(tail);
+        Some(Span(received.max(sent)))
     }
 
     /// Returns the least times of a packet of `size` on the wire; none without a path.
-    pub fn least(&mut self, from: HostId, to: HostId, size: Bytes) -> Option<Least> {
+    pub fn least(&mut self, graph: &Graph, from: HostId, to: HostId, size: Bytes) -> Option<Least> {
         let mut least: Option<Least> = None;
         let mut note = |found: Least| {
             least = Some(least.map_or(found, |known| Least {
@@ -57,17 +90,17 @@ impl<'a> Latency<'a> {
             }));
         };
         for first in 0..self.out[from.index()].len() {
-            let first = self.graph.links[self.out[from.index()][first] as usize];
+            let first = graph.links[self.out[from.index()][first] as usize];
             if first.to == to.0 {
                 note(Least { head: 0, tail: first.delay.0, last: first.delay.0 });
             }
-            if first.to < self.graph.hosts {
+            if first.to < graph.hosts {
                 continue;
             }
             for last in 0..self.into[to.index()].len() {
-                let last = self.graph.links[self.into[to.index()][last] as usize];
-                if last.from >= self.graph.hosts
-                    && let Some(between) = self.between(first.to, last.from, size)
+                let last = graph.links[self.into[to.index()][last] as usize];
+                if last.from >= graph.hosts
+                    && let Some(between) = self.between(graph, first.to, last.from, size)
                 {
                     let of = |link: LinkSpec| link.rate.transmission().of(size).0.saturating_add(link.delay.0);
                     note(Least {
@@ -83,16 +116,16 @@ impl<'a> Latency<'a> {
 
     /// Returns the least time of a packet of `size` on the wire from its start at a host's port until it can start at
     /// the first of `links`, in ps.
-    pub fn to_links(&mut self, from: HostId, links: &[u32], size: Bytes) -> Option<u64> {
+    pub fn to_links(&mut self, graph: &Graph, from: HostId, links: &[u32], size: Bytes) -> Option<u64> {
         let mut least: Option<u64> = None;
         for &link in links {
-            let start = self.graph.links[link as usize].from;
+            let start = graph.links[link as usize].from;
             if start == from.0 {
                 return Some(0);
             }
             for first in 0..self.out[from.index()].len() {
-                let first = self.graph.links[self.out[from.index()][first] as usize];
-                if let Some(between) = self.between(first.to, start, size) {
+                let first = graph.links[self.out[from.index()][first] as usize];
+                if let Some(between) = self.between(graph, first.to, start, size) {
                     let found = hop(&first, size).saturating_add(between);
                     least = Some(least.map_or(found, |least| least.min(found)));
                 }
@@ -103,10 +136,10 @@ impl<'a> Latency<'a> {
 
     /// Returns the least time of a packet of `size` on the wire from its end at the last of `links` until it is at a
     /// host, in ps.
-    pub fn from_links(&mut self, links: &[u32], to: HostId, size: Bytes) -> Option<u64> {
+    pub fn from_links(&mut self, graph: &Graph, links: &[u32], to: HostId, size: Bytes) -> Option<u64> {
         let mut least: Option<u64> = None;
         for &link in links {
-            let crossed = self.graph.links[link as usize];
+            let crossed = graph.links[link as usize];
             let mut note = |after: u64| {
                 let found = crossed.delay.0.saturating_add(after);
                 least = Some(least.map_or(found, |least| least.min(found)));
@@ -115,8 +148,8 @@ impl<'a> Latency<'a> {
                 note(0);
             }
             for last in 0..self.into[to.index()].len() {
-                let last = self.graph.links[self.into[to.index()][last] as usize];
-                if let Some(between) = self.between(crossed.to, last.from, size) {
+                let last = graph.links[self.into[to.index()][last] as usize];
+                if let Some(between) = self.between(graph, crossed.to, last.from, size) {
                     note(between.saturating_add(hop(&last, size)));
                 }
             }
@@ -125,35 +158,36 @@ impl<'a> Latency<'a> {
     }
 
     /// Returns the least time from one switch to another; none without a path, or if one of them is a host.
-    fn between(&mut self, a: u32, b: u32, size: Bytes) -> Option<u64> {
-        if a.min(b) < self.graph.hosts {
+    fn between(&mut self, graph: &Graph, a: u32, b: u32, size: Bytes) -> Option<u64> {
+        if a.min(b) < graph.hosts {
             return None;
         }
         if a == b {
             return Some(0);
         }
         if !self.from.contains_key(&a) {
-            let times = [Bytes::ZERO, LARGE].map(|size| self.times_from(a, size));
+            let times = [Bytes::ZERO, LARGE].map(|size| self.times_from(graph, a, size));
             self.from.insert(a, times);
         }
-        let times = self.from[&a].each_ref().map(|times| times[b as usize]);
+        let times = self.from[&a].each_ref().map(|times| times[(b - graph.hosts) as usize]);
         (times[0] < u64::MAX).then(|| of_size(times, size))
     }
 
-    /// Returns Dijkstra's least times from a switch. Each hop counts a picosecond less than its time, as a port rounds.
-    fn times_from(&self, start: u32, size: Bytes) -> Vec<u64> {
-        let mut times = vec![u64::MAX; self.graph.nodes() as usize];
+    /// Returns Dijkstra's least times from a switch to all switches. Each hop counts a picosecond less than its time, as a port rounds.
+    fn times_from(&self, graph: &Graph, start: u32, size: Bytes) -> Vec<u64> {
+        let mut times = vec![u64::MAX; graph.switches.len()];
+        let place = |switch: u32| (switch - graph.hosts) as usize;
         let mut edge = BinaryHeap::from([Reverse((0, start))]);
-        times[start as usize] = 0;
+        times[place(start)] = 0;
         while let Some(Reverse((time, node))) = edge.pop() {
-            if time > times[node as usize] || node < self.graph.hosts {
+            if time > times[place(node)] {
                 continue;
             }
             for &link in &self.out[node as usize] {
-                let link = &self.graph.links[link as usize];
+                let link = &graph.links[link as usize];
                 let at = time.saturating_add(hop(link, size));
-                if at < times[link.to as usize] {
-                    times[link.to as usize] = at;
+                if link.to >= graph.hosts && at < times[place(link.to)] {
+                    times[place(link.to)] = at;
                     edge.push(Reverse((at, link.to)));
                 }
             }
@@ -176,7 +210,7 @@ fn hop(link: &LinkSpec, size: Bytes) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use units::{Rate, Span};
+    use units::Span;
 
     const MICRO: u64 = 1_000_000;
 
@@ -200,9 +234,9 @@ mod tests {
         let mut latency = Latency::new(&graph);
         // In the rack: 1500 B take 12 us at 1 Gbps.
         let near = Least { head: 32 * MICRO, tail: 52 * MICRO, last: 20 * MICRO };
-        assert_eq!(latency.least(HostId(0), HostId(1), Bytes(1500)), Some(near));
+        assert_eq!(latency.least(&graph, HostId(0), HostId(1), Bytes(1500)), Some(near));
         // A small packet is faster by the slow link: 2 (0.8 + 1) us; 60 B = 0.48 us at 1 Gbps, 0.24 at 2.
-        let far = latency.least(HostId(0), HostId(2), Bytes(60)).unwrap();
+        let far = latency.least(&graph, HostId(0), HostId(2), Bytes(60)).unwrap();
         assert!(far.head <= (480_000 + 20 * MICRO) + 2 * (480_000 + MICRO), "{far:?}");
         assert!(far.tail <= 20 * MICRO + 2 * (480_000 + MICRO) + 240_000 + 30 * MICRO);
         assert!(far.head >= 22 * MICRO);
@@ -215,7 +249,7 @@ mod tests {
         for size in [1, 40, 64, 700, 1500, 9040, 60_000].map(Bytes) {
             let of = |gbps: u64| Rate::from_gbps(gbps).transmission().of(size).0;
             let best = (2 * (of(1) + MICRO)).min(2 * (of(100) + 10 * MICRO));
-            let found = latency.least(HostId(3), HostId(1), size).unwrap();
+            let found = latency.least(&graph, HostId(3), HostId(1), size).unwrap();
             let exact = of(2) + 30 * MICRO + best;
             assert!(found.head <= exact && found.head + 20 * MICRO >= exact.min(found.head + 20 * MICRO), "{size}");
             assert!(found.tail <= 30 * MICRO + best + of(1) + 20 * MICRO);
@@ -230,7 +264,7 @@ mod tests {
         graph.join(a, c, Rate::from_gbps(40), Span::from_micros(20));
         graph.join(c, b, Rate::from_gbps(40), Span::from_micros(20));
         graph.join(b, 1, Rate::from_gbps(1), Span::from_micros(20));
-        let found = Latency::new(&graph).least(HostId(0), HostId(1), Bytes(1500)).unwrap();
+        let found = Latency::new(&graph).least(&graph, HostId(0), HostId(1), Bytes(1500)).unwrap();
         let exact = 12 * MICRO + 2 * 300_000 + 60 * MICRO;
         assert!(found.head <= exact && found.head + 4 >= exact, "{found:?}");
     }
@@ -241,9 +275,9 @@ mod tests {
         graph.join(0, 1, Rate::from_gbps(1), Span::from_micros(5));
         let mut latency = Latency::new(&graph);
         assert_eq!(
-            latency.least(HostId(0), HostId(1), Bytes(1500)),
+            latency.least(&graph, HostId(0), HostId(1), Bytes(1500)),
             Some(Least { head: 0, tail: 5 * MICRO, last: 5 * MICRO })
         );
-        assert_eq!(latency.least(HostId(0), HostId(2), Bytes(1500)), None);
+        assert_eq!(latency.least(&graph, HostId(0), HostId(2), Bytes(1500)), None);
     }
 }

@@ -1,0 +1,94 @@
+//! The random parts of a request: its hosts, its sizes and its times.
+
+use std::sync::Arc;
+
+use units::{Bytes, HostId, Instant, RequestTrace, Span, Stream};
+
+use super::graph::Graph;
+use super::plan::{Action, Pick, Plan, Role, bytes_of, time_of};
+use crate::traffic::Request;
+
+/// The draws of a class's requests, each from a stream of its own.
+pub struct Draws<'a> {
+    /// Roles, stages and goals.
+    pub plan: &'a Plan,
+    /// The columns of each request, if they are of a trace.
+    pub trace: Option<Arc<RequestTrace>>,
+    /// Name of the class.
+    pub name: String,
+    /// Seed of the run.
+    pub seed: u64,
+}
+
+/// The random parts of one request.
+pub struct Drawn {
+    /// The hosts of each role.
+    pub members: Vec<Vec<HostId>>,
+    /// Its messages and works.
+    pub graph: Graph,
+    /// Its columns.
+    pub row: Vec<f64>,
+    /// The stream from which the rest is drawn.
+    pub stream: Stream,
+}
+
+impl Draws<'_> {
+    /// Draws a request by its number; `least_loaded` returns the hosts of a role that are the least loaded ones.
+    pub fn draw(&self, number: u64, mut least_loaded: impl FnMut(usize) -> Vec<HostId>) -> Drawn {
+        let mut stream = Stream::new(self.seed, &self.name, number);
+        let row: Vec<f64> = self.trace.as_ref().map_or_else(Vec::new, |trace| trace.row(number as usize).to_vec());
+        let roles = self.plan.roles.iter().enumerate();
+        let members = roles.map(|(index, role)| match role.pick {
+            Pick::LeastLoaded => least_loaded(index),
+            _ => role.pick(number, &mut stream),
+        });
+        let members: Vec<Vec<HostId>> = members.collect();
+        let graph = Graph::new(self.plan, &members, |stage| match &stage.action {
+            Action::Send { size, share, .. } => bytes_of(size, *share, &row, &mut stream).0,
+            Action::Work { time, .. } => time_of(time, &row, &mut stream).0,
+        });
+        Drawn { members, graph, row, stream }
+    }
+
+    /// Returns the messages of a request that arrives at `at`, as they would start if the network took no time and each
+    /// host had enough servers. The least loaded hosts are taken in turns.
+    pub fn messages(&self, number: u64, at: Instant) -> Vec<Request> {
+        let in_turn = |role: usize| self.plan.roles[role].in_turn(number);
+        let Drawn { graph, .. } = self.draw(number, in_turn);
+        let works =
+            graph.pieces.iter().map(|piece| if self.plan.is_work(piece) { Span(piece.amount) } else { Span::ZERO });
+        let starts = graph.earliest(self.plan, &works.collect::<Vec<Span>>());
+        let sent =
+            graph.pieces.iter().zip(starts).filter(|(piece, _)| !self.plan.is_work(piece) && piece.from != piece.to);
+        let message = |(piece, start): (&super::graph::Piece, Span)| Request {
+            start: at.saturating_add(start),
+            from: piece.from,
+            to: piece.to,
+            bytes: Some(Bytes(piece.amount)),
+            deadline: None,
+            query: Some(number),
+            place: None,
+            piece: None,
+        };
+        sent.map(message).collect()
+    }
+}
+
+impl Role {
+    /// Returns the hosts that a request takes, unless they are the least loaded ones.
+    fn pick(&self, number: u64, stream: &mut Stream) -> Vec<HostId> {
+        let (all, count) = (self.hosts.len() as u32, self.count);
+        match self.pick {
+            _ if count == all => self.hosts.clone(),
+            Pick::Random => stream.distinct(count, all).into_iter().map(|index| self.hosts[index as usize]).collect(),
+            Pick::RoundRobin | Pick::LeastLoaded => self.in_turn(number),
+        }
+    }
+
+    /// Returns the next hosts in turn.
+    fn in_turn(&self, number: u64) -> Vec<HostId> {
+        let (all, count) = (self.hosts.len() as u64, u64::from(self.count));
+        let first = number.wrapping_mul(count) % all;
+        (0..count).map(|i| self.hosts[((first + i) % all) as usize]).collect()
+    }
+}

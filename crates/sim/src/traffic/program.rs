@@ -1,0 +1,19 @@
+//! `program`: messages that a program hands over while the run goes on.
+
+use units::Values;
+
+use super::{Built, Context, Descriptor, Listed, Nature};
+
+/// Messages that a program hands over while the run goes on.
+pub const DESCRIPTOR: Descriptor = Descriptor {
+    name: "program",
+    help: "messages that a program hands over while the run goes on (`duetime.Network` in Python); none in other runs",
+    aliases: &[],
+    keys: &[],
+    nature: Nature::GIVEN,
+    build,
+};
+
+fn build(_: &Values, _: &Context) -> Built {
+    Ok(Listed::boxed(Vec::new()))
+}
