@@ -65,7 +65,7 @@ FILLED = ("science", "studies", "bound", "family", "fluid", "mcp", "promise")
 #: Where the keys of the JSON object are declared, the object itself first.
 DECLARED = [
     DOCS.parent / "crates/results/src" / f"{name}.rs"
-    for name in ("report", "summary", "limit", "queries", "statistics")
+    for name in ("report", "summary", "limit", "queries", "requests", "statistics")
 ]
 
 HEAD = """\
@@ -84,9 +84,11 @@ RESULTS = """\
 <!-- Written by docs/generate.py from the declarations in the code. Change those, then run `make docs`. -->
 
 `duetime run --out DIR` writes `run.json` and the tables `flows.parquet`, `links.parquet`, with fan-in classes
-`queries.parquet`, and if the scenario asks for a trace `trace.parquet`. `duetime compare --out DIR` writes
+`queries.parquet`, with classes of stages `requests.parquet` (and `pieces.parquet` where one has
+`pieces = true`), and if the scenario asks for a trace `trace.parquet`. `duetime compare --out DIR` writes
 such a folder for each transport (and seed) and `compare.json`. In Python they are `Result.flows`,
-`Result.links`, `Result.queries` and `Result.trace`. The unit of a value is the end of its name.
+`Result.links`, `Result.queries`, `Result.requests`, `Result.pieces` and `Result.trace`. The unit of a value
+is the end of its name.
 
 ## Checksums
 
@@ -125,6 +127,8 @@ How to read the figures:
   tables show it as `>=`, and no verdict rests on it.
 - **answers in time** is what the user of a service sees: of one query's answers, the share that arrived in
   time.
+- **NAME met** is the share of the requests of stages that reached the goal NAME in time, **all goals met** that of
+  the requests that reached every goal of theirs. See [below](#requests-of-stages).
 - Messages that start during `warm_up` or after the duration are not counted. A flow without end (`long`) is
   an unfinished message; what it delivers counts in the goodput.
 - One seed is one sample. Compare with `--seeds`, and look at the differences and their intervals.
@@ -135,6 +139,8 @@ How to read the figures:
 |---|---|
 | `flows` | each message that was counted: its hosts, start, completion time, deadline and retransmissions |
 | `queries` | each query of a fan-in class: its answers, and how many arrived in time |
+| `requests` | each request of a class of stages: its times, its goals, and what took the time |
+| `pieces` | each message and work of such requests, where their class has `pieces = true` |
 | `links` | each direction of a link: packets, bytes, drops, marks and queues at its port |
 | `trace` | each sample of a signal |
 
@@ -146,6 +152,36 @@ How to read the figures:
 results/keys
 results/tables
 ```
+
+## Requests of stages
+
+A class with `pattern = "stages"` has requests beside messages, and an object `requests` in its summary. Its
+messages keep figures of their own. Whether these are in time depends on what their transport is told
+(`deadlines`), and is not what a user waits for.
+
+- **Counted** are requests that arrive in the measured time. A goal is reached in time if its stage, or for
+  `deadline` the last stage, has ended at all hosts by then. A request that is over without having reached a
+  goal has missed it: a message of it was given up, or it was abandoned. One in progress when the run ended
+  has missed the goals whose time had passed; the others are undecided, null in the table, and count for
+  neither.
+- **Intervals** are over seeds, and each request is one event, however many messages it has. So `--fail-if
+  "requests.goals.TTFT.attainment_percent < 99"` and verdicts of a comparison rest on requests. Transports are
+  compared by all goals together (`all_goals_percent`), seed by seed.
+- **Times** are from the arrival to the end of the last stage, of requests that ended; requests in progress
+  give lower bounds, as messages do. **goodput_per_s** counts the requests that reached every goal.
+- **Where the time went**: the last message or work to end has waited for another one to end, and so on back
+  to the arrival. This critical path is the whole time of the request. `stages` divides it by stage, into
+  messages (`network`), `work`, and works that waited for a server (`waiting`). `stragglers` are the hosts
+  which most often had the longest piece of it.
+
+How much a service carries is a search: `duetime capacity FILE --over traffic.chat.requests.speed --attain 99%
+--goal TTFT` finds the highest rate at which 99 % of the requests reach TTFT in time; without `--goal` every
+goal counts. `duetime need` finds the smallest rate of the links in the same way.
+
+`duetime plot DIR` draws `requests` (attainment, and where the time went). With `pieces = true` in the class it
+draws a `timeline`. Above is one request, each host a row: messages and works by stage, those on the critical
+path with a dark edge, and a line from the end of each to the time by which it must end (slack, or red where
+it is late). `--request CLASS:NUMBER` names the request. Below are the critical paths of the slowest per cent.
 """
 
 KEYS = """\
@@ -154,7 +190,7 @@ KEYS = """\
 <!-- Written by docs/generate.py from the declarations in the code. Change those, then run `make docs`. -->
 
 `duetime run --json` prints this object, and `run.json` holds it; see [how to read it](../results.md), and
-when a key is null. NAME is the name of a class or a set.
+when a key is null. NAME is the name of a class or a set; below `goals` and `stages` of one of these.
 """
 
 TABLES = """\
@@ -162,8 +198,8 @@ TABLES = """\
 
 <!-- Written by docs/generate.py from the declarations in the code. Change those, then run `make docs`. -->
 
-The columns of the Parquet files, which are `Result.flows`, `Result.links`, `Result.queries` and
-`Result.trace` in Python. The unit of a value is the end of its name; see [how to read them](../results.md).
+The columns of the Parquet files, which are `Result.flows`, `Result.links`, `Result.queries`,
+`Result.requests`, `Result.pieces` and `Result.trace` in Python. In a column NAME is that of a goal or stage. The unit of a value is the end of its name; see [how to read them](../results.md).
 """
 
 

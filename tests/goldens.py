@@ -277,7 +277,7 @@ def outcome(golden: Golden) -> Outcome:
         # Timers say again, timer by timer, what `timeouts` counts.
         left_out = {*WALL_CLOCK, "timers"}
         contracts.update(json.dumps({key: result[key] for key in result if key not in left_out}).encode())
-        for part in (done.flows(), done.queries(), done.links(), done.trace()):
+        for part in (done.flows(), done.queries(), done.requests(), done.links(), done.trace()):
             for name, (kind, values, valid, words) in part.items():
                 for piece in (f"{name} {kind}".encode(), spelt(values, words), valid or b""):
                     tables.update(piece)

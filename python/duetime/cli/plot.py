@@ -12,7 +12,12 @@ from duetime.errors import NoResults
 
 @click.command(short_help="Draw pictures of a result.")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
-def plot(folder: Path) -> None:
+@click.option(
+    "--request",
+    metavar="[CLASS:]NUMBER",
+    help="The request of stages whose timeline is drawn (default: one of median time).",
+)
+def plot(folder: Path, request: str | None) -> None:
     """Draw pictures of the results in DIR, beside its tables.
 
     DIR is what `duetime run`, `compare`, `sweep`, `tighten`, `capacity`, `need`, `robust`, `estimate` or
@@ -23,7 +28,9 @@ def plot(folder: Path) -> None:
 
     try:
         pictures = (
-            plot_trace(folder) if folder.suffix == ".parquet" and folder.is_file() else plot_dir(folder)
+            plot_trace(folder)
+            if folder.suffix == ".parquet" and folder.is_file()
+            else plot_dir(folder, request=request)
         )
     except NoResults as error:
         raise Mistake(str(error)) from None

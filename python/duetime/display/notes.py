@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from duetime.display.figures import as_count, mean_of
@@ -27,6 +28,36 @@ def left_open(runs: list[dict[str, Any]]) -> list[str]:
             ">= what it is if they had arrived then (see `cool_down`)"
         )
     return lines
+
+
+def of_requests(summary: dict[str, Any]) -> list[str]:
+    """Say which requests of stages of one run the figures leave out, and what a share of them rests on."""
+    requests = summary.get("requests")
+    if not requests:
+        return []
+    lines = []
+    if requests["undecided"]:
+        left = counted(requests["undecided"], "request")
+        lines.append(f"undecided when the run ended, and left out: {left} (see `cool_down`)")
+    if requests["abandoned"]:
+        lines.append(f"abandoned, as they could not be in time: {counted(requests['abandoned'], 'request')}")
+    judged = requests["with_goals"] - requests["undecided"]
+    if judged and not requests["missed"]:
+        most = 100 * max_unseen(judged)
+        lines.append(
+            f"all of {as_count(judged)} requests reached their goals: with 95 % confidence less than "
+            f"{most:.2g} % would not, if requests were independent of each other"
+        )
+    return lines
+
+
+def stragglers(data: Mapping[str, Any], of: str = "") -> list[str]:
+    """Name the hosts that most often took longest; nothing without requests, or of several seeds."""
+    found = (data["summary"].get("requests") or {}).get("stragglers") or []
+    if not found or not all(isinstance(each, dict) for each in found):
+        return []
+    parts = (f"host {each['host']} ({each['percent']:.3g} % of the requests)" for each in found)
+    return [f"longest on the critical path{of}: {', '.join(parts)}"]
 
 
 def nothing_missed(summary: dict[str, Any]) -> list[str]:

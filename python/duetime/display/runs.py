@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from duetime.display.bounds import Least
 from duetime.display.figures import BOUND, MISSED, as_count, figures_of, in_one_unit, parts_of, written
 from duetime.display.grid import Column, Grid, Shown
-from duetime.display.notes import left_open, nothing_missed, timers
+from duetime.display.notes import left_open, nothing_missed, of_requests, stragglers, timers
 
 if TYPE_CHECKING:
     from duetime.results import Result
@@ -36,6 +36,8 @@ def table(run: Result) -> Shown:
     lines = [least.sentence()] if least else []
     return grid, [
         *lines,
+        *of_requests(data["summary"]),
+        *stragglers(data),
         *nothing_missed(data["summary"]),
         *left_open([data]),
         _totals(data),

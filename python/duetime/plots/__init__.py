@@ -4,6 +4,7 @@ import io
 import os
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from duetime import files, manifest
@@ -27,9 +28,11 @@ from duetime.plots import (
     misses,
     overview,
     ports,
+    requests,
     robust,
     sizes,
     style,
+    timeline,
     trace,
 )
 from duetime.plots.data import Results, load, read_json
@@ -49,14 +52,17 @@ PICTURES: dict[str, Callable[[Results], Figure | None]] = {
     "slowdown": sizes.draw,
     "ports": ports.draw,
     "trace": trace.draw,
+    "requests": requests.draw,
+    "timeline": timeline.draw,
 }
 
 
-def plot_dir(directory: Path, out: Path | None = None) -> list[Path]:
+def plot_dir(directory: Path, out: Path | None = None, request: str | None = None) -> list[Path]:
     """Draw every picture that a folder allows, as PNG and SVG, and its tables; return their paths.
 
     `directory` is what a command wrote with ``--out``, or holds traces of ``d2tcp trace``. The pictures are
-    written to `out`, or to `plots` inside `directory`. Raises `NoResults` when there is nothing to draw from.
+    written to `out`, or to `plots` inside `directory`. `request`, as CLASS:NUMBER, is the one whose timeline
+    is drawn. Raises `NoResults` when there is nothing to draw from.
     """
     directory = Path(directory)
     out = Path(out) if out is not None else directory / "plots"
@@ -65,7 +71,10 @@ def plot_dir(directory: Path, out: Path | None = None) -> list[Path]:
     with manifest.understood(directory):
         manifest.check_result(directory)
         if (directory / "run.json").exists() or (directory / "compare.json").exists():
-            return _of_runs(load(directory), out)
+            results = replace(load(directory), request=request)
+            if request is not None and not any(run.pieces is not None for run in results.arms[0].runs):
+                raise NoResults(f"{directory}: holds no pieces of requests (`pieces = true` of their class)")
+            return _of_runs(results, out)
         found = _of_charts(directory, out) or _of_traces(directory, out)
     if not found:
         raise NoResults(f"{directory}: {_holds_nothing(directory)}")

@@ -54,6 +54,18 @@ class Run:
         path = self.directory / "trace.parquet"
         return read(path) if path.exists() else None
 
+    @cached_property
+    def requests(self) -> pl.DataFrame:
+        """Every request of stages, warm-up included; empty without such classes."""
+        path = self.directory / "requests.parquet"
+        return read(path) if path.exists() else pl.DataFrame()
+
+    @cached_property
+    def pieces(self) -> pl.DataFrame | None:
+        """Every message and work of these requests, if the run kept them."""
+        path = self.directory / "pieces.parquet"
+        return read(path) if path.exists() else None
+
     def between(self, source: int, target: int) -> str:
         """The two ends of a connection, as they are called in legends."""
         return f"host {source} to {target}"
@@ -87,6 +99,8 @@ class Results:
     against: str | None = None
     #: The outcome of the conditions of ``--fail-if``, as in the JSON object.
     limits: tuple[dict[str, Any], ...] = ()
+    #: The request whose timeline is drawn, as CLASS:NUMBER; none: one of median time.
+    request: str | None = None
 
     @property
     def names(self) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from duetime import scenario, slowdown
+from duetime.display.notes import stragglers
 from duetime.errors import NoReport, NoResults
 from duetime.frames import pl
 from duetime.plots.data import Arm, Results, load, read_json
@@ -20,7 +21,15 @@ STEPS = 150
 
 #: Finds a part's figures in the result of a transport.
 Find = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+Values = Iterator[tuple[Place, Any]]
 ALL = "all"
+
+#: What a stage of a request took time for: key of the JSON object -> how it is called.
+PARTS = {
+    "network_percent": "messages in flight",
+    "work_percent": "work",
+    "waiting_percent": "waiting for a server",
+}
 
 #: Figures that no chart shows: key of the JSON contract -> how it is called.
 COUNTED = {
@@ -65,6 +74,7 @@ def _experiment(
 ) -> Experiment:
     runs = [run for arm in results.arms for run in arm.runs]
     charts = (
+        *_requests(objects),
         _missed(objects, record),
         _apart(objects, record),
         _in_time(objects),
@@ -83,7 +93,10 @@ def _experiment(
         },
         charts=tuple(chart for chart in charts if chart is not None and chart.series),
         table=_table(objects),
-        notes=tuple(dict.fromkeys(str(note) for run in runs for note in run.about.get("notes", ()))),
+        notes=(
+            *dict.fromkeys(str(note) for run in runs for note in run.about.get("notes", ())),
+            *(line for name, each in objects.items() for line in stragglers(each, f" of {name}")),
+        ),
         versions={
             "duetime": ", ".join(
                 sorted({str(run.about["version"]) for run in runs if "version" in run.about})
@@ -95,6 +108,43 @@ def _experiment(
 
 def _listed(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
+
+
+def _requests(objects: Mapping[str, Mapping[str, Any]]) -> Iterator[Chart]:
+    """Requests of stages: the share that reached each goal, their times, and the stages that took these."""
+
+    def of(each: Mapping[str, Any], part: str) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = (each["summary"].get("requests") or {}).get(part) or {}
+        return found
+
+    def chart(
+        title: str, x: Axis, y: Axis, values: Callable[[Mapping[str, Any]], Values], scale: float = 1
+    ) -> Chart:
+        series = (Series(name, _points(values(each), scale)) for name, each in objects.items())
+        return Chart(title, "bar", x, y, _some(series))
+
+    yield chart(
+        "Requests that reached the goal in time",
+        Axis("goal"),
+        Axis("in time", "%"),
+        lambda each: ((name, goal["attainment_percent"]) for name, goal in of(each, "goals").items()),
+    )
+    yield chart(
+        "Times of requests",
+        Axis("percentile of requests"),
+        Axis("time", "ms"),
+        lambda each: ((word, of(each, "time_us").get(word)) for word in ("p50", "p95", "p99")),
+        1e-3,
+    )
+    for key, word in PARTS.items():
+        yield chart(
+            f"Share of the requests' time: {word}",
+            Axis("stage"),
+            Axis("share", "%"),
+            lambda each, key=key: (
+                (name, stage[key]) for name, stage in of(each, "stages").items() if _value(stage[key])
+            ),
+        )
 
 
 def _missed(objects: Mapping[str, Mapping[str, Any]], record: Mapping[str, Any]) -> Chart:
