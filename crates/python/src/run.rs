@@ -12,8 +12,9 @@ use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use results::{Names, Report, RunStatistics};
+use sim::Outcome;
 use sim::outcome::Taken;
-use sim::{Outcome, Simulation, Terms};
+use threads::{Simulation, Terms};
 
 use crate::errors::guarded;
 use crate::table;
@@ -91,7 +92,7 @@ impl Run {
 #[pyfunction]
 #[pyo3(signature = (text, name, folder=None, set=Vec::new(), seed=None, transport=None, files=BTreeMap::new(), progress=None, out=None, rows=true, block=sim::BLOCK))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
-pub fn run(
+pub(crate) fn run(
     py: Python<'_>,
     text: &str,
     name: &str,

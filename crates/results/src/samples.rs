@@ -12,16 +12,16 @@ use sim::topology::Graph;
 use sim::traffic::Place;
 use units::{Allowed, Bytes, ClassId, Distribution, HostId, Instant, MessageId, OfRequest, Rate, Span};
 
-pub fn at_ms(ms: u64) -> Instant {
+pub(crate) fn at_ms(ms: u64) -> Instant {
     Instant::from_millis(ms)
 }
 
-pub fn ms(ms: u64) -> Span {
+pub(crate) fn ms(ms: u64) -> Span {
     Span::from_millis(ms)
 }
 
 /// A run of 100 ms with a warm-up of 10 ms and one class for each of `patterns`.
-pub fn outcome(patterns: &[&'static str], messages: Vec<Message>) -> Outcome {
+pub(crate) fn outcome(patterns: &[&'static str], messages: Vec<Message>) -> Outcome {
     Outcome {
         title: "by hand".into(),
         seed: 7,
@@ -86,7 +86,7 @@ fn two_hosts() -> Graph {
 }
 
 /// A run as [`outcome`] with the plan of each class, and these requests.
-pub fn served(plans: &[Option<Plan>], requests: Vec<RequestRow>) -> Outcome {
+pub(crate) fn served(plans: &[Option<Plan>], requests: Vec<RequestRow>) -> Outcome {
     let patterns: Vec<&str> = plans.iter().map(|_| "stages").collect();
     let plans = plans.iter().map(|plan| plan.clone().map(Arc::new)).collect();
     Outcome { plans, stage_requests: requests, ..outcome(&patterns, Vec::new()) }
@@ -94,7 +94,7 @@ pub fn served(plans: &[Option<Plan>], requests: Vec<RequestRow>) -> Outcome {
 
 /// Host 0 asks hosts 1 and 2 (stage `ask`), they work, and each sends two messages (`answer`, which is repeated).
 /// Each goal is of a stage, or of the whole request (0 ms here: rows have their own times).
-pub fn plan(goals: &[(&str, Option<usize>)]) -> Plan {
+pub(crate) fn plan(goals: &[(&str, Option<usize>)]) -> Plan {
     let drawn = || OfRequest::Drawn(Distribution::Constant(1.0));
     let role = |name: &str, hosts: &[u32]| Role {
         name: name.into(),
@@ -121,7 +121,7 @@ pub fn plan(goals: &[(&str, Option<usize>)]) -> Plan {
 }
 
 /// A request of class 0 that arrives then, is in progress, and takes 4 ms alone. Its plan has the stages of [`plan`].
-pub fn request(number: u64, arrival: Instant) -> RequestBuilder {
+pub(crate) fn request(number: u64, arrival: Instant) -> RequestBuilder {
     RequestBuilder(RequestRow {
         class: ClassId(0),
         number,
@@ -139,45 +139,45 @@ pub fn request(number: u64, arrival: Instant) -> RequestBuilder {
 }
 
 #[derive(Clone)]
-pub struct RequestBuilder(RequestRow);
+pub(crate) struct RequestBuilder(RequestRow);
 
 impl RequestBuilder {
-    pub fn class(mut self, class: u32) -> Self {
+    pub(crate) fn class(mut self, class: u32) -> Self {
         self.0.class = ClassId(class);
         self
     }
-    pub fn end(mut self, end: Instant) -> Self {
+    pub(crate) fn end(mut self, end: Instant) -> Self {
         self.0.end = Some(end);
         self.over()
     }
-    pub fn over(mut self) -> Self {
+    pub(crate) fn over(mut self) -> Self {
         self.0.over = true;
         self
     }
-    pub fn abandoned(mut self) -> Self {
+    pub(crate) fn abandoned(mut self) -> Self {
         self.0.abandoned = true;
         self.over()
     }
     /// One more goal, with the allowed time and when it was reached.
-    pub fn goal(mut self, within: Span, reached: Option<Instant>) -> Self {
+    pub(crate) fn goal(mut self, within: Span, reached: Option<Instant>) -> Self {
         self.0.goals.push(GoalRow { within, alone: ms(1), least: ms(1), reached });
         self
     }
     /// The parts of a stage on the way to the end, in ms, and when it had ended.
-    pub fn stage(mut self, index: usize, [network, work, waiting]: [u64; 3], end: Instant) -> Self {
+    pub(crate) fn stage(mut self, index: usize, [network, work, waiting]: [u64; 3], end: Instant) -> Self {
         self.0.stages[index] = StageRow { end: Some(end), network: ms(network), work: ms(work), waiting: ms(waiting) };
         self
     }
-    pub fn longest(mut self, stage: usize, host: u32, took: Span) -> Self {
+    pub(crate) fn longest(mut self, stage: usize, host: u32, took: Span) -> Self {
         self.0.longest = Some(Leg { stage, host: HostId(host), took });
         self
     }
-    pub fn build(self) -> RequestRow {
+    pub(crate) fn build(self) -> RequestRow {
         self.0
     }
 }
 
-pub fn link(from: &str, to: &str, mean_queue: f64) -> Link {
+pub(crate) fn link(from: &str, to: &str, mean_queue: f64) -> Link {
     Link {
         from: from.into(),
         to: to.into(),
@@ -194,7 +194,7 @@ pub fn link(from: &str, to: &str, mean_queue: f64) -> Link {
 }
 
 /// A message of 1000 B from host 1 to host 0 at the end of the warm-up, in class 0.
-pub fn message() -> Builder {
+pub(crate) fn message() -> Builder {
     Builder(Message {
         number: MessageId(0),
         class: ClassId(0),
@@ -217,52 +217,52 @@ pub fn message() -> Builder {
 }
 
 #[derive(Clone, Copy)]
-pub struct Builder(Message);
+pub(crate) struct Builder(Message);
 
 impl Builder {
-    pub fn class(mut self, class: u32) -> Self {
+    pub(crate) fn class(mut self, class: u32) -> Self {
         self.0.class = ClassId(class);
         self
     }
-    pub fn query(mut self, query: u64) -> Self {
+    pub(crate) fn query(mut self, query: u64) -> Self {
         self.0.query = Some(query);
         self
     }
-    pub fn piece(mut self, number: u32, request: u64, piece: u32) -> Self {
+    pub(crate) fn piece(mut self, number: u32, request: u64, piece: u32) -> Self {
         self.0.number = MessageId(number);
         self.0.query = Some(request);
         self.0.piece = Some(piece);
         self
     }
-    pub fn place(mut self, node: u32, level: u8, answers: u32) -> Self {
+    pub(crate) fn place(mut self, node: u32, level: u8, answers: u32) -> Self {
         self.0.place = Some(Place { node, level, answers });
         self
     }
-    pub fn bytes(mut self, bytes: Option<u64>) -> Self {
+    pub(crate) fn bytes(mut self, bytes: Option<u64>) -> Self {
         self.0.bytes = bytes.map(Bytes);
         self
     }
-    pub fn delivered(mut self, bytes: u64) -> Self {
+    pub(crate) fn delivered(mut self, bytes: u64) -> Self {
         self.0.delivered = Bytes(bytes);
         self
     }
-    pub fn start(mut self, start: Instant) -> Self {
+    pub(crate) fn start(mut self, start: Instant) -> Self {
         self.0.start = start;
         self
     }
-    pub fn end(mut self, end: Instant) -> Self {
+    pub(crate) fn end(mut self, end: Instant) -> Self {
         self.0.end = Some(end);
         self
     }
-    pub fn deadline(mut self, deadline: Span) -> Self {
+    pub(crate) fn deadline(mut self, deadline: Span) -> Self {
         self.0.deadline = Some(deadline);
         self
     }
-    pub fn aborted(mut self) -> Self {
+    pub(crate) fn aborted(mut self) -> Self {
         self.0.aborted = true;
         self
     }
-    pub fn build(self) -> Message {
+    pub(crate) fn build(self) -> Message {
         self.0
     }
 }

@@ -522,6 +522,81 @@ fn what_waits_behind_higher_priorities_is_not_late() {
     assert_eq!(again, [(Instant::from_micros(2600), 0)]);
 }
 
+/// Two messages of one connection are in flight, and a segment of the second arrives at 900 us. That starts the time of
+/// the second anew. The first is granted again at 1 ms, as segments after its own have arrived, and the rest of the second
+/// 1 ms after the arrival.
+#[test]
+fn of_two_messages_of_a_connection_only_the_one_with_an_arrival_is_heard() {
+    for (arrives, missing) in [(2, 3), (3, 2)] {
+        let mut host = Receiving::new("homa", "rtt_bytes = '4 packets'\nresend_after = '1 ms'\n", 1);
+        host.ask(0, (0, 2), Instant::MAX);
+        host.ask(0, (2, 4), Instant::MAX);
+        assert_eq!(host.granted(), [(0, 0), (0, 1), (0, 2), (0, 3)]);
+        host.now = Instant::from_micros(900);
+        host.data(0, arrives, Flags::NONE);
+        let mut again = Vec::new();
+        while again.len() < 3 {
+            let rung = host.desk.ring_host();
+            again.extend(host.granted().into_iter().map(|(_, segment)| (rung, segment)));
+        }
+        let expected = [(1000, 0), (1000, 1), (1900, missing)].map(|(us, segment)| (Instant::from_micros(us), segment));
+        assert_eq!(again, expected, "{arrives} arrives");
+    }
+}
+
+/// The packet that arrives after a pause.
+#[derive(Clone, Copy, Debug)]
+enum Next {
+    Data,
+    Request,
+}
+
+/// Plays two granted messages: a packet of the first every 8 us for a millisecond, but after `last` the next packet
+/// arrives at `at`. Returns the segments of the second, of which nothing arrives, that are granted again by then.
+fn granted_again_at_1_ms(last: Instant, next: Next, at: Instant) -> Vec<u64> {
+    let mut host = Receiving::new("homa", "rtt_bytes = '2 packets'\nresend_after = '1 ms'\n", 3);
+    host.ask(0, (0, 1000), Instant::MAX);
+    host.ask(1, (0, 2000), Instant::MAX);
+    let (mut segments, mut again) = (0.., Vec::new());
+    while host.now < Instant::from_micros(1010) {
+        let usual = host.now + Span::from_micros(8);
+        let pauses = host.now <= last && usual > last;
+        host.now = if pauses { at } else { usual };
+        if host.desk.host_timer <= host.now {
+            host.granted();
+            host.desk.ring_host();
+            again.extend(host.granted().into_iter().filter(|(of, _)| *of == 1).map(|(_, segment)| segment));
+        }
+        match next {
+            Next::Request if pauses => host.ask(2, (0, 9000), Instant::MAX),
+            _ => segments.by_ref().take(1).for_each(|segment| host.data(0, segment, Flags::NONE)),
+        }
+    }
+    again
+}
+
+/// Granted segments must have reached the link of their receiver after a third of `resend_after`. If the link was idle
+/// since, they are lost after 1 ms, and otherwise they may be queued. It was idle if more than a packet, of 8 us, would
+/// have fitted in between two that arrived. A request occupies it for 512 ns.
+#[test]
+fn what_cannot_be_queued_for_a_link_that_was_idle_is_lost() {
+    let (third, packet, ps) = (Instant(1_000_000_000 / 3), Span::from_micros(8), Span(1));
+    let late = Instant::from_micros(400);
+    let request = Span(512_000);
+    for (last, next, at, lost) in [
+        (late, Next::Data, late + packet + packet, false),
+        (late, Next::Data, late + packet + packet + ps, true),
+        (late, Next::Request, late + packet + request, false),
+        (late, Next::Request, late + packet + request + ps, true),
+        // Idle until then, and then the segments may have been queued; or idle when they had reached the link.
+        (Instant::from_micros(304), Next::Data, Instant(third.0 - 1) + packet, false),
+        (Instant::from_micros(304), Next::Data, third + packet, true),
+    ] {
+        let expected: &[u64] = if lost { &[0, 1] } else { &[] };
+        assert_eq!(granted_again_at_1_ms(last, next, at), expected, "{next:?} at {at:?} after {last:?}");
+    }
+}
+
 /// Six packets of each of 40 messages are in flight, and arrive in turn. Between two packets of one message there are
 /// 320 us, and the last ones arrive after 1.92 ms.
 #[test]

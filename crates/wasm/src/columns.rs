@@ -5,7 +5,7 @@ use serde_json::{Map, Value as Json, json};
 use sim::{Logged, PacketLog};
 
 /// A table of results.
-pub fn of(table: Table) -> Json {
+pub(crate) fn of(table: Table) -> Json {
     let columns = table.columns.into_iter().map(|column| {
         let mut values: Vec<Json> = match column.data {
             Data::Float(values) => values.into_iter().map(Json::from).collect(),
@@ -28,7 +28,7 @@ pub fn of(table: Table) -> Json {
 }
 
 /// Returns the logged packets; links by their rows in the table of links.
-pub fn of_packets(log: &PacketLog) -> Json {
+pub(crate) fn of_packets(log: &PacketLog) -> Json {
     let rows = log.rows();
     let column = |value: fn(&Logged) -> Json| rows.iter().map(value).collect::<Vec<_>>();
     json!({
@@ -37,7 +37,7 @@ pub fn of_packets(log: &PacketLog) -> Json {
         "link": column(|row| row.link.0.into()),
         "next": column(|row| row.next.map(|link| link.0).into()),
         "lost": column(|row| row.lost.into()),
-        "connection": column(|row| (u64::from(row.connection.0.0) << 16 | u64::from(row.connection.1)).into()),
+        "connection": column(|row| (u64::from(row.connection.id.0) << 16 | u64::from(row.connection.generation)).into()),
         "seq": column(|row| row.seq.into()),
         "size": column(|row| row.size.0.into()),
         "payload": column(|row| row.payload.0.into()),

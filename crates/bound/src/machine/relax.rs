@@ -13,7 +13,7 @@ use super::Job;
 
 /// Returns the jobs that Moore and Hodgson's rule leaves out if all may begin with the first, and (backwards) if all
 /// may end with the last. At least so many are late; if the others can be in time after all, no more are.
-pub fn left_out(jobs: &[Job]) -> [Vec<bool>; 2] {
+pub(super) fn left_out(jobs: &[Job]) -> [Vec<bool>; 2] {
     [jobs.to_vec(), backwards(jobs)].map(|jobs| {
         let mut by_due: Vec<usize> = (0..jobs.len()).collect();
         by_due.sort_by_key(|&i| jobs[i].due);
@@ -24,7 +24,7 @@ pub fn left_out(jobs: &[Job]) -> [Vec<bool>; 2] {
             kept.push((jobs[i].work, i));
             free_at += u128::from(jobs[i].work);
             if free_at > u128::from(jobs[i].due) {
-                let (work, longest) = kept.pop().expect("one was pushed");
+                let (work, longest) = kept.pop().expect("the job that was pushed above");
                 free_at -= u128::from(work);
                 out[longest] = true;
             }
@@ -45,12 +45,12 @@ fn backwards(jobs: &[Job]) -> Vec<Job> {
 
 /// Returns a lower bound on the late jobs. Examines intervals that begin (or, backwards, end) at `max_starts` different
 /// times, at least one: that many times O(n log n).
-pub fn fewest(jobs: &[Job], max_starts: u64) -> u64 {
+pub(super) fn fewest(jobs: &[Job], max_starts: u64) -> u64 {
     intervals(jobs, max_starts).0
 }
 
 /// Returns the same as [`fewest`], with disjoint intervals whose jobs alone have as many late ones.
-pub fn intervals(jobs: &[Job], max_starts: u64) -> (u64, Vec<(u64, u64)>) {
+pub(super) fn intervals(jobs: &[Job], max_starts: u64) -> (u64, Vec<(u64, u64)>) {
     let [forwards, (late, mirrored)] = [jobs.to_vec(), backwards(jobs)].map(|jobs| {
         let starts = starts(&jobs, max_starts.max(1));
         of_disjoint_intervals(jobs, &starts)
@@ -63,7 +63,7 @@ pub fn intervals(jobs: &[Job], max_starts: u64) -> (u64, Vec<(u64, u64)>) {
 }
 
 /// Returns the same as [`fewest`] of all intervals, with time running forwards only.
-pub fn quickly(jobs: Vec<Job>) -> u64 {
+pub(super) fn quickly(jobs: Vec<Job>) -> u64 {
     let starts = starts(&jobs, u64::MAX);
     of_disjoint_intervals(jobs, &starts).0
 }
@@ -94,7 +94,7 @@ fn of_disjoint_intervals(mut jobs: Vec<Job>, starts: &[u64]) -> (u64, Vec<(u64, 
             kept.push(job.work);
             free_at += u128::from(job.work);
             if free_at > u128::from(job.due) {
-                free_at -= u128::from(kept.pop().expect("one was pushed"));
+                free_at -= u128::from(kept.pop().expect("the job that was pushed above"));
                 late += 1;
                 while starts.get(next).is_some_and(|&start| start < job.due) {
                     next += 1;

@@ -30,7 +30,7 @@ use crate::fabric::port::{Fate, PortMode};
 
 /// The pending arrivals at switches.
 #[derive(Default)]
-pub struct Epochs {
+pub(super) struct Epochs {
     /// By tier of the switch.
     coming: Vec<Calendar>,
     /// The tier of the switch at the end of each link, if there is one.
@@ -57,18 +57,18 @@ struct Bound {
 
 impl Epochs {
     /// Returns whether the network is simulated in epochs.
-    pub fn are_there(&self) -> bool {
+    pub(super) fn are_there(&self) -> bool {
         !self.coming.is_empty()
     }
 
     /// Adds the packet in slot `number`, which arrives at the end of a link when the clock there shows `at`.
     #[inline(always)]
-    pub fn expect(&mut self, packet_pool: &mut PacketPool, number: u32, by: LinkId, at: Instant) {
+    pub(super) fn expect(&mut self, packet_pool: &mut PacketPool, number: u32, by: LinkId, at: Instant) {
         self.coming[usize::from(self.tier[by.index()])].expect(packet_pool, number, by, at);
     }
 
     /// Returns the number of pending arrivals.
-    pub fn packets(&self) -> u64 {
+    pub(super) fn packets(&self) -> u64 {
         self.coming.iter().map(Calendar::packets).sum()
     }
 }
@@ -110,7 +110,7 @@ impl Net {
     pub(super) fn send_in_epoch(&mut self, link: LinkId, next: u32, number: u32, at: Instant, size: u16) {
         let at = self.ports[link].keeps_order(at);
         let to = self.router.link(next);
-        let part = self.part.as_deref_mut().expect("it has epochs");
+        let part = self.part.as_deref_mut().expect("epochs are only in a partition");
         // The only link to a host has its number.
         if to.0 >= self.graph.hosts {
             part.epochs.coming[0].expect(&mut self.packet_pool, number, link, at);
@@ -123,7 +123,7 @@ impl Net {
 
     /// Downlink pass: forwards all arrivals at switches above racks up to `by`, and until their clocks show more than
     /// `until`.
-    pub fn downlink_pass(&mut self, until: Instant, by: Instant) {
+    pub(crate) fn downlink_pass(&mut self, until: Instant, by: Instant) {
         for tier in (1..self.part.as_ref().map_or(0, |part| part.epochs.coming.len())).rev() {
             self.come(tier, until, by);
         }
@@ -131,12 +131,12 @@ impl Net {
 
     /// Uplink pass: forwards all arrivals from hosts at the switches of their racks up to `by`, and until these show
     /// more than `until`.
-    pub fn uplink_pass(&mut self, until: Instant, by: Instant) {
+    pub(crate) fn uplink_pass(&mut self, until: Instant, by: Instant) {
         self.come(0, until, by);
     }
 
     /// Returns the time of the first arrival at a switch.
-    pub fn comes_at(&self) -> Instant {
+    pub(crate) fn comes_at(&self) -> Instant {
         let coming = self.part.iter().flat_map(|part| &part.epochs.coming);
         coming.map(|coming| coming.next_at(&self.packet_pool)).min().unwrap_or(Instant::MAX)
     }
@@ -167,7 +167,7 @@ impl Net {
     #[inline(always)]
     fn goes_on(&mut self, Bound { at, number, link, next, to }: Bound) {
         self.now = at;
-        let part = self.part.as_deref_mut().expect("it has epochs");
+        let part = self.part.as_deref_mut().expect("epochs are only in a partition");
         let port = &mut self.ports[link];
         debug_assert_eq!(port.mode, PortMode::ToDeferred);
         if to != part.number {
@@ -191,7 +191,7 @@ impl Net {
             self.packet_pool.packet_mut(number).route += 1;
             return self.add_pending(next, link, number, at, size);
         }
-        let part = self.part.as_deref_mut().expect("it has epochs");
+        let part = self.part.as_deref_mut().expect("epochs are only in a partition");
         part.epochs.expect(&mut self.packet_pool, number, link, at);
     }
 

@@ -71,7 +71,7 @@ struct OfLink {
 
 impl Net {
     /// Injects faults, whose changes become events.
-    pub fn inject_faults(&mut self, faults: Vec<Fault>, seed: u64) {
+    pub(crate) fn inject_faults(&mut self, faults: Vec<Fault>, seed: u64) {
         if faults.is_empty() {
             return;
         }
@@ -114,7 +114,7 @@ impl Net {
     }
 
     /// Applies a change that is due; no arrival may be prefetched. Returns true if routes have changed.
-    pub fn change(&mut self, number: u32) -> bool {
+    pub(crate) fn change(&mut self, number: u32) -> bool {
         let faults = self.faults_mut();
         let Change { fault, what, .. } = faults.changes[number as usize];
         match what {
@@ -138,7 +138,7 @@ impl Net {
             What::Begins => {
                 for &link in &links {
                     let of_link = &mut self.faults_mut().links[link];
-                    let stream = of_link.at_rest.remove(&fault_number).expect("it rests until it begins");
+                    let stream = of_link.at_rest.remove(&fault_number).expect("a fault rests until it begins");
                     of_link.met.push((fault_number, stream));
                 }
             }
@@ -161,7 +161,7 @@ impl Net {
     }
 
     /// Returns the route for further packets of a flow that used `path`.
-    pub fn detour(&mut self, path: u32, flow: crate::flow::Flow) -> u32 {
+    pub(crate) fn detour(&mut self, path: u32, flow: crate::flow::Flow) -> u32 {
         let from = self.graph.links[self.router.link(path).index()].from;
         let hosts = self.graph.hosts;
         let ends = (path..).map(|position| self.graph.links[self.router.link(position).index()].to);
@@ -173,12 +173,12 @@ impl Net {
 
     /// Returns whether a fault is active: then [`arrive_through_faults`](Net::arrive_through_faults) handles arrivals.
     #[inline]
-    pub fn has_active_faults(&self) -> bool {
+    pub(crate) fn has_active_faults(&self) -> bool {
         self.faults.as_ref().is_some_and(|faults| faults.active > 0)
     }
 
     /// Returns the effects of faults since the warm-up, if the run has any faults.
-    pub fn fault_counts(&self) -> Option<FaultCounts> {
+    pub(crate) fn fault_counts(&self) -> Option<FaultCounts> {
         self.faults.as_deref().map(|faults| faults.counts.since(faults.before_warm_up))
     }
 
@@ -190,12 +190,12 @@ impl Net {
     }
 
     /// Returns the number of packets lost to faults on a link, if the run has any faults.
-    pub fn fault_drops(&self, link: LinkId) -> Option<u64> {
+    pub(crate) fn fault_drops(&self, link: LinkId) -> Option<u64> {
         self.faults.as_deref().map(|faults| faults.links[link].drops)
     }
 
     /// Returns the packets that faults delay.
-    pub fn held(&self) -> impl Iterator<Item = &Packet> {
+    pub(crate) fn held(&self) -> impl Iterator<Item = &Packet> {
         let links = self.faults.iter().flat_map(|faults| faults.links.iter());
         links.flat_map(|link| &link.held).map(|(_, packet)| packet)
     }
@@ -210,7 +210,7 @@ impl Net {
 
     /// Takes the packet that has reached the end of `link` and applies faults to it. Returns it if the end is a host
     /// and it was not lost; a switch has forwarded it.
-    pub fn arrive_through_faults(&mut self, link: LinkId) -> Option<Packet> {
+    pub(crate) fn arrive_through_faults(&mut self, link: LinkId) -> Option<Packet> {
         if let Some(packet) = self.faults_mut().released.take() {
             return self.pass_on(link, packet);
         }
@@ -218,7 +218,8 @@ impl Net {
         let number = self.ports[link].first();
         self.take(link, number);
         self.collect(number, &mut packet);
-        let Faults { faults, links, counts, .. } = &mut **self.faults.as_mut().expect("only where there are faults");
+        let Faults { faults, links, counts, .. } =
+            &mut **self.faults.as_mut().expect("called only in runs with faults");
         let of_link = &mut links[link];
         for (number, stream) in &mut of_link.met {
             let Effect::OnPackets(effect) = &faults[*number].effect else { continue };
@@ -251,7 +252,7 @@ impl Net {
 
     /// Selects the delayed packet to arrive at the end of a link next. Returns false if it has been lost since.
     #[cold]
-    pub fn release(&mut self, link: LinkId) -> bool {
+    pub(crate) fn release(&mut self, link: LinkId) -> bool {
         let now = self.now;
         let Faults { links, released, .. } = self.faults_mut();
         let held = &mut links[link].held;
@@ -294,7 +295,7 @@ impl Net {
     }
 
     fn faults_mut(&mut self) -> &mut Faults {
-        self.faults.as_mut().expect("only where there are faults")
+        self.faults.as_mut().expect("called only in runs with faults")
     }
 
     /// Takes a link down: all packets queued for it or on it are lost.
@@ -342,7 +343,7 @@ impl Net {
     }
 
     fn unmark(&mut self, link: LinkId) {
-        let of_link = &mut self.faults.as_mut().expect("only where there are faults").links[link];
+        let of_link = &mut self.faults.as_mut().expect("called only in runs with faults").links[link];
         of_link.unmarked += 1;
         if of_link.unmarked == 1 {
             of_link.threshold = Some(self.ports[link].stop_marks());
@@ -350,10 +351,10 @@ impl Net {
     }
 
     fn mark_again(&mut self, link: LinkId) {
-        let of_link = &mut self.faults.as_mut().expect("only where there are faults").links[link];
+        let of_link = &mut self.faults.as_mut().expect("called only in runs with faults").links[link];
         of_link.unmarked -= 1;
         if of_link.unmarked == 0 {
-            let threshold = of_link.threshold.take().expect("it was kept when marking stopped");
+            let threshold = of_link.threshold.take().expect("`unmark` stored the threshold");
             self.ports[link].resume_marks(threshold);
         }
     }

@@ -2,21 +2,21 @@
 
 mod agents;
 mod calendar;
-pub mod channel;
+pub(crate) mod channel;
 mod deferred;
 mod deferred_drops;
 mod epochs;
 mod faulty;
 mod host_ports;
-pub mod level;
-pub mod marker;
+pub(crate) mod level;
+pub(crate) mod marker;
 pub mod network;
-pub mod packet_pool;
-pub mod partition;
-pub mod plan;
-pub mod port;
+pub(crate) mod packet_pool;
+pub(crate) mod partition;
+pub(crate) mod plan;
+pub(crate) mod port;
 mod prefetch;
-pub mod qdisc;
+pub(crate) mod qdisc;
 mod qdisc_ports;
 mod routing;
 mod shared_buffer;
@@ -25,13 +25,13 @@ use std::collections::BTreeMap;
 
 use transport::agent::PortState;
 use transport::{Agents, Extension, Flags, Packet};
-use units::{Bytes, ConnectionId, HostId, Instant, LinkId, Rate, Span, Stream, Table};
+use units::{Bytes, HostId, Instant, LinkId, Rate, Span, Stream, Table};
 
 use crate::fabric::marker::Site;
 use crate::fabric::network::{Network, Service, Sharing};
 use crate::fabric::packet_pool::PacketPool;
 use crate::fabric::port::{Fate, Port, PortMode, units_of_wait};
-use crate::flow::Flow;
+use crate::flow::{Flow, Incarnation};
 use crate::record::outcome::Counters;
 use crate::record::packet_log::PacketLog;
 use crate::schedule::events::EventQueue;
@@ -41,12 +41,12 @@ use faulty::Faults;
 use host_ports::HostPorts;
 use partition::Part;
 use plan::{Plan, Reason};
-pub use prefetch::{Next, Prefetch, Upcoming};
+pub(crate) use prefetch::{Next, Prefetch, Upcoming};
 use routing::Router;
 use shared_buffer::SharedBuffer;
 
 /// The network and everything in it.
-pub struct Net {
+pub(crate) struct Net {
     /// Current time of the simulation.
     pub now: Instant,
     /// All events that are pending.
@@ -81,7 +81,7 @@ pub struct Net {
     /// The agents of transport families at the ports.
     pub agents: AtPorts,
     /// Wire bytes dropped at their receivers' ports, by connection id and generation.
-    dropped_at_receiver: BTreeMap<(ConnectionId, u16), Bytes>,
+    dropped_at_receiver: BTreeMap<Incarnation, Bytes>,
     frame_overhead: u16,
     host_ports: HostPorts,
     jitter: Jitter,
@@ -95,7 +95,7 @@ pub struct Net {
 
 impl Net {
     /// Returns an empty network.
-    pub fn new(network: Network, seed: u64, service: Service) -> Net {
+    pub(crate) fn new(network: Network, seed: u64, service: Service) -> Net {
         let Network { mut graph, switch, frame_overhead, host_jitter, settings, .. } = network;
         // Events at the same time are ordered by link index: by the node at which they happen.
         graph.links.sort_by_key(|link| (link.to, link.from));
@@ -153,28 +153,28 @@ impl Net {
     }
 
     /// Installs the agents of these families at every port.
-    pub fn install_agents(&mut self, families: &[Agents]) {
+    pub(crate) fn install_agents(&mut self, families: &[Agents]) {
         let rates = self.graph.links.iter().map(|link| link.rate);
         self.agents = AtPorts::new(families, self.frame_overhead.into(), rates);
     }
 
     /// Returns for each link whether it starts at a switch, not a host.
-    pub fn leave_switches(&self) -> impl Iterator<Item = bool> {
+    pub(crate) fn leave_switches(&self) -> impl Iterator<Item = bool> {
         self.graph.links.iter().map(|link| link.from >= self.graph.hosts)
     }
 
     /// Returns whether a route begins at a host.
-    pub fn begins_at(&self, path: u32, host: HostId) -> bool {
+    pub(crate) fn begins_at(&self, path: u32, host: HostId) -> bool {
         self.graph.links[self.router.link(path).index()].from == host.0
     }
 
     /// Returns when all packets sent by a route will have left their host: a NIC is first in, first out.
-    pub fn nic_idle_at(&self, path: u32) -> Instant {
+    pub(crate) fn nic_idle_at(&self, path: u32) -> Instant {
         self.ports[self.router.link(path)].idle_at()
     }
 
     /// Returns the counts, the same with and without deferred enqueue: each hop counts as an event.
-    pub fn counted(&self) -> Counters {
+    pub(crate) fn counted(&self) -> Counters {
         let counters = self.counters;
         Counters {
             packet_hops: counters.packet_hops + self.deferred_hops,
@@ -184,7 +184,7 @@ impl Net {
     }
 
     /// Returns the route of a flow, for [`send`](Net::send) and [`ideal`](Net::ideal).
-    pub fn path(&mut self, from: HostId, to: HostId, flow: Flow) -> u32 {
+    pub(crate) fn path(&mut self, from: HostId, to: HostId, flow: Flow) -> u32 {
         let (position, is_new) = self.router.path(from, to, flow);
         if is_new && let Some(part) = &mut self.part {
             part.publish_route(position, self.router.latest());
@@ -193,14 +193,14 @@ impl Net {
     }
 
     /// Takes the links of all routes, one after the other: positions are as returned by [`path`](Net::path).
-    pub fn take_paths(&mut self) -> Vec<LinkId> {
+    pub(crate) fn take_paths(&mut self) -> Vec<LinkId> {
         self.router.take_links()
     }
 
     /// Puts a packet into its host's NIC queue; `packet.route` is its route. Inlined where packets are created, so that
     /// they are written in place.
     #[inline(always)]
-    pub fn send(&mut self, mut packet: Packet) {
+    pub(crate) fn send(&mut self, mut packet: Packet) {
         self.counters.packets_sent += 1;
         let link = self.router.link(packet.route);
         let mode = self.ports[link].mode;
@@ -248,7 +248,7 @@ impl Net {
     }
 
     /// As [`send`](Net::send), for a packet that carries more than its header.
-    pub fn send_extended(&mut self, mut packet: Packet, mut extension: Extension) {
+    pub(crate) fn send_extended(&mut self, mut packet: Packet, mut extension: Extension) {
         let link = self.router.link(packet.route);
         if let Some(header) = &mut extension.header
             && self.ports[link].mode != PortMode::Down
@@ -263,13 +263,13 @@ impl Net {
 
     /// Returns the next link of a packet in the packet pool.
     #[inline]
-    pub fn next_link(&self, number: u32) -> LinkId {
+    pub(crate) fn next_link(&self, number: u32) -> LinkId {
         self.router.link(self.packet_pool.at(number).packet.route)
     }
 
     /// Removes the packet in slot `number`, the first in flight, which has reached the end of `link`.
     #[inline(always)]
-    pub fn take(&mut self, link: LinkId, number: u32) {
+    pub(crate) fn take(&mut self, link: LinkId, number: u32) {
         let port = &mut self.ports[link];
         if port.first_waits() {
             leaves_unseen(port, &mut self.shared_buffers, &self.packet_pool);
@@ -282,13 +282,13 @@ impl Net {
 
     /// Moves a packet from the network into `packet`.
     #[inline(always)]
-    pub fn collect(&mut self, number: u32, packet: &mut Packet) {
+    pub(crate) fn collect(&mut self, number: u32, packet: &mut Packet) {
         self.packet_pool.take(number, packet);
     }
 
     /// Logs the packet that is about to be taken from the end of `link`.
     #[cold]
-    pub fn log_arrival(&mut self, link: LinkId) {
+    pub(crate) fn log_arrival(&mut self, link: LinkId) {
         let (Some(log), Some(packet)) = (&mut self.log, self.ports[link].packets(&self.packet_pool).next()) else {
             return;
         };
@@ -297,19 +297,18 @@ impl Net {
     }
 
     /// Takes the extension of an extended packet, once.
-    pub fn take_extension(&mut self, packet: &Packet) -> Option<Extension> {
+    pub(crate) fn take_extension(&mut self, packet: &Packet) -> Option<Extension> {
         packet.flags.has(Flags::EXTENDED).then(|| self.extensions.take(packet.wait_or_extension))
     }
 
-    /// Returns the wire bytes of a connection, by id and generation, dropped at its receiver's port since the last
-    /// call. Bytes of earlier connections of that id are discarded: those connections are closed.
-    pub fn take_dropped_at_receiver(&mut self, connection: (ConnectionId, u16)) -> Bytes {
+    /// Returns the wire bytes of a connection dropped at its receiver's port since the last call. Bytes of earlier connections of that id are discarded: those connections are closed.
+    pub(crate) fn take_dropped_at_receiver(&mut self, connection: Incarnation) -> Bytes {
         if self.dropped_at_receiver.is_empty() {
             return Bytes::ZERO;
         }
-        let of_number = (connection.0, 0)..=(connection.0, u16::MAX);
+        let of_id = Incarnation { generation: 0, ..connection }..=Incarnation { generation: u16::MAX, ..connection };
         let mut dropped = Bytes::ZERO;
-        while let Some((&key, &bytes)) = self.dropped_at_receiver.range(of_number.clone()).next() {
+        while let Some((&key, &bytes)) = self.dropped_at_receiver.range(of_id.clone()).next() {
             self.dropped_at_receiver.remove(&key);
             dropped += if key == connection { bytes } else { Bytes::ZERO };
         }
@@ -318,7 +317,7 @@ impl Net {
 
     /// Offers a packet that has reached a switch to its next port.
     #[inline(always)]
-    pub fn forward(&mut self, number: u32, link: LinkId) {
+    pub(crate) fn forward(&mut self, number: u32, link: LinkId) {
         let packet = &self.packet_pool.at(number).packet;
         let fate = if packet.flags.has(Flags::EXTENDED) {
             self.offer_extended(link, number)
@@ -408,14 +407,13 @@ impl Net {
             log.lost(self.now, link, packet);
         }
         if self.ports[link].place.to_host() && packet.payload > 0 {
-            *self.dropped_at_receiver.entry((packet.connection, packet.generation)).or_default() +=
-                Bytes::from(packet.size);
+            *self.dropped_at_receiver.entry(Incarnation::of(packet)).or_default() += Bytes::from(packet.size);
         }
         self.take_extension(packet);
     }
 
     /// Brings all queues up to the present.
-    pub fn advance_ports(&mut self) {
+    pub(crate) fn advance_ports(&mut self) {
         self.enqueue_all_pending();
         // While ports defer, shared buffers count nothing.
         let counting = if self.defers { 0 } else { self.shared_buffers.len() };
@@ -434,7 +432,7 @@ impl Net {
     }
 
     /// Ends the warm-up of all ports.
-    pub fn warmed_up(&mut self) {
+    pub(crate) fn warmed_up(&mut self) {
         self.advance_ports();
         self.sent_before = self.ports.entries().map(|(link, port)| port.sent_for(self.now_at(link))).collect();
         self.ports.iter_mut().for_each(Port::warmed_up);
@@ -442,17 +440,17 @@ impl Net {
     }
 
     /// Returns all ports, indexed by link; the ports of cut links have other indices ([`port_of`](Net::port_of)).
-    pub fn ports(&self) -> &Table<LinkId, Port> {
+    pub(crate) fn ports(&self) -> &Table<LinkId, Port> {
         &self.ports
     }
 
     /// Returns all packets queued at ports to hosts or on their wires.
-    pub fn packets_to_hosts(&self) -> impl Iterator<Item = &Packet> {
+    pub(crate) fn packets_to_hosts(&self) -> impl Iterator<Item = &Packet> {
         self.ports.iter().filter(|port| port.place.to_host()).flat_map(|port| port.packets(&self.packet_pool))
     }
 
     /// Returns the share of the time since the warm-up in which a link has sent.
-    pub fn utilisation(&self, link: LinkId, warm_up: Instant) -> f64 {
+    pub(crate) fn utilisation(&self, link: LinkId, warm_up: Instant) -> f64 {
         let watched_for = self.now.saturating_sub(warm_up);
         let port = self.port_of(link);
         let sent_for = self.ports[port].sent_for(self.now_at(port)).saturating_sub(self.sent_before[port]);
@@ -460,24 +458,24 @@ impl Net {
     }
 
     /// Returns the rate of the first link of a route.
-    pub fn first_rate(&self, path: u32) -> Rate {
+    pub(crate) fn first_rate(&self, path: u32) -> Rate {
         self.graph.links[self.router.link(path).index()].rate
     }
 
     /// Returns the rate of the link to a host.
-    pub fn incoming_rate(&self, host: HostId) -> Rate {
+    pub(crate) fn incoming_rate(&self, host: HostId) -> Rate {
         // Sorted by their end; each host has one.
         let first = self.graph.links.partition_point(|link| link.to < host.0);
         self.graph.links[first].rate
     }
 
     /// Returns the bytes that each packet takes on every link beside its own.
-    pub fn frame_overhead(&self) -> Bytes {
+    pub(crate) fn frame_overhead(&self) -> Bytes {
         self.frame_overhead.into()
     }
 
     /// Returns the propagation delay of a route. If faults may reroute flows, it is the minimum over all routes.
-    pub fn propagation(&mut self, path: u32, to: HostId) -> Span {
+    pub(crate) fn propagation(&mut self, path: u32, to: HostId) -> Span {
         let from = self.graph.links[self.router.link(path).index()].from;
         if let Some(least) = self.min_propagation(HostId(from), to) {
             return least;
@@ -494,7 +492,7 @@ impl Net {
     }
 
     /// Returns the time that a message takes along a route of an empty network.
-    pub fn ideal(&self, path: u32, to: HostId, message: Segments) -> Span {
+    pub(crate) fn ideal(&self, path: u32, to: HostId, message: Segments) -> Span {
         let link = |position| &self.graph.links[self.router.link(position).index()];
         let before_last = (path..).map(link).take_while(|spec| spec.to != to.0);
         let last = (path..).map(link).find(|spec| spec.to == to.0);
@@ -639,7 +637,7 @@ mod tests {
     use crate::fabric::qdisc;
     use crate::faults::{Effect, Fault};
     use crate::schedule::events::Event;
-    use units::{Amount, Marks, Rate, Value, Values};
+    use units::{Amount, ConnectionId, Marks, Rate, Value, Values};
 
     /// Returns hosts and a switch at 1 Gbps, 20 us away, whose ports hold ten packets and mark above three.
     pub(super) fn star(hosts: u32, seed: u64, host_jitter: Option<Span>, ordering: [&str; 2]) -> Net {
@@ -823,9 +821,10 @@ mod tests {
     /// Of three full packets one is in transmission for 12 us, then the next. Jitter changes none of that.
     #[test]
     fn agents_are_told_what_waits_at_a_host() {
-        let d3 = transport::registry::find("d3").and_then(|d3| d3.with(&[]).ok()).expect("it has defaults");
+        let d3 =
+            transport::registry::find("d3").and_then(|d3| d3.with(&[]).ok()).expect("d3 has defaults for all keys");
         let mut net = net(1, None);
-        net.install_agents(&[d3.control.agents().expect("its routers grant rates")]);
+        net.install_agents(&[d3.control.agents().expect("d3 has agents at ports")]);
         for seq in 0..3 {
             let packet = full(&mut net, (0, 1), seq);
             net.send(packet);
@@ -924,7 +923,7 @@ mod tests {
     #[test]
     fn what_a_closed_connection_lost_is_not_booked_on_the_next_one_of_its_number() {
         let mut net = net(1, None);
-        let to_host = net.ports().iter().position(|port| port.place.to_host()).expect("there is one");
+        let to_host = net.ports().iter().position(|port| port.place.to_host()).expect("a port to a host");
         let to_host = LinkId::from_index(to_host);
         let packet = |connection, generation| Packet {
             connection: ConnectionId(connection),
@@ -935,14 +934,11 @@ mod tests {
         for (number, generation) in [(7, 0), (7, 2), (7, 2), (8, 2)] {
             net.dropped(to_host, &packet(number, generation));
         }
-        assert_eq!(net.take_dropped_at_receiver((ConnectionId(7), 2)), Bytes(3000));
-        assert_eq!(net.take_dropped_at_receiver((ConnectionId(7), 2)), Bytes::ZERO);
-        assert_eq!(
-            net.take_dropped_at_receiver((ConnectionId(7), 0)),
-            Bytes::ZERO,
-            "nobody is left to whom it matters"
-        );
-        assert_eq!(net.take_dropped_at_receiver((ConnectionId(8), 2)), Bytes(1500));
+        let mut taken = |id, generation| net.take_dropped_at_receiver(Incarnation { id: ConnectionId(id), generation });
+        assert_eq!(taken(7, 2), Bytes(3000));
+        assert_eq!(taken(7, 2), Bytes::ZERO);
+        assert_eq!(taken(7, 0), Bytes::ZERO, "nobody is left to whom it matters");
+        assert_eq!(taken(8, 2), Bytes(1500));
     }
 
     /// The hosts are two links of 20 us apart. The delay of a fixed route is the sum of its links. A route that may
@@ -952,7 +948,7 @@ mod tests {
         let effects = [(None, 40), (Some(Effect::Unmarked), 40), (Some(Effect::Down { reroute: Span::ZERO }), 10)];
         for (effect, micros) in effects {
             let mut net = star(3, 1, None, ["fifo", "fifo"]);
-            net.graph.links.last_mut().expect("there are links").delay = Span::from_micros(5);
+            net.graph.links.last_mut().expect("a star has links").delay = Span::from_micros(5);
             let links = net.graph.links.last().map(|link| (link.from, link.to)).into_iter().collect();
             let fault = |effect| Fault { kind: "any", links, drawn: false, at: Instant::ZERO, until: None, effect };
             net.inject_faults(effect.map(fault).into_iter().collect(), 1);
@@ -983,7 +979,7 @@ mod tests {
         }
         assert!(one != link && one != seed && one == drawn(net(1, None).jitter, 0));
         assert!(drawn(net(1, Some(Span::ZERO)).jitter, 0).iter().all(|&late| late == 0));
-        let longest = drawn(net(1, Some(Span::from_micros(1))).jitter, 0).into_iter().max().expect("there are some");
+        let longest = drawn(net(1, Some(Span::from_micros(1))).jitter, 0).into_iter().max().expect("100 draws");
         assert!((990_000..1_000_000).contains(&longest), "{longest} ps");
     }
 }

@@ -4,11 +4,10 @@ use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant as Clock};
 
 use units::{Instant, Span};
 
-use super::cores;
+use super::{WallClock, cores};
 use crate::fabric::channel::{Mailbox, Outgoing};
 use crate::schedule::ring::{Ring, Words};
 
@@ -17,7 +16,7 @@ use crate::schedule::ring::{Ring, Words};
 /// There is no common barrier within a slice. Each partition advances as long as nothing that the slowest may still do
 /// can reach it, receives its items, and publishes its progress. So a partition with more work at one time may be ahead
 /// of the others at another.
-pub struct Mailboxes {
+pub(super) struct Mailboxes {
     /// By receiving partition, then by sending partition.
     channels: Vec<Vec<Channel>>,
     /// Number of threads that have begun, and the core of each.
@@ -25,6 +24,7 @@ pub struct Mailboxes {
     cores: Vec<AtomicUsize>,
     /// All threads are to return, because one waits in vain.
     stopped: AtomicBool,
+    clock: WallClock,
 }
 
 /// The channel from one partition to another: a ring for nearly all items, and a mailbox for the others.
@@ -85,7 +85,7 @@ impl Channel {
 }
 
 /// The receiving end of channels.
-pub trait Receiver {
+pub(super) trait Receiver {
     /// Receives an item from a ring.
     fn words(&mut self, words: Words);
     /// Receives a mailbox, which it must empty.
@@ -96,11 +96,11 @@ impl Mailboxes {
     /// Number of checks before a thread yields: some microseconds, about the time that others take to advance, if each
     /// has a core. A thread without one may be waiting for this one.
     const LOOKS: u32 = 256;
-    /// Maximum wait before all threads return: longer than an epoch takes, if each has a core.
-    const PATIENCE: Duration = Duration::from_millis(3);
+    /// Maximum wait before all threads return, in nanoseconds: longer than an epoch takes, if each has a core.
+    const PATIENCE: u64 = 3_000_000;
 
     /// Returns empty channels between partitions that have advanced to these times.
-    pub fn new(reached: impl Iterator<Item = Instant>) -> Mailboxes {
+    pub(super) fn new(reached: impl Iterator<Item = Instant>, clock: WallClock) -> Mailboxes {
         let reached: Vec<Instant> = reached.collect();
         let channels = || reached.iter().map(|reached| Channel::at(*reached)).collect();
         Mailboxes {
@@ -108,12 +108,13 @@ impl Mailboxes {
             begun: AtomicUsize::new(0),
             cores: reached.iter().map(|_| AtomicUsize::default()).collect(),
             stopped: AtomicBool::new(false),
+            clock,
         }
     }
 
     /// Starts a thread, and waits until the others have started. Each continues on a core of its own, if there are
     /// enough.
-    pub fn wait_for_all(&self, part: usize) {
+    pub(super) fn wait_for_all(&self, part: usize) {
         self.cores[part].store(cores::here(), Ordering::Relaxed);
         self.begun.fetch_add(1, Ordering::AcqRel);
         while self.begun.load(Ordering::Acquire) < self.channels.len() {
@@ -127,7 +128,7 @@ impl Mailboxes {
     }
 
     /// Returns the time before which a partition has processed all events.
-    pub fn reached(&self, part: usize) -> Instant {
+    pub(super) fn reached(&self, part: usize) -> Instant {
         self.channels[part][part].ring.reached()
     }
 
@@ -139,7 +140,7 @@ impl Mailboxes {
     }
 
     /// Waits until a partition can advance to `next`; returns its horizon then, or `None` if all threads are to return.
-    pub fn wait(&self, part: usize, lookahead: Span, next: Instant) -> Option<Instant> {
+    pub(super) fn wait(&self, part: usize, lookahead: Span, next: Instant) -> Option<Instant> {
         let mut looks = 0;
         let mut since = None;
         loop {
@@ -152,7 +153,7 @@ impl Mailboxes {
                 spin_loop();
                 continue;
             }
-            if since.get_or_insert_with(Clock::now).elapsed() > Mailboxes::PATIENCE {
+            if (self.clock)() - *since.get_or_insert_with(self.clock) > Mailboxes::PATIENCE {
                 self.stop();
             }
             if self.stopped.load(Ordering::Relaxed) {
@@ -168,26 +169,26 @@ impl Mailboxes {
     }
 
     /// Sends the outgoing items of a partition by rings from now on.
-    pub fn opens(&self, part: usize, outgoing: &mut [Outgoing]) {
+    pub(super) fn opens(&self, part: usize, outgoing: &mut [Outgoing]) {
         let channels = self.channels.iter().zip(outgoing).zip(0..).filter(|(_, to)| *to != part);
         channels.for_each(|((to, outgoing), _)| outgoing.goes_by(Some(to[part].ring.clone())));
     }
 
     /// Publishes the outgoing items of a partition, and its progress.
-    pub fn leave(&self, part: usize, reached: Instant, outgoing: &mut [Outgoing]) {
+    pub(super) fn leave(&self, part: usize, reached: Instant, outgoing: &mut [Outgoing]) {
         for (to, outgoing) in self.channels.iter().zip(outgoing) {
             to[part].leave(outgoing, reached);
         }
     }
 
     /// Receives all items sent to a partition before the progress that [`wait`](Mailboxes::wait) saw.
-    pub fn take(&self, part: usize, receiver: &mut impl Receiver) {
+    pub(super) fn take(&self, part: usize, receiver: &mut impl Receiver) {
         self.channels[part].iter().for_each(|way| way.take(receiver));
     }
 }
 
 /// Makes the other threads return when the thread that holds it panics.
-pub struct Presence<'a>(pub &'a Mailboxes);
+pub(super) struct Presence<'a>(pub &'a Mailboxes);
 
 impl Drop for Presence<'_> {
     fn drop(&mut self) {
@@ -204,11 +205,16 @@ mod tests {
     use crate::fabric::channel::Opened;
     use units::{ConnectionId, LinkId};
 
+    /// Returns the mailboxes of partitions whose threads never lose patience.
+    fn mailboxes_of(parts: usize) -> Mailboxes {
+        Mailboxes::new(vec![Instant::ZERO; parts].into_iter(), || 0)
+    }
+
     /// Three partitions, none of which may be ahead of another by more than the lookahead.
     #[test]
     fn nobody_is_further_ahead_than_the_lookahead() {
         const LOOKAHEAD: u64 = 10;
-        let mailboxes = Mailboxes::new([Instant::ZERO; 3].into_iter());
+        let mailboxes = mailboxes_of(3);
         thread::scope(|scope| {
             for part in 0..3 {
                 let mailboxes = &mailboxes;
@@ -258,7 +264,7 @@ mod tests {
     #[test]
     fn what_goes_comes_in_order() {
         const STEPS: u64 = 4_000;
-        let mailboxes = Mailboxes::new([Instant::ZERO; 2].into_iter());
+        let mailboxes = mailboxes_of(2);
         let mut stream = units::Stream::new(1, "packets", 0);
         let batches: Vec<u64> = (0..STEPS).map(|_| [0, 2, 30, 150, 300][stream.below(5) as usize]).collect();
         let goes = |part: usize, step: &mut dyn FnMut(u64, &mut Outgoing), came: &mut Vec<u64>| {
@@ -370,13 +376,13 @@ mod tests {
 
     #[test]
     fn nobody_goes_on_before_all_have_begun() {
-        let mailboxes = Mailboxes::new([Instant::ZERO; 4].into_iter());
+        let mailboxes = mailboxes_of(4);
         let arrived = AtomicUsize::new(0);
         thread::scope(|scope| {
             for part in 0..4 {
                 let (mailboxes, arrived) = (&mailboxes, &arrived);
                 scope.spawn(move || {
-                    thread::sleep(Duration::from_millis(5 * part));
+                    thread::sleep(std::time::Duration::from_millis(5 * part));
                     arrived.fetch_add(1, Ordering::SeqCst);
                     mailboxes.wait_for_all(part as usize);
                     assert_eq!(arrived.load(Ordering::SeqCst), 4);
@@ -386,8 +392,22 @@ mod tests {
     }
 
     #[test]
+    fn thread_that_waits_in_vain_stops_all() {
+        /// A clock that advances by two thirds of the patience at each look.
+        fn clock() -> u64 {
+            static NOW: AtomicUsize = AtomicUsize::new(0);
+            NOW.fetch_add(2_000_000, Ordering::Relaxed) as u64
+        }
+        let mailboxes = Mailboxes::new([Instant::ZERO; 2].into_iter(), clock);
+        assert_eq!(mailboxes.wait(0, Span(10), Instant(10)), Some(Instant(10)));
+        assert!(!mailboxes.stopped.load(Ordering::Relaxed));
+        assert_eq!(mailboxes.wait(0, Span(10), Instant(11)), None);
+        assert!(mailboxes.stopped.load(Ordering::Relaxed));
+    }
+
+    #[test]
     fn nobody_waits_for_one_that_has_panicked() {
-        let mailboxes = Mailboxes::new([Instant::ZERO; 2].into_iter());
+        let mailboxes = mailboxes_of(2);
         thread::scope(|scope| {
             let panics = scope.spawn(|| {
                 let _presence = Presence(&mailboxes);

@@ -7,7 +7,7 @@ use units::{Bytes, HostId, mix64, pair};
 /// instructions.)
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
-pub struct Arrivals {
+pub(crate) struct Arrivals {
     /// Number of data packets.
     pub packets: u64,
     /// Their waits at the last switch, in units of 1024 ps.
@@ -18,37 +18,50 @@ pub struct Arrivals {
     pub marks: u32,
 }
 
-/// The arrivals of one class.
+/// The arrivals of one class, in the order of each pair's first one.
 #[derive(Default)]
-pub struct Pairs(HashTable<(Pair, Arrivals)>);
+pub(crate) struct Pairs {
+    all: Vec<(Pair, Arrivals)>,
+    /// Indices into `all`, by pair. It is only looked up, never iterated.
+    index: HashTable<u32>,
+}
 
 /// A sender and a receiver.
 type Pair = (HostId, HostId);
 
 impl Pairs {
     /// Returns the arrivals at a host from another.
-    pub fn of(&mut self, pair: Pair) -> &mut Arrivals {
-        let entry = self.0.entry(hash(pair), |(known, _)| *known == pair, |(known, _)| hash(*known));
-        &mut entry.or_insert_with(|| (pair, Arrivals::default())).into_mut().1
+    pub(crate) fn of(&mut self, pair: Pair) -> &mut Arrivals {
+        let Pairs { all, index } = self;
+        let known = |index: &u32| all[*index as usize].0;
+        let next = all.len() as u32;
+        let found = index.entry(hash(pair), |index| known(index) == pair, |index| hash(known(index)));
+        let found = *found.or_insert(next).get();
+        if found == next {
+            all.push((pair, Arrivals::default()));
+        }
+        &mut all[found as usize].1
     }
 
     /// Takes over the arrivals at other hosts.
-    pub fn append(&mut self, others: &mut Pairs) {
-        for (pair, arrivals) in others.0.drain() {
+    pub(crate) fn append(&mut self, others: &mut Pairs) {
+        others.index.clear();
+        for (pair, arrivals) in others.all.drain(..) {
             *self.of(pair) = arrivals;
         }
     }
 
     /// Returns the arrivals, ordered by sender and receiver.
-    pub fn in_order(&self) -> Vec<&Arrivals> {
-        let mut all: Vec<_> = self.0.iter().collect();
+    pub(crate) fn in_order(&self) -> Vec<&Arrivals> {
+        let mut all: Vec<_> = self.all.iter().collect();
         all.sort_unstable_by_key(|(pair, _)| *pair);
         all.into_iter().map(|(_, arrivals)| arrivals).collect()
     }
 
     /// Removes all recorded arrivals.
-    pub fn clear(&mut self) {
-        self.0.clear();
+    pub(crate) fn clear(&mut self) {
+        self.all.clear();
+        self.index.clear();
     }
 }
 

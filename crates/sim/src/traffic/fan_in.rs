@@ -13,7 +13,7 @@ use super::{
 use crate::topology::Graph;
 
 /// Parents ask, leaves answer.
-pub const DESCRIPTOR: Descriptor = Descriptor {
+pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "fan-in",
     help: "each parent asks its leaves every so often, and all of them answer (partition-aggregate)",
     aliases: &[
@@ -544,7 +544,7 @@ impl Generator for FanIn {
                     .map(|_| Inner::new(super::draw_time(aggregation, stream), super::draw_bytes(answer, stream)))
                     .collect();
                 let leaf = || (super::draw_time(&self.jitter, stream), super::draw_bytes(&self.size, stream));
-                let messages = trees.ask(number, (tree as u32, at, deadline), inner.into_iter(), leaf);
+                let messages = trees.ask(number, tree as u32, at, deadline, inner.into_iter(), leaf);
                 let (answers, children) = (trees.shape().all_leaves(), trees.shape().branches());
                 let query = Asked { number, parent: parent.host, answers, children, deadline };
                 Batch { at, messages, query: Some(query) }

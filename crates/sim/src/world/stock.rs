@@ -18,7 +18,7 @@ use crate::record::rest::Rest;
 use crate::requests::{OpenRequest, Requests};
 
 /// The measurements from the warm-up to the end of the duration.
-pub struct Measured {
+pub(crate) struct Measured {
     at: Instant,
     pub(crate) counters: Counters,
     classes: Vec<ClassOutcome>,
@@ -29,7 +29,7 @@ pub struct Measured {
 }
 
 /// Returns the measurements up to now.
-pub fn take(worlds: &mut [World]) -> Measured {
+pub(crate) fn take(worlds: &mut [World]) -> Measured {
     worlds.iter_mut().for_each(World::catch_up);
     record_packets_at_receivers(worlds);
     // Control messages are no events of the network, but they are counted by now.
@@ -43,7 +43,7 @@ pub fn take(worlds: &mut [World]) -> Measured {
     let links = (0..worlds[0].net.graph.links.len()).map(LinkId::from_index);
     let links = links.map(|link| row(&worlds[owner(worlds, link)], link)).collect();
     worlds.iter_mut().for_each(|world| world.message_log.close());
-    let (first, others) = worlds.split_first_mut().expect("there is one");
+    let (first, others) = worlds.split_first_mut().expect("a run has at least one world");
     others.iter_mut().for_each(|other| first.message_log.take_sums(&mut other.message_log));
     let classes = first.sources.entries().map(|(id, TrafficSource { class, framing, too_late, .. })| {
         let outcome = first.message_log.class(id, class, first.names[class.transport], *framing);
@@ -63,7 +63,7 @@ pub fn take(worlds: &mut [World]) -> Measured {
 /// Returns the messages for which a run continues whose measurement ends now. All partitions of a run know the same
 /// messages. Only the sending host's partition knows the request of a message, and only its hosts' partitions know
 /// whether it is decided.
-pub fn awaits(worlds: &[World], is_decided: impl Fn(MessageId) -> bool) -> CoolDown {
+pub(crate) fn awaits(worlds: &[World], is_decided: impl Fn(MessageId) -> bool) -> CoolDown {
     let world = &worlds[0];
     let messages = worlds.iter().flat_map(|world| world.message_log.messages());
     let undecided = messages.filter(|(message, _)| !is_decided(*message)).map(|(_, row)| row);
@@ -98,7 +98,12 @@ pub fn open_requests(worlds: &[World]) -> BTreeMap<(ClassId, u64), OpenRequest> 
 
 /// Ends a run at `now` that would have ended at `until`; `measured` is `None` if the measurement has not ended. Returns
 /// its results, and the remaining rows, which the outcome lacks.
-pub fn finish(mut worlds: Vec<World>, measured: Option<Measured>, now: Instant, until: Instant) -> (Outcome, Rest) {
+pub(crate) fn finish(
+    mut worlds: Vec<World>,
+    measured: Option<Measured>,
+    now: Instant,
+    until: Instant,
+) -> (Outcome, Rest) {
     let (measured, decided_until) = match measured {
         Some(measured) => {
             for world in &mut worlds {

@@ -8,7 +8,7 @@ use super::{Config, SIGNALS};
 use crate::{Advice, Descriptor, Needs, Regime, connection};
 
 /// The descriptor of Homa.
-pub const DESCRIPTOR: Descriptor<Config> = Descriptor {
+pub(super) const DESCRIPTOR: Descriptor<Config> = Descriptor {
     name: "homa",
     help: "Homa: the first round trip of a message is sent unasked, but of many answers at once only their beginnings, the \
            receiver grants the rest to the shortest ones, several at a time, in switch priorities of its choice; of the shared parameters only mss, header and dup_ack_threshold \
@@ -21,6 +21,8 @@ pub const DESCRIPTOR: Descriptor<Config> = Descriptor {
         "sizes from the application before the first byte, and state per host at both ends",
     )
     .discipline("priority")
+    // The shortest messages have the grants, and of equal ones always the same.
+    .flows_that_end()
     .made_for(&[ROOM_FOR_GRANTS])
     .settling(|values, surroundings| settle(values, surroundings, &[("rtt_bytes", 1.0)])),
     signals: SIGNALS,

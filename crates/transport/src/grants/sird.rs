@@ -9,7 +9,7 @@ use super::{Config, SIGNALS};
 use crate::{Descriptor, Needs};
 
 /// The descriptor of SIRD.
-pub const DESCRIPTOR: Descriptor<Config> = Descriptor {
+pub(super) const DESCRIPTOR: Descriptor<Config> = Descriptor {
     name: "sird",
     help: "SIRD: the receiver gives credit for its link, the shortest message first; what may be on its way from one host follows \
            what that host says of its own link, and ECN marks, as DCTCP's window; of the shared parameters only mss, header \
@@ -28,6 +28,8 @@ pub const DESCRIPTOR: Descriptor<Config> = Descriptor {
         "ECN marks above a threshold, where links within the network are shared",
         "sizes from the application before the first byte, and state per host at both ends",
     )
+    // The shortest message has the credit, and of equal ones always the same.
+    .flows_that_end()
     .settling(|values, surroundings| {
         let products = [
             ("outstanding", 1.5),

@@ -5,7 +5,7 @@ mod estimate;
 pub(crate) mod keys;
 mod law;
 
-pub use law::{price, stability};
+pub(crate) use law::price;
 
 use units::{Instant, Span, Values, mix64};
 
@@ -49,7 +49,7 @@ pub enum Feedback {
 
 /// A sender that paces.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Paced {
+pub(crate) struct Paced {
     rules: Rules,
     /// The state for messages without a deadline.
     marking: Marking,
@@ -72,8 +72,10 @@ struct Rules {
     base_rtt: Span,
     least: f64,
     in_flight: f64,
-    /// A full segment with its header, in bits, and its payload, in bytes.
-    segment: (f64, f64),
+    /// Bits of a full segment with its header.
+    segment_bits: f64,
+    /// Payload bytes of a full segment.
+    segment_payload: f64,
     /// The law, and the rules of marks; none: the rate is gamma.
     law: Option<(Law, Abort)>,
     marks: Option<Marks>,
@@ -106,8 +108,10 @@ struct Flow {
     /// Bytes that have arrived since, and the part of them with an echo.
     arrived: u64,
     marked: u64,
-    /// The sum of the headers' sums since, and their number.
-    heard: (f64, u32),
+    /// The sum of the headers' sums since.
+    heard: f64,
+    /// Number of headers since.
+    headers: u32,
     /// The estimated queue, in full segments.
     queue: f64,
     /// The largest link of the path, in C.
@@ -119,7 +123,7 @@ struct Flow {
 
 impl Paced {
     /// Reads the checked values of [`keys`], as far as `feedback` needs them.
-    pub fn from_values(values: &Values, connection: &connection::Config, feedback: Feedback) -> Paced {
+    pub(crate) fn from_values(values: &Values, connection: &connection::Config, feedback: Feedback) -> Paced {
         let segment = f64::from(connection.mss + connection.header) * 8.0;
         let law = (feedback != Feedback::None).then(|| {
             let abort = Abort {
@@ -144,7 +148,8 @@ impl Paced {
             base_rtt: values.time("base_rtt"),
             least: values.number("least_rate"),
             in_flight: values.number("in_flight"),
-            segment: (segment, f64::from(connection.mss)),
+            segment_bits: segment,
+            segment_payload: f64::from(connection.mss),
             law,
             marks: (feedback == Feedback::Ecn).then(|| Marks::from_values(values)),
         };
@@ -152,7 +157,7 @@ impl Paced {
     }
 
     /// Handles an acknowledgement of new data; returns true when it has cut the window of a message without a deadline.
-    pub fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked) -> bool {
+    pub(crate) fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked) -> bool {
         let Some(flow) = &mut self.flow else {
             return self.marking.on_ack(window, ack, |_, alpha| alpha / 2.0);
         };
@@ -168,7 +173,7 @@ impl Paced {
     }
 
     /// Counts bytes that have arrived beyond a gap, with an echo or without.
-    pub fn on_beyond(&mut self, bytes: u64, marked: bool) {
+    pub(crate) fn on_beyond(&mut self, bytes: u64, marked: bool) {
         match &mut self.flow {
             Some(flow) => flow.count(bytes, marked),
             None => self.marking.count(bytes, marked),
@@ -176,7 +181,7 @@ impl Paced {
     }
 
     /// Handles a loss, which is repaired at the rate at which the data was sent.
-    pub fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
+    pub(crate) fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
         self.marking.on_loss();
         match self.flow {
             Some(_) => window.ssthresh = window.cwnd,
@@ -185,14 +190,14 @@ impl Paced {
     }
 
     /// Handles a timeout: its retransmissions are sent at the same rate.
-    pub fn on_timeout(&mut self, window: &mut Cwnd, loss_window: f64) {
+    pub(crate) fn on_timeout(&mut self, window: &mut Cwnd, loss_window: f64) {
         if self.flow.is_none() {
             window.cwnd = window.cwnd.min(loss_window);
         }
     }
 
     /// Handles a new message: the first rate is gamma (MCP 4.1).
-    pub fn on_message(&mut self, window: &mut Cwnd, state: &Acked, idle: bool, site: Site) {
+    pub(crate) fn on_message(&mut self, window: &mut Cwnd, state: &Acked, idle: bool, site: Site) {
         self.capacity = self.rules.capacity.unwrap_or(site.rate.as_bps_f64());
         self.draw = (mix64(site.own) >> 11) as f64 / (1u64 << 53) as f64;
         let Some(gamma) = self.demand(state, state.next) else {
@@ -213,26 +218,27 @@ impl Paced {
     }
 
     /// Returns the rate in force, in bit/s; none for messages without a deadline.
-    pub fn rate(&self) -> Option<f64> {
+    pub(crate) fn rate(&self) -> Option<f64> {
         self.flow.map(|flow| flow.state.rate * self.capacity)
     }
 
     /// Handles a header echo: the sum of the hops' terms, and the rate of the largest of their links, in bit/s.
-    pub fn hear(&mut self, sum: f64, largest: u64) {
+    pub(crate) fn hear(&mut self, sum: f64, largest: u64) {
         if let Some(flow) = &mut self.flow {
-            flow.heard = (flow.heard.0 + sum, flow.heard.1 + 1);
+            flow.heard += sum;
+            flow.headers += 1;
             flow.largest = (largest as f64 / self.capacity).max(1.0);
         }
     }
 
     /// Returns true if a message is aborted: it cannot be in time any more, or is not likely to be.
-    pub fn aborts(&self, message: &Message, now: Instant) -> bool {
+    pub(crate) fn aborts(&self, message: &Message, now: Instant) -> bool {
         let missed = self.rules.expired == Expired::Abort && message.deadline.is_some_and(|deadline| deadline < now);
         missed || self.flow.is_some_and(|flow| flow.hopeless)
     }
 
     /// Reports the present values of its signals.
-    pub fn observe(&self, seen: &mut Observation) {
+    pub(crate) fn observe(&self, seen: &mut Observation) {
         let Some(flow) = &self.flow else {
             seen.add(&ALPHA, self.marking.alpha);
             return;
@@ -264,7 +270,7 @@ impl Paced {
             match &rules.law {
                 None => flow.state.rate = gamma.max(rules.least),
                 Some((law, abort)) => {
-                    let product = *capacity * tau.as_secs_f64() / rules.segment.0;
+                    let product = *capacity * tau.as_secs_f64() / rules.segment_bits;
                     flow.network = flow.listen(rules, product, rounds);
                     flow.state = law.step(flow.state, gamma, flow.network, rounds, rules.least);
                     flow.judge(abort, *draw, ack.now, tau);
@@ -272,7 +278,7 @@ impl Paced {
             }
         }
         flow.at = ack.now;
-        (flow.arrived, flow.marked, flow.heard) = (0, 0, (0.0, 0));
+        (flow.arrived, flow.marked, flow.heard, flow.headers) = (0, 0, 0.0, 0);
     }
 
     /// Continues as DCTCP, from the window that follows from the rate.
@@ -303,7 +309,7 @@ impl Paced {
         }
         let time = deadline.saturating_sub(now).saturating_sub(margin).as_secs_f64();
         let lead = if left < bytes.0 { self.rules.lead } else { 0.0 };
-        let bits = (left as f64 / self.rules.segment.1 + lead) * self.rules.segment.0;
+        let bits = (left as f64 / self.rules.segment_payload + lead) * self.rules.segment_bits;
         Some(if time > 0.0 { (self.rules.aim * bits / (time * self.capacity)).min(1.0) } else { 1.0 })
     }
 
@@ -313,7 +319,7 @@ impl Paced {
 
     /// Returns the window of a rate, in segments.
     fn segments(&self, rate: f64, rtt: Span) -> f64 {
-        rate * self.capacity * rtt.as_secs_f64() / self.rules.segment.0
+        rate * self.capacity * rtt.as_secs_f64() / self.rules.segment_bits
     }
 
     /// Returns the maximum data in flight at a rate, in segments.
@@ -332,7 +338,8 @@ impl Flow {
             at: now,
             arrived: 0,
             marked: 0,
-            heard: (0.0, 0),
+            heard: 0.0,
+            headers: 0,
             queue: 0.0,
             largest: 1.0,
             over_since: None,
@@ -348,14 +355,14 @@ impl Flow {
     /// Returns the network term after `rounds` round trips, if the product of C and tau has `product` segments. Without
     /// new feedback it is the last one.
     fn listen(&mut self, rules: &Rules, product: f64, rounds: f64) -> f64 {
-        match (&rules.marks, self.heard.1) {
+        match (&rules.marks, self.headers) {
             (Some(marks), _) if self.arrived > 0 => {
                 let marked = self.marked as f64 / self.arrived as f64;
                 let round = Round { marked, window: self.state.rate * product, product, rounds };
                 let before = std::mem::replace(&mut self.queue, marks.queue(&round));
                 marks.network(&round, self.queue, before)
             }
-            (None, 1..) => self.heard.0 / f64::from(self.heard.1),
+            (None, 1..) => self.heard / f64::from(self.headers),
             _ => self.network,
         }
     }
