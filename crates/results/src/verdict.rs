@@ -23,7 +23,7 @@ pub(crate) fn verdict(message: &Message, end: Instant) -> Verdict {
 }
 
 /// Returns the verdict on a goal of `request` when the run ends at `end`.
-pub fn goal_verdict(request: &RequestRow, goal: &GoalRow, end: Instant) -> Verdict {
+pub(crate) fn goal_verdict(request: &RequestRow, goal: &GoalRow, end: Instant) -> Verdict {
     judge(request.arrival.saturating_add(goal.within), goal.reached, request.over, end)
 }
 

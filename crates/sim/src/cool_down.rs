@@ -50,12 +50,12 @@ impl CoolDown {
     }
 
     /// Adds a request of several stages, the last goal of which is `due` then.
-    pub fn expect_request(&mut self, arrival: Instant, due: Instant) {
+    pub(crate) fn expect_request(&mut self, arrival: Instant, due: Instant) {
         self.add(self.request_due(arrival, due));
     }
 
     /// Removes a request of several stages that is over.
-    pub fn request_over(&mut self, arrival: Instant, due: Instant) {
+    pub(crate) fn request_over(&mut self, arrival: Instant, due: Instant) {
         self.remove(self.request_due(arrival, due));
     }
 

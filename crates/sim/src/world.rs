@@ -1,7 +1,7 @@
 //! The main loop: a run, from the first message to the [`Outcome`].
 
 mod agenda;
-pub mod oracle;
+pub(crate) mod oracle;
 mod part;
 mod requests;
 pub(crate) mod stock;

@@ -1,7 +1,7 @@
 //! Requests of several stages against closed forms, and against the same with threads and in blocks.
 
 use super::common;
-use super::threads::{by, same};
+use super::threads::{ALONE, IN_TURNS, TOGETHER, by, same};
 
 use common::{run, world};
 use sim::Outcome;
@@ -309,9 +309,9 @@ fn threads_give_the_same_requests() {
         seen.0 += alone.stage_requests.iter().filter(|row| row.end.is_some()).count();
         seen.1 += alone.stage_requests.iter().filter(|row| row.abandoned).count();
         seen.2 += alone.counters.drops;
-        for (threads, together_from) in [(2, 0), (3, u64::MAX), (4, 0)] {
-            let which = format!("{transport}, {threads} threads from {together_from} events");
-            same(&by(&text, threads, together_from), &alone, &which);
+        for (threads, ways) in [(2, TOGETHER), (3, ALONE), (4, IN_TURNS)] {
+            let which = format!("{transport}, {threads} threads {ways:?}");
+            same(&by(&text, threads, ways), &alone, &which);
         }
     }
     assert!(seen.0 > 200 && seen.1 > 20 && seen.2 > 100, "{seen:?}");

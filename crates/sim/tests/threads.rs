@@ -78,12 +78,12 @@ fn scenario_of(text: &str) -> Scenario {
 }
 
 /// The ways of the slices of a run, in turns.
-const ALONE: &[Way] = &[Way::Alone];
-const TOGETHER: &[Way] = &[Way::Together];
-const IN_TURNS: &[Way] = &[Way::Together, Way::Alone];
+pub(crate) const ALONE: &[Way] = &[Way::Alone];
+pub(crate) const TOGETHER: &[Way] = &[Way::Together];
+pub(crate) const IN_TURNS: &[Way] = &[Way::Together, Way::Alone];
 
 /// Runs a scenario by a number of threads.
-pub fn by(text: &str, threads: u32, ways: &[Way]) -> Outcome {
+pub(crate) fn by(text: &str, threads: u32, ways: &[Way]) -> Outcome {
     let scenario = scenario_of(text);
     let partition = partition(&scenario, threads).unwrap_or_else(|why| panic!("{why}\n{text}"));
     finished(ParallelRun::new(scenario, partition, jumping_clock), ways)
@@ -103,7 +103,7 @@ fn jumping_clock() -> u64 {
 }
 
 /// Checks that all results of two runs are the same.
-pub fn same(one: &Outcome, other: &Outcome, which: &str) {
+pub(crate) fn same(one: &Outcome, other: &Outcome, which: &str) {
     assert_eq!(one.counters, other.counters, "{which}");
     assert_eq!(
         (one.simulated, one.ended, one.decided_until),

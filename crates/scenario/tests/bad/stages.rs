@@ -1,11 +1,11 @@
 //! Mistakes in requests of stages.
 
 /// The good scenario, and the file that it names.
-pub const BASE: &str = include_str!("stages.toml");
-pub const FILE: (&str, &str) = ("requests.csv", "time,tokens\n0,100\n0.5,200\n");
+pub(super) const BASE: &str = include_str!("stages.toml");
+pub(super) const FILE: (&str, &str) = ("requests.csv", "time,tokens\n0,100\n0.5,200\n");
 
 /// The mistake, a part of the good scenario, and its replacement.
-pub const CASES: &[(&str, &str, &str)] = &[
+pub(super) const CASES: &[(&str, &str, &str)] = &[
     // roles
     ("a role without hosts", "{ hosts = \"2..9\", count = \"$fan_out\" }", "{ count = 3 }"),
     ("a role's host that does not exist", "front = \"0..2\"", "front = \"0..20\""),

@@ -500,14 +500,14 @@ impl Net {
     }
 
     /// As [`ideal`](Net::ideal), for the route of a flow, which is not stored.
-    pub fn ideal_of(&mut self, from: HostId, to: HostId, flow: Flow, message: Segments) -> Span {
+    pub(crate) fn ideal_of(&mut self, from: HostId, to: HostId, flow: Flow, message: Segments) -> Span {
         let route = self.router.find(from, to, flow);
         let links = &self.graph.links;
         ideal_along(route.iter().map(|link| &links[link.index()]), self.frame_overhead, message)
     }
 
     /// Returns the bytes of a message on a wire.
-    pub fn on_wire(&self, Segments { payload, mss, header }: Segments) -> Bytes {
+    pub(crate) fn on_wire(&self, Segments { payload, mss, header }: Segments) -> Bytes {
         let overhead = Bytes::from(header) + Bytes::from(self.frame_overhead);
         payload + overhead * payload.pieces(Bytes::from(mss))
     }
@@ -515,7 +515,7 @@ impl Net {
 
 /// A message as it is sent: its payload in segments of at most `mss`, each with a header.
 #[derive(Clone, Copy, Debug)]
-pub struct Segments {
+pub(crate) struct Segments {
     /// The bytes of the message.
     pub payload: Bytes,
     /// Maximum payload of a packet.

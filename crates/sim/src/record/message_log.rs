@@ -131,7 +131,7 @@ impl MessageLog {
     }
 
     /// Reserves the id and row of a message that may be sent later, by a host that is here or in another partition.
-    pub fn reserve(&mut self, is_here: bool) -> MessageId {
+    pub(crate) fn reserve(&mut self, is_here: bool) -> MessageId {
         match is_here {
             true => self.start(0, Message::UNSENT),
             false => self.places.as_mut().expect(OTHERS).push(ELSEWHERE),
@@ -139,14 +139,14 @@ impl MessageLog {
     }
 
     /// Records that a message starts on a route, whose row was reserved.
-    pub fn send_reserved(&mut self, id: MessageId, path: u32, message: Message) {
+    pub(crate) fn send_reserved(&mut self, id: MessageId, path: u32, message: Message) {
         let row = self.row(id).expect(SENT);
         *self.paths.at(row) = path;
         *self.sent.at(row) = Message { number: id, ..message };
     }
 
     /// Records that a message will not be sent, whose row was reserved.
-    pub fn drop_unsent(&mut self, id: MessageId) {
+    pub(crate) fn drop_unsent(&mut self, id: MessageId) {
         self.sent_mut(id).aborted = true;
     }
 

@@ -12,7 +12,7 @@ use super::plan::{Action, Goal, Plan, Told, time_of};
 use super::row::Window;
 
 /// The times of messages in an empty network.
-pub trait Wire {
+pub(crate) trait Wire {
     /// Returns the time that a message takes alone. `ordinal` identifies it in its class.
     fn ideal(&mut self, ordinal: u64, from: HostId, to: HostId, bytes: Bytes) -> Span;
     /// Returns the least time that it takes with any transport and on any paths.
@@ -22,7 +22,7 @@ pub trait Wire {
 }
 
 /// The times of a request in an empty network, from its arrival.
-pub struct Alone {
+pub(crate) struct Alone {
     /// Until all stages have ended.
     pub whole: Span,
     /// Until each written stage has ended.
@@ -34,7 +34,7 @@ impl Graph {
     ///
     /// Messages that share the link of a host are sent one after the other there, in the order in which they are ready,
     /// and received in the order in which they begin.
-    pub fn alone(&self, plan: &Plan, durations: &[Span], wire: &impl Wire) -> Alone {
+    pub(crate) fn alone(&self, plan: &Plan, durations: &[Span], wire: &impl Wire) -> Alone {
         let mut progress = self.begin();
         let mut ended = vec![Span::ZERO; self.pieces.len()];
         let mut links = Links::default();
@@ -64,7 +64,7 @@ impl Graph {
     }
 
     /// Returns the times of a request before which no schedule ends it, given how long each piece takes at least.
-    pub fn at_least(&self, plan: &Plan, least: &[Span]) -> Alone {
+    pub(crate) fn at_least(&self, plan: &Plan, least: &[Span]) -> Alone {
         let starts = self.earliest(plan, least).into_iter().zip(least);
         self.times(plan, &starts.map(|(start, takes)| start.saturating_add(*takes)).collect::<Vec<_>>())
     }
@@ -108,7 +108,7 @@ impl Links {
 }
 
 /// Returns the allowed time of a goal for a request with these columns, given its times alone and at least.
-pub fn due_of(goal: &Goal, [alone, least]: [&Alone; 2], row: &[f64], stream: &mut Stream) -> Due {
+pub(super) fn due_of(goal: &Goal, [alone, least]: [&Alone; 2], row: &[f64], stream: &mut Stream) -> Due {
     let [alone, least] = [alone, least].map(|times| goal.stage.map_or(times.whole, |stage| times.stages[stage]));
     let within = match &goal.within {
         Allowed::Time(time) => time_of(time, row, stream),
@@ -119,7 +119,7 @@ pub fn due_of(goal: &Goal, [alone, least]: [&Alone; 2], row: &[f64], stream: &mu
 
 /// Returns for each piece of a request the latest start with which some goal can be reached, and the time at which it
 /// is due as its transport is told. [`Instant::MAX`] where there is none.
-pub fn dues(
+pub(super) fn dues(
     plan: &Plan,
     graph: &Graph,
     arrival: Instant,
@@ -151,7 +151,7 @@ pub fn dues(
 
 /// Returns for each piece the latest end with which every goal can be reached; `None` where no goal depends on it.
 /// `needed` is as in [`Graph::rest`].
-pub fn latest_ends(
+pub(super) fn latest_ends(
     plan: &Plan,
     graph: &Graph,
     arrival: Instant,
@@ -173,7 +173,7 @@ pub fn latest_ends(
 /// Returns the windows of a request's messages: from the earliest time at which each can start, to the latest at which
 /// it can end, for all goals to be reached. No goal needs the others. `least` says how long each piece takes at least,
 /// under any schedule.
-pub fn windows(plan: &Plan, graph: &Graph, arrival: Instant, goals: &[Due], least: &[Span]) -> Vec<Window> {
+pub(super) fn windows(plan: &Plan, graph: &Graph, arrival: Instant, goals: &[Due], least: &[Span]) -> Vec<Window> {
     if goals.is_empty() {
         return Vec::new();
     }

@@ -9,7 +9,7 @@ use super::plan::{Action, Pick, Plan, Role, bytes_of, time_of};
 use crate::traffic::Request;
 
 /// The draws of a class's requests, each from a stream of its own.
-pub struct Draws<'a> {
+pub(crate) struct Draws<'a> {
     /// Roles, stages and goals.
     pub plan: &'a Plan,
     /// The columns of each request, if they are of a trace.
@@ -21,7 +21,7 @@ pub struct Draws<'a> {
 }
 
 /// The random parts of one request.
-pub struct Drawn {
+pub(crate) struct Drawn {
     /// The hosts of each role.
     pub members: Vec<Vec<HostId>>,
     /// Its messages and works.
@@ -34,7 +34,7 @@ pub struct Drawn {
 
 impl Draws<'_> {
     /// Draws a request by its number; `least_loaded` returns the hosts of a role that are the least loaded ones.
-    pub fn draw(&self, number: u64, mut least_loaded: impl FnMut(usize) -> Vec<HostId>) -> Drawn {
+    pub(crate) fn draw(&self, number: u64, mut least_loaded: impl FnMut(usize) -> Vec<HostId>) -> Drawn {
         let mut stream = Stream::new(self.seed, &self.name, number);
         let row: Vec<f64> = self.trace.as_ref().map_or_else(Vec::new, |trace| trace.row(number as usize).to_vec());
         let roles = self.plan.roles.iter().enumerate();
@@ -52,7 +52,7 @@ impl Draws<'_> {
 
     /// Returns the messages of a request that arrives at `at`, as they would start if the network took no time and each
     /// host had enough servers. The least loaded hosts are taken in turns.
-    pub fn messages(&self, number: u64, at: Instant) -> Vec<Request> {
+    pub(crate) fn messages(&self, number: u64, at: Instant) -> Vec<Request> {
         let in_turn = |role: usize| self.plan.roles[role].in_turn(number);
         let Drawn { graph, .. } = self.draw(number, in_turn);
         let works =

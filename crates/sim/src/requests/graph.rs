@@ -9,7 +9,7 @@ use super::plan::{Action, Plan, Stage};
 
 /// A message or a work of one request.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Piece {
+pub(crate) struct Piece {
     /// The index of its stage.
     pub stage: u32,
     /// The host that sends or works.
@@ -25,7 +25,7 @@ pub struct Piece {
 /// What starts at host `h` starts when everything of the stages it follows that ends at `h` has ended. Where nothing of
 /// such a stage ends at `h`, what that stage follows counts in its place.
 #[derive(Clone, Debug)]
-pub struct Graph {
+pub(crate) struct Graph {
     /// All pieces, stage by stage, and in each by the host that starts them.
     pub pieces: Vec<Piece>,
     /// The pieces of a stage that start at one host, stage by stage, and in each by host.
@@ -59,7 +59,7 @@ struct End {
 
 /// How far a request has got.
 #[derive(Clone, Debug)]
-pub struct Progress {
+pub(crate) struct Progress {
     /// For each gate, what it still waits for.
     gates: Vec<u32>,
     /// For each end, the pieces that are missing.
@@ -71,7 +71,7 @@ pub struct Progress {
 impl Graph {
     /// Returns the graph of a request whose roles have these members. `amount` draws the amount of each piece of a
     /// stage.
-    pub fn new(plan: &Plan, members: &[Vec<HostId>], mut amount: impl FnMut(&Stage) -> u64) -> Graph {
+    pub(crate) fn new(plan: &Plan, members: &[Vec<HostId>], mut amount: impl FnMut(&Stage) -> u64) -> Graph {
         let mut graph = Graph {
             pieces: Vec::new(),
             gates: Vec::new(),
@@ -164,7 +164,7 @@ impl Graph {
     }
 
     /// Returns the progress of a request that has just arrived.
-    pub fn begin(&self) -> Progress {
+    pub(crate) fn begin(&self) -> Progress {
         Progress {
             gates: self.gates.iter().map(|gate| gate.waits_for).collect(),
             ends: self.ends.iter().map(|end| end.quorum).collect(),
@@ -173,12 +173,12 @@ impl Graph {
     }
 
     /// Calls `start` with the pieces that start with the request, those of one host at a time.
-    pub fn starts(&self, mut start: impl FnMut(Range<u32>)) {
+    pub(crate) fn starts(&self, mut start: impl FnMut(Range<u32>)) {
         self.gates.iter().filter(|gate| gate.waits_for == 0).for_each(|gate| start(gate.pieces.clone()));
     }
 
     /// Records that a piece has ended; calls `start` with the pieces that start with that, those of one host at a time.
-    pub fn ends(&self, plan: &Plan, progress: &mut Progress, piece: u32, mut start: impl FnMut(Range<u32>)) {
+    pub(crate) fn ends(&self, plan: &Plan, progress: &mut Progress, piece: u32, mut start: impl FnMut(Range<u32>)) {
         let &Piece { stage, to, .. } = &self.pieces[piece as usize];
         let stage = stage as usize;
         let end = self.end_at(stage, to).expect("each piece ends at a host of its stage");
@@ -205,7 +205,7 @@ impl Graph {
 
     /// Returns for each piece the earliest time at which it can start, given how long each takes at least. Times are
     /// from the arrival of the request.
-    pub fn earliest(&self, plan: &Plan, durations: &[Span]) -> Vec<Span> {
+    pub(crate) fn earliest(&self, plan: &Plan, durations: &[Span]) -> Vec<Span> {
         let mut ready = vec![Span::ZERO; self.gates.len()];
         let mut starts = vec![Span::ZERO; self.pieces.len()];
         for stage in 0..self.gates_of.len() {
@@ -233,7 +233,7 @@ impl Graph {
 
     /// Returns for each piece the shortest time from its end until a goal is reached, given how long each takes at
     /// least; `None` for pieces that do not matter for it. With `sure` those without which a quorum can do do not matter.
-    pub fn rest(&self, plan: &Plan, goal: Option<usize>, durations: &[Span], sure: bool) -> Vec<Option<Span>> {
+    pub(crate) fn rest(&self, plan: &Plan, goal: Option<usize>, durations: &[Span], sure: bool) -> Vec<Option<Span>> {
         let mut rest = vec![None; self.pieces.len()];
         // The longest way from the opening of each gate.
         let mut from_gate: Vec<Option<Span>> = vec![None; self.gates.len()];
@@ -256,7 +256,7 @@ impl Graph {
 
     /// Returns for each stage the time at which it had ended at all hosts, with the piece that ended it, given when
     /// each piece ended.
-    pub fn stage_ends(&self, ended: impl Fn(usize) -> Option<Instant>) -> Vec<Option<(Instant, u32)>> {
+    pub(crate) fn stage_ends(&self, ended: impl Fn(usize) -> Option<Instant>) -> Vec<Option<(Instant, u32)>> {
         let of_stage = |stage: usize| {
             let gates = &self.gates[self.gates_of[stage].clone()];
             let pieces = gates.iter().flat_map(|gate| gate.pieces.clone());

@@ -17,10 +17,10 @@ use std::sync::Arc;
 
 use units::{Bytes, ClassId, HostId, Instant, MessageId, Span, Table};
 
-pub use alone::Wire;
+pub(crate) use alone::Wire;
 use alone::{due_of, dues, latest_ends, windows};
 use draw::Drawn;
-pub use draw::Draws;
+pub(crate) use draw::Draws;
 use graph::{Graph, Piece, Progress};
 use plan::{Action, Pick, Plan};
 pub use row::{GoalRow, Leg, PieceRow, RequestRow, StageRow, Window};
@@ -29,7 +29,7 @@ use servers::{Queued, ServerPools};
 use crate::topology::Partition;
 
 /// The requests of one class.
-pub struct Requests {
+pub(crate) struct Requests {
     class: ClassId,
     name: String,
     seed: u64,
@@ -113,7 +113,7 @@ impl Times {
 
 /// A request that is not over, as far as one partition knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OpenRequest {
+pub(crate) struct OpenRequest {
     /// Its arrival.
     pub arrival: Instant,
     /// The time at which the last goal is due; [`Instant::MAX`] without one.
@@ -124,7 +124,7 @@ pub struct OpenRequest {
 
 /// Something that a request starts or ends now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub(crate) enum Step {
     /// A message is sent.
     Send {
         /// Number of the request.
@@ -154,7 +154,7 @@ pub enum Step {
 
 /// A message of a request, ready to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sending {
+pub(crate) struct Sending {
     /// Its id.
     pub id: MessageId,
     /// The sending host.
@@ -169,7 +169,7 @@ pub struct Sending {
 
 impl Requests {
     /// Returns the requests of a class, of which none has arrived.
-    pub fn new(
+    pub(crate) fn new(
         class: ClassId,
         name: &str,
         seed: u64,
@@ -198,17 +198,17 @@ impl Requests {
     }
 
     /// Makes these the requests of one partition of several.
-    pub fn set_up_partition(&mut self, partition: Arc<Partition>, number: u32) {
+    pub(crate) fn set_up_partition(&mut self, partition: Arc<Partition>, number: u32) {
         self.partition = Some((partition, number));
     }
 
     /// Reports from now on by how much the pieces under way of each request change here.
-    pub fn report_changes(&mut self) {
+    pub(crate) fn report_changes(&mut self) {
         self.changed = Some(BTreeMap::new());
     }
 
     /// Takes these changes since the last call, by the requests' numbers.
-    pub fn take_changes(&mut self) -> BTreeMap<u64, i64> {
+    pub(crate) fn take_changes(&mut self) -> BTreeMap<u64, i64> {
         self.changed.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
@@ -224,7 +224,7 @@ impl Requests {
 
     /// Handles the arrival of a request. Its messages get the ids that `reserve` returns, which must be successive;
     /// its argument says whether the sending host is in this partition.
-    pub fn arrive(
+    pub(crate) fn arrive(
         &mut self,
         now: Instant,
         wire: &mut impl Wire,
@@ -371,7 +371,7 @@ impl Requests {
     }
 
     /// Handles the end of a message or a work at its host.
-    pub fn ended(&mut self, request: u64, piece: u32, now: Instant, steps: &mut Vec<Step>) {
+    pub(crate) fn ended(&mut self, request: u64, piece: u32, now: Instant, steps: &mut Vec<Step>) {
         let open = self.open.get(&request).expect("a request with a piece under way is open");
         let Piece { stage, from, .. } = open.graph.pieces[piece as usize];
         if let Action::Work { servers: Some(_), .. } = self.plan.stages[stage as usize].action {
@@ -381,7 +381,7 @@ impl Requests {
     }
 
     /// Handles a message that its sender has aborted: it ends nowhere, unless it arrives all the same.
-    pub fn lost(&mut self, request: u64, piece: u32, steps: &mut Vec<Step>) {
+    pub(crate) fn lost(&mut self, request: u64, piece: u32, steps: &mut Vec<Step>) {
         let open = self.open.get_mut(&request).expect("a request with a piece under way is open");
         if open.times[piece as usize].ended == Instant::MAX && open.lost.insert(piece) {
             self.count(request, -1);
@@ -427,12 +427,12 @@ impl Requests {
     }
 
     /// Takes the messages of requests that are over which were not sent, and will not be.
-    pub fn take_unsent(&mut self) -> Vec<MessageId> {
+    pub(crate) fn take_unsent(&mut self) -> Vec<MessageId> {
         std::mem::take(&mut self.unsent)
     }
 
     /// Takes the rows of requests that are over, up to the first that is not.
-    pub fn take_rows(&mut self) -> Vec<RequestRow> {
+    pub(crate) fn take_rows(&mut self) -> Vec<RequestRow> {
         let mut taken = Vec::new();
         while let Some(row) = self.rows.remove(&self.next_row) {
             taken.push(row);
@@ -442,7 +442,7 @@ impl Requests {
     }
 
     /// Ends the run; returns the rows that were not taken, of all partitions together.
-    pub fn finish(mut all: Vec<Requests>) -> Vec<RequestRow> {
+    pub(crate) fn finish(mut all: Vec<Requests>) -> Vec<RequestRow> {
         let mut first = all.swap_remove(0);
         for other in all {
             for (own, theirs) in first.open.values_mut().zip(other.open.into_values()) {
@@ -458,7 +458,7 @@ impl Requests {
     }
 
     /// Returns the requests that are open here, by their numbers.
-    pub fn open(&self) -> impl Iterator<Item = (u64, OpenRequest)> {
+    pub(crate) fn open(&self) -> impl Iterator<Item = (u64, OpenRequest)> {
         let open = |(&number, open): (&u64, &Open)| {
             let &Open { arrival, outstanding, .. } = open;
             (number, OpenRequest { arrival, due: open.last_due(), outstanding })
@@ -467,14 +467,14 @@ impl Requests {
     }
 
     /// Returns the request of a message, and its piece of that.
-    pub fn of_message(&self, id: MessageId) -> Option<(u64, u32)> {
+    pub(crate) fn of_message(&self, id: MessageId) -> Option<(u64, u32)> {
         let (first, &number) = self.by_message.range(..=id).next_back()?;
         let piece = self.open[&number].messages.get((id.0 - first.0) as usize)?;
         Some((number, *piece))
     }
 
     /// Returns a message that is ready to be sent.
-    pub fn sending(&self, request: u64, piece: u32) -> Sending {
+    pub(crate) fn sending(&self, request: u64, piece: u32) -> Sending {
         let open = &self.open[&request];
         let Piece { from, to, amount, .. } = open.graph.pieces[piece as usize];
         let offset = open.messages.binary_search(&piece).expect("it is a message to another host");
@@ -515,6 +515,6 @@ fn is_here(partition: &Option<(Arc<Partition>, u32)>, host: HostId) -> bool {
 }
 
 /// Returns the number that identifies a piece of a request in its class.
-pub fn ordinal(request: u64, piece: u32) -> u64 {
+pub(crate) fn ordinal(request: u64, piece: u32) -> u64 {
     request << 32 | u64::from(piece)
 }

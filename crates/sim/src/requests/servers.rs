@@ -7,7 +7,7 @@ use units::{HostId, Instant};
 
 /// A work of a request, by its place in the order of those that wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Queued {
+pub(super) struct Queued {
     /// The time by which works are ordered: of its arrival, or when its request is due.
     pub by: Instant,
     /// The number of its request.
@@ -18,7 +18,7 @@ pub struct Queued {
 
 /// The servers of all stages at all hosts, each with its queue.
 #[derive(Clone, Debug, Default)]
-pub struct ServerPools {
+pub(super) struct ServerPools {
     pools: BTreeMap<(usize, HostId), Pool>,
 }
 
@@ -31,7 +31,7 @@ struct Pool {
 
 impl ServerPools {
     /// Returns whether a work of a stage begins at once; if all of `servers` are busy, it is queued.
-    pub fn begins(&mut self, stage: usize, host: HostId, servers: u32, work: Queued) -> bool {
+    pub(super) fn begins(&mut self, stage: usize, host: HostId, servers: u32, work: Queued) -> bool {
         let pool = self.pools.entry((stage, host)).or_default();
         let begins = pool.busy < servers;
         match begins {
@@ -42,7 +42,7 @@ impl ServerPools {
     }
 
     /// Frees a server; it takes the first work that waits.
-    pub fn ends(&mut self, stage: usize, host: HostId) -> Option<Queued> {
+    pub(super) fn ends(&mut self, stage: usize, host: HostId) -> Option<Queued> {
         let pool = self.pools.get_mut(&(stage, host)).expect("a work that ends has a server");
         let next = pool.queue.pop().map(|Reverse(next)| next);
         if next.is_none() {

@@ -5,7 +5,7 @@ use units::Values;
 use super::{Built, Context, Descriptor, Listed, Nature};
 
 /// Messages that a program hands over while the run goes on.
-pub const DESCRIPTOR: Descriptor = Descriptor {
+pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "program",
     help: "messages that a program hands over while the run goes on (`duetime.Network` in Python); none in other runs",
     aliases: &[],

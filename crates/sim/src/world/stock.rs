@@ -84,7 +84,7 @@ pub(crate) fn awaits(worlds: &[World], is_decided: impl Fn(MessageId) -> bool) -
 }
 
 /// Returns the requests that are not over, by class and number, with what is under way of them in any partition.
-pub fn open_requests(worlds: &[World]) -> BTreeMap<(ClassId, u64), OpenRequest> {
+pub(crate) fn open_requests(worlds: &[World]) -> BTreeMap<(ClassId, u64), OpenRequest> {
     let mut open: BTreeMap<(ClassId, u64), OpenRequest> = BTreeMap::new();
     for (class, source) in worlds.iter().flat_map(|world| world.sources.entries()) {
         for (number, found) in source.requests.iter().flat_map(|requests| requests.open()) {

@@ -10,7 +10,7 @@ use crate::topology::Graph;
 const MAX_PIECES: u64 = 1_000_000;
 
 /// Returns the plan of the requests of a class.
-pub fn plan(values: &Values, graph: &Graph) -> Result<Plan, Problem> {
+pub(super) fn plan(values: &Values, graph: &Graph) -> Result<Plan, Problem> {
     let roles = roles(values, graph)?;
     let written = values.tables("stage");
     let names: Vec<String> = written.iter().map(|stage| stage.text("name")).collect();

@@ -4,7 +4,7 @@ use units::Problem;
 
 /// One step of a collective: who sends to whom, and which share of the data.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Round {
+pub(super) struct Round {
     /// Senders and receivers, in order of the sender.
     pub pairs: Vec<(u32, u32)>,
     /// Share of the size that each message has.
@@ -15,7 +15,7 @@ pub struct Round {
 ///
 /// A ring sends to the next host, as NCCL and MPI do for large data. Halving and doubling exchanges with hosts at the
 /// distances 1, 2, 4, .. (Thakur, Rabenseifner and Gropp 2005). A tree is binomial, with host 0 as its root.
-pub fn rounds(operation: &str, algorithm: &str, hosts: u32) -> Result<Vec<Round>, Problem> {
+pub(super) fn rounds(operation: &str, algorithm: &str, hosts: u32) -> Result<Vec<Round>, Problem> {
     if hosts < 2 {
         return Err(Problem::new("at", "a collective operation needs two hosts or more"));
     }
@@ -48,12 +48,12 @@ pub fn rounds(operation: &str, algorithm: &str, hosts: u32) -> Result<Vec<Round>
 }
 
 /// Returns the pairs of each host with the next one, the first again after the last.
-pub fn next(hosts: u32) -> Vec<(u32, u32)> {
+pub(super) fn next(hosts: u32) -> Vec<(u32, u32)> {
     (0..hosts).map(|i| (i, (i + 1) % hosts)).collect()
 }
 
 /// Returns the pairs of each host with each other one.
-pub fn others(hosts: u32) -> Vec<(u32, u32)> {
+pub(super) fn others(hosts: u32) -> Vec<(u32, u32)> {
     (0..hosts).flat_map(|i| (1..hosts).map(move |step| (i, (i + step) % hosts))).collect()
 }
 

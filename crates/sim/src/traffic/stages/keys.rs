@@ -5,7 +5,7 @@ use units::{Default, Key, Kind, Nested, Range};
 use super::super::{COUNT, START};
 
 /// Keys of the class.
-pub const KEYS: &[Key] = &[
+pub(super) const KEYS: &[Key] = &[
     Key {
         name: "every",
         kind: Kind::TimeDistribution,
@@ -101,7 +101,7 @@ pub const KEYS: &[Key] = &[
 ];
 
 /// Hosts by the part that they take in a request.
-pub const ROLES: Nested = Nested {
+pub(super) const ROLES: Nested = Nested {
     what: "role",
     keys: &[
         Key {
@@ -135,7 +135,7 @@ pub const ROLES: Nested = Nested {
 };
 
 /// The stages of a request.
-pub const STAGES: Nested = Nested {
+pub(super) const STAGES: Nested = Nested {
     what: "stage",
     keys: &[
         Key {
@@ -257,7 +257,7 @@ pub const STAGES: Nested = Nested {
 };
 
 /// Allowed times for parts of a request.
-pub const GOALS: Nested = Nested {
+pub(super) const GOALS: Nested = Nested {
     what: "goal",
     keys: &[
         Key {

@@ -15,7 +15,7 @@ use crate::requests::Draws;
 use crate::requests::plan::{Action, Plan, mean_of};
 
 /// Requests of several stages.
-pub const DESCRIPTOR: Descriptor = Descriptor {
+pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "stages",
     help: "requests of stages of messages and work: what starts at a host starts when everything of the stages that it \
            follows has ended there",
