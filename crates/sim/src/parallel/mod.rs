@@ -128,9 +128,12 @@ impl Awaited {
                 request.outstanding += change;
             }
         }
-        for (_, request) in self.requests.extract_if(.., |_, request| request.outstanding == 0) {
-            self.cool_down.request_over(request.arrival, request.due);
-        }
+        self.requests.retain(|_, request| {
+            if request.outstanding == 0 {
+                self.cool_down.request_over(request.arrival, request.due);
+            }
+            request.outstanding > 0
+        });
     }
 }
 
