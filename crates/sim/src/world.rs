@@ -100,7 +100,7 @@ impl TrafficSource {
 /// Something of a class that is due later; ordered by its time and ordinal.
 struct Waiting {
     start: Instant,
-    /// For a message its number in its class, in the order of generation. For what may follow from arrivals (an answer
+    /// For a message its number in its class, in the order of generation. For an effect of arrivals (an answer
     /// in a tree of several levels, a piece of a request), its query or request and its place there.
     ordinal: u64,
     due: Due,
@@ -108,7 +108,7 @@ struct Waiting {
 
 /// The event of a class that is due.
 enum Due {
-    /// A message starts.
+    /// A message that its transport gets then.
     Message {
         request: Request,
         /// Its number, from 1, among the answers of its query; 0 in a tree of several levels, and without a query.
@@ -514,7 +514,7 @@ impl World {
         }
     }
 
-    /// Handles what is due of a class now.
+    /// Handles an event of a class that is due now.
     fn start(&mut self, class: ClassId, Waiting { ordinal, due, .. }: Waiting) {
         match due {
             Due::Message { request, asked } => self.start_message(class, request, ordinal, asked),
@@ -700,7 +700,7 @@ impl World {
         }
     }
 
-    /// Starts what follows from the arrival of a message.
+    /// Starts the effects of the arrival of a message.
     fn follow_from(&mut self, message: MessageId) {
         if self.transfers.is_some()
             && let Some(&message) = self.message_log.find(message)
@@ -734,7 +734,7 @@ impl World {
         }
     }
 
-    /// Tells what waits for an aborted message that it ends nowhere.
+    /// Ends an aborted message for its request and its caller.
     fn lose(&mut self, message: MessageId) {
         let sent = *self.message_log.sent(message);
         self.note_transfer(&sent, true);

@@ -121,7 +121,7 @@ struct Awaited {
 }
 
 impl Awaited {
-    /// Counts what has begun and ended of requests; those of which nothing is under way are over.
+    /// Counts the pieces of requests that have begun and ended; a request is over when none is under way.
     fn count(&mut self, changes: impl Iterator<Item = ((ClassId, u64), i64)>) {
         for (id, change) in changes {
             if let Some(request) = self.requests.get_mut(&id) {

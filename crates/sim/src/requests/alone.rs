@@ -32,8 +32,8 @@ pub(crate) struct Alone {
 impl Graph {
     /// Returns the times of a request alone, given how long each piece takes alone.
     ///
-    /// Messages that share the link of a host are sent one after the other there, in the order in which they are ready,
-    /// and received in the order in which they begin.
+    /// Messages that share the link of a host are sent there in turn, in the order in which they are ready. They are
+    /// received in the order in which they begin.
     pub(crate) fn alone(&self, plan: &Plan, durations: &[Span], wire: &impl Wire) -> Alone {
         let mut progress = self.begin();
         let mut ended = vec![Span::ZERO; self.pieces.len()];
@@ -98,7 +98,7 @@ impl Links {
         begins
     }
 
-    /// Returns the time at which a message has arrived that begins at `begins`: after those that began before.
+    /// Returns the time at which a message has arrived that begins at `begins`: after the messages that began before.
     fn receive(&mut self, piece: &Piece, begins: Span, takes: Span, wire: &impl Wire) -> Span {
         let (_, down) = wire.on_links(piece.from, piece.to, Bytes(piece.amount));
         let received = self.down.entry(piece.to).or_default();

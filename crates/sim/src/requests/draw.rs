@@ -26,20 +26,20 @@ pub(crate) struct Drawn {
     pub members: Vec<Vec<HostId>>,
     /// Its messages and works.
     pub graph: Graph,
-    /// Its columns.
+    /// The values of its columns, if it is of a trace.
     pub row: Vec<f64>,
     /// The stream from which the rest is drawn.
     pub stream: Stream,
 }
 
 impl Draws<'_> {
-    /// Draws a request by its number; `least_loaded` returns the hosts of a role that are the least loaded ones.
-    pub(crate) fn draw(&self, number: u64, mut least_loaded: impl FnMut(usize) -> Vec<HostId>) -> Drawn {
+    /// Draws a request by its number; `idlest` returns the hosts of a role that are the least loaded ones.
+    pub(crate) fn draw(&self, number: u64, mut idlest: impl FnMut(usize) -> Vec<HostId>) -> Drawn {
         let mut stream = Stream::new(self.seed, &self.name, number);
         let row: Vec<f64> = self.trace.as_ref().map_or_else(Vec::new, |trace| trace.row(number as usize).to_vec());
         let roles = self.plan.roles.iter().enumerate();
         let members = roles.map(|(index, role)| match role.pick {
-            Pick::LeastLoaded => least_loaded(index),
+            Pick::LeastLoaded => idlest(index),
             _ => role.pick(number, &mut stream),
         });
         let members: Vec<Vec<HostId>> = members.collect();

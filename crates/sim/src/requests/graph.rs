@@ -22,8 +22,8 @@ pub(crate) struct Piece {
 
 /// The messages and works of one request, and what each waits for.
 ///
-/// What starts at host `h` starts when everything of the stages it follows that ends at `h` has ended. Where nothing of
-/// such a stage ends at `h`, what that stage follows counts in its place.
+/// A piece starts at host `h` when everything of the stages it follows that ends at `h` has ended. Where nothing of
+/// such a stage ends at `h`, the stages that it follows count in its place.
 #[derive(Clone, Debug)]
 pub(crate) struct Graph {
     /// All pieces, stage by stage, and in each by the host that starts them.
@@ -31,7 +31,7 @@ pub(crate) struct Graph {
     /// The pieces of a stage that start at one host, stage by stage, and in each by host.
     gates: Vec<Gate>,
     gates_of: Vec<Range<usize>>,
-    /// What ends of a stage at one host, stage by stage, and in each by host.
+    /// The ends of stages at one host each, stage by stage, and in each by host.
     ends: Vec<End>,
     ends_of: Vec<Range<usize>>,
 }
@@ -45,7 +45,7 @@ struct Gate {
     waits_for: u32,
 }
 
-/// What ends of a stage at one host.
+/// The pieces of a stage that end at one host.
 #[derive(Clone, Debug)]
 struct End {
     host: HostId,
@@ -57,7 +57,7 @@ struct End {
     gates: Vec<u32>,
 }
 
-/// How far a request has got.
+/// The counts of the pieces that a request still waits for.
 #[derive(Clone, Debug)]
 pub(crate) struct Progress {
     /// For each gate, what it still waits for.
@@ -172,17 +172,17 @@ impl Graph {
         }
     }
 
-    /// Calls `start` with the pieces that start with the request, those of one host at a time.
+    /// Calls `start` with the pieces that start with the request, the pieces of one host at a time.
     pub(crate) fn starts(&self, mut start: impl FnMut(Range<u32>)) {
         self.gates.iter().filter(|gate| gate.waits_for == 0).for_each(|gate| start(gate.pieces.clone()));
     }
 
-    /// Records that a piece has ended; calls `start` with the pieces that start with that, those of one host at a time.
+    /// Records that a piece has ended; calls `start` with the pieces that start with that, the pieces of one host at a time.
     pub(crate) fn ends(&self, plan: &Plan, progress: &mut Progress, piece: u32, mut start: impl FnMut(Range<u32>)) {
         let &Piece { stage, to, .. } = &self.pieces[piece as usize];
         let stage = stage as usize;
         let end = self.end_at(stage, to).expect("each piece ends at a host of its stage");
-        // What is above a quorum changes nothing.
+        // A piece above a quorum changes nothing.
         let Some(missing) = progress.ends[end].checked_sub(1) else { return };
         progress.ends[end] = missing;
         if missing > 0 {
@@ -232,7 +232,7 @@ impl Graph {
     }
 
     /// Returns for each piece the shortest time from its end until a goal is reached, given how long each takes at
-    /// least; `None` for pieces that do not matter for it. With `sure` those without which a quorum can do do not matter.
+    /// least. `None` for pieces that do not matter for it; with `sure`, also for the ones that a quorum can spare.
     pub(crate) fn rest(&self, plan: &Plan, goal: Option<usize>, durations: &[Span], sure: bool) -> Vec<Option<Span>> {
         let mut rest = vec![None; self.pieces.len()];
         // The longest way from the opening of each gate.

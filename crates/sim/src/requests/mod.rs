@@ -1,8 +1,8 @@
-//! Requests of several stages: what starts at a host starts when everything of the stages it follows has ended there.
+//! Requests of several stages: a piece starts at its host when everything of the stages it follows has ended there.
 //!
 //! A request is drawn as a whole when it arrives ([`Graph`]), with the ids of all its messages. So every partition of a
-//! run knows it, and starts what its own hosts do. Nothing that a host does depends on another host but by a message,
-//! with two exceptions that are simulated in one partition: barriers, and the choice of the least loaded hosts.
+//! run knows it, and starts the pieces of its own hosts. A host depends on another one only by messages. Barriers and the
+//! choice of the least loaded hosts are exceptions, which one partition simulates.
 
 mod alone;
 mod draw;
@@ -114,11 +114,11 @@ impl Times {
 /// A request that is not over, as far as one partition knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OpenRequest {
-    /// Its arrival.
+    /// Time of its arrival.
     pub arrival: Instant,
     /// The time at which the last goal is due; [`Instant::MAX`] without one.
     pub due: Instant,
-    /// The pieces that have started or wait for a server here, less those that have ended here.
+    /// The pieces that have started or wait for a server here, less the pieces that have ended here.
     pub outstanding: i64,
 }
 
@@ -155,13 +155,13 @@ pub(crate) enum Step {
 /// A message of a request, ready to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sending {
-    /// Its id.
+    /// The id that was reserved for it.
     pub id: MessageId,
-    /// The sending host.
+    /// The host that sends it.
     pub from: HostId,
-    /// The receiving host.
+    /// The host that receives it.
     pub to: HostId,
-    /// Its size.
+    /// The size of its payload.
     pub bytes: Bytes,
     /// The time at which it is due, as its transport is told.
     pub due: Option<Instant>,
@@ -235,7 +235,7 @@ impl Requests {
         self.arrived += 1;
         let plan = self.plan.clone();
         let draws = Draws { plan: &plan, trace: self.trace.clone(), name: self.name.clone(), seed: self.seed };
-        let Drawn { members, graph, row, mut stream } = draws.draw(number, |role| self.least_loaded(role));
+        let Drawn { members, graph, row, mut stream } = draws.draw(number, |role| self.pick_idlest(role));
         let mut messages = Vec::new();
         let mut ids = Vec::new();
         let mut durations = Vec::with_capacity(graph.pieces.len());
@@ -294,7 +294,7 @@ impl Requests {
     }
 
     /// Returns the hosts of a role with the fewest open requests, and counts this one there.
-    fn least_loaded(&mut self, role: usize) -> Vec<HostId> {
+    fn pick_idlest(&mut self, role: usize) -> Vec<HostId> {
         let plan::Role { hosts, count, .. } = &self.plan.roles[role];
         let loads = &mut self.loads[role];
         hosts.iter().for_each(|&host| _ = loads.reach(host));
@@ -389,7 +389,7 @@ impl Requests {
         }
     }
 
-    /// Records that pieces have ended, and starts what follows from that.
+    /// Records that pieces have ended, and starts the pieces that follow.
     fn follow(&mut self, request: u64, mut ended: Vec<u32>, now: Instant, steps: &mut Vec<Step>) {
         let plan = self.plan.clone();
         let mut ready = Vec::new();

@@ -27,7 +27,7 @@ pub struct Plan {
 /// Hosts by the part that they take in a request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Role {
-    /// Its name.
+    /// The name by which stages refer to it.
     pub name: String,
     /// The hosts of which each request takes some.
     pub hosts: Vec<HostId>,
@@ -40,7 +40,7 @@ pub struct Role {
 /// The choice of a role's hosts for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pick {
-    /// Drawn at random.
+    /// Different hosts, drawn at random.
     Random,
     /// The next ones in turn.
     RoundRobin,
@@ -59,7 +59,7 @@ pub struct Stage {
     pub after: Vec<usize>,
     /// It begins when these have ended at all hosts.
     pub barrier: bool,
-    /// Share of what ends at a host with which the stage has ended there.
+    /// Share of its pieces that end at a host with which the stage has ended there.
     pub quorum: f64,
 }
 
@@ -111,11 +111,11 @@ pub struct Servers {
 /// An allowed time from the arrival of a request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Goal {
-    /// Its name.
+    /// The name by which results refer to it.
     pub name: String,
     /// The written stage that must have ended; none: all.
     pub stage: Option<usize>,
-    /// The allowed time.
+    /// The allowed time, from the arrival of the request.
     pub within: Allowed,
 }
 
@@ -124,11 +124,11 @@ pub struct Goal {
 pub enum Told {
     /// The due time of its request.
     Request,
-    /// As [`Told::Request`], less the shortest time of what follows.
+    /// As [`Told::Request`], less the shortest time of the pieces that follow.
     Remaining,
     /// The end of the stage's equal share.
     Split,
-    /// None.
+    /// Messages have no deadlines.
     Nothing,
 }
 
@@ -148,7 +148,7 @@ impl Plan {
         }
     }
 
-    /// Returns the number of messages of a request; fewer are sent where a host stands in several roles.
+    /// Returns the number of messages of a request; fewer are sent where a host has several roles.
     pub fn messages(&self) -> u64 {
         let sends = |stage: &&Stage| matches!(stage.action, Action::Send { .. });
         self.stages.iter().filter(sends).map(|stage| self.pieces_of(stage)).sum()

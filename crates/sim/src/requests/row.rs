@@ -59,9 +59,9 @@ pub struct PieceRow {
 /// The time in which any schedule must send a message for its request to reach its goals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// The sending host.
+    /// The host that sends it.
     pub from: HostId,
-    /// The receiving host.
+    /// The host that receives it.
     pub to: HostId,
     /// The size of the message.
     pub bytes: Bytes,
@@ -71,15 +71,15 @@ pub struct Window {
     pub due: Instant,
 }
 
-/// One stage of a request. The three spans are its parts of the way to the request's end: of the last piece, of the
-/// piece after which that started, and so on back to the arrival.
+/// One stage of a request. The three spans are its parts of the way to the request's end: the last piece, the piece after
+/// which that started, and so on to the arrival.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StageRow {
     /// Time at which it had ended at all hosts.
     pub end: Option<Instant>,
     /// Time in which messages were on the way.
     pub network: Span,
-    /// Time of work.
+    /// Time in which hosts worked.
     pub work: Span,
     /// Time in which works waited for a server.
     pub waiting: Span,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use units::{HostId, Instant};
 
-/// A work of a request, by its place in the order of those that wait.
+/// A work of a request, by its place in the queue for a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Queued {
     /// The time by which works are ordered: of its arrival, or when its request is due.

@@ -209,7 +209,7 @@ pub trait Generator: Send {
     fn plan(&self) -> Option<Planned> {
         None
     }
-    /// Returns the messages of the request that the last batch stands for, as they would start if the network took no
+    /// Returns the messages of the request that is the last batch, as they would start if the network took no
     /// time.
     fn sketch(&self, _at: Instant) -> Vec<Request> {
         Vec::new()

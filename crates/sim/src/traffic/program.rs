@@ -1,13 +1,13 @@
-//! `program`: messages that a program hands over while the run goes on.
+//! `program`: messages that a program hands over during the run.
 
 use units::Values;
 
 use super::{Built, Context, Descriptor, Listed, Nature};
 
-/// Messages that a program hands over while the run goes on.
+/// Messages that a program hands over during the run.
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "program",
-    help: "messages that a program hands over while the run goes on (`duetime.Network` in Python); none in other runs",
+    help: "messages that a program hands over during the run (`duetime.Network` in Python); none in other runs",
     aliases: &[],
     keys: &[],
     nature: Nature::GIVEN,

@@ -39,7 +39,7 @@ pub struct Completed {
 pub(super) struct Transfers {
     /// The number of transfers handed over.
     handed_over: u64,
-    /// Those that are over since the last step.
+    /// The ones that are over since the last step.
     completed: Vec<Completed>,
 }
 
@@ -101,7 +101,7 @@ impl Oracle {
         std::mem::take(&mut world.transfers.as_mut().expect(HAS).completed)
     }
 
-    /// Returns the run.
+    /// Returns the world of the run.
     pub fn world(&self) -> &World {
         &self.world
     }

@@ -67,7 +67,7 @@ impl World {
         self.carry_out(class, steps);
     }
 
-    /// Schedules what requests start now, and closes those that are over.
+    /// Schedules the pieces that requests start now, and closes requests that are over.
     fn carry_out(&mut self, class: ClassId, steps: Vec<Step>) {
         for step in steps {
             match step {
@@ -79,7 +79,7 @@ impl World {
                         from,
                         to,
                         bytes: Some(bytes),
-                        // What is late from the start is due at once.
+                        // A message that is late from the start is due at once.
                         deadline: due.map(|due| due.saturating_sub(now).max(Span(1))),
                         query: Some(request),
                         place: None,

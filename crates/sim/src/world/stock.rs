@@ -83,7 +83,7 @@ pub(crate) fn awaits(worlds: &[World], is_decided: impl Fn(MessageId) -> bool) -
     cool_down
 }
 
-/// Returns the requests that are not over, by class and number, with what is under way of them in any partition.
+/// Returns the requests that are not over, by class and number, with the number of pieces under way in any partition.
 pub(crate) fn open_requests(worlds: &[World]) -> BTreeMap<(ClassId, u64), OpenRequest> {
     let mut open: BTreeMap<(ClassId, u64), OpenRequest> = BTreeMap::new();
     for (class, source) in worlds.iter().flat_map(|world| world.sources.entries()) {

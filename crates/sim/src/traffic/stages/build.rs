@@ -218,7 +218,7 @@ fn follows(written: &[Values], names: &[String], index: usize) -> Result<Vec<usi
     }
 }
 
-/// Returns the written stages in an order in which each stands behind all that it follows.
+/// Returns the written stages in an order in which each is behind all that it follows.
 fn order(written: &[Values], names: &[String]) -> Result<Vec<usize>, Problem> {
     let after = (0..written.len()).map(|index| follows(written, names, index)).collect::<Result<Vec<_>, _>>()?;
     let mut order: Vec<usize> = Vec::new();
@@ -236,12 +236,12 @@ fn order(written: &[Values], names: &[String]) -> Result<Vec<usize>, Problem> {
     Ok(order)
 }
 
-/// Returns stages that wait for each other, the first again at the end, of those that `stage` waits for.
+/// Returns stages that wait for each other, the first again at the end: some that `stage` waits for.
 fn circle(after: &[Vec<usize>], mut stage: usize) -> Vec<usize> {
     let mut way = Vec::new();
     while !way.contains(&stage) {
         way.push(stage);
-        // What is ready waits for nothing; of what is not, something is not ready either.
+        // A stage that is not ready waits for another that is not ready.
         let waits_for = |before: &&usize| reaches(after, **before, **before);
         stage = after[stage].iter().find(waits_for).or(after[stage].first()).copied().unwrap_or(stage);
     }
@@ -263,7 +263,7 @@ fn reaches(after: &[Vec<usize>], from: usize, goal: usize) -> bool {
     false
 }
 
-/// Returns all stages in order, each connected with those that it follows.
+/// Returns all stages in order, each connected with the ones that it follows.
 fn connect(
     written: &[Values],
     names: &[String],
@@ -324,7 +324,7 @@ fn check_starts(plan: &Plan, written: &[Values]) -> Result<(), Problem> {
         };
         let mut before: Vec<usize> = stage.after.iter().flat_map(|&before| ended[before].clone()).collect();
         let known = before.iter().any(|&role| role == starts || shares_host(&plan.roles[role], &plan.roles[starts]));
-        // What starts a chain at a host that has only sent so far goes on there.
+        // A host that has only sent so far knows of the request.
         let begins = before.is_empty() || stage.barrier || known || starts_at(plan, stage, starts);
         if !begins {
             let names: Vec<String> =
@@ -346,7 +346,7 @@ fn check_starts(plan: &Plan, written: &[Values]) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Returns whether a stage that comes before started at a host of the role, which so knows that the request is there.
+/// Returns whether an earlier stage started at a host of the role, which so knows that the request is there.
 fn starts_at(plan: &Plan, stage: &Stage, role: usize) -> bool {
     stage.after.iter().any(|&before| {
         let stage = &plan.stages[before];

@@ -2,7 +2,7 @@
 
 use units::Problem;
 
-/// One step of a collective: who sends to whom, and which share of the data.
+/// One step of a collective: senders with their receivers, and the share of the data.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Round {
     /// Senders and receivers, in order of the sender.
@@ -81,7 +81,7 @@ fn down(hosts: u32) -> Vec<Round> {
     distances.map(|distance| Round { pairs: pairs(distance), share: 1.0 }).collect()
 }
 
-/// As [`down`], backwards.
+/// Hosts send the data in the opposite direction of [`down`], in the opposite order.
 fn up(hosts: u32) -> Vec<Round> {
     let turned = |Round { pairs, share }: Round| {
         let mut pairs: Vec<(u32, u32)> = pairs.into_iter().map(|(from, to)| (to, from)).collect();
