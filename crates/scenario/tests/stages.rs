@@ -1,4 +1,4 @@
-//! Requests of stages: what is read of them, and files of requests.
+//! Requests of stages: their values as read, and files of requests.
 
 use super::common;
 
