@@ -222,6 +222,18 @@ def test_no_module_of_the_simulator_uses_itself_in_a_circle() -> None:
         assert here is None, f"{name or 'crate'}: {' -> '.join(here or [])}"
 
 
+#: The crates that may read the machine's clock; all others are told the time.
+CLOCKS = {"python", "threads"}
+
+
+def test_only_shells_read_the_clock() -> None:
+    reading = set()
+    for path in (SCENARIOS.parent / "crates").glob("*/src/**/*.rs"):
+        if "std::time" in path.read_text(encoding="utf-8").split("#[cfg(test)]\nmod tests")[0]:
+            reading.add(path.relative_to(SCENARIOS.parent / "crates").parts[0])
+    assert reading == CLOCKS
+
+
 def test_the_check_sees_uses_in_rust(tmp_path: Path) -> None:
     files = {
         "lib.rs": "mod a; mod b; mod c;",

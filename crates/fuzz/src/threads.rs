@@ -2,7 +2,7 @@
 
 use results::{Report, Table};
 use scenario::{Options, Source};
-use sim::{Outcome, Scenario, Simulation};
+use sim::{Outcome, ParallelRun, Scenario, Way, World};
 
 use crate::bytes::Bytes;
 
@@ -10,6 +10,10 @@ use crate::bytes::Bytes;
 const MAX_EVENTS: u64 = 40_000;
 /// The number of events up to which several threads run at the same time; else one thread takes their epochs in turn.
 const MAX_TOGETHER: u64 = 2000;
+/// The ways of the slices of a run, in turns.
+const ALONE: &[Way] = &[Way::Alone];
+const TOGETHER: &[Way] = &[Way::Together];
+const IN_TURNS: &[Way] = &[Way::Alone, Way::Together];
 /// The number of events of a slice.
 const SLICE: u64 = 5000;
 
@@ -17,16 +21,16 @@ const SLICE: u64 = 5000;
 pub fn threads(bytes: &[u8]) {
     let mut bytes = Bytes::new(bytes);
     let text = text(&mut bytes);
-    let (threads, together_from) =
-        (bytes.pick(&[2, 3, 4]), bytes.pick(&[u64::MAX, u64::MAX, u64::MAX, 0, u64::MAX, 30]));
+    let (threads, ways) = (bytes.pick(&[2, 3, 4]), bytes.pick(&[ALONE, ALONE, ALONE, TOGETHER, ALONE, IN_TURNS]));
     let Some(scenario) = scenario_of(&text) else { return };
-    let Simulation::Together(team) = Simulation::new(scenario, threads).0 else { return };
+    let Ok(partition) = sim::partition(&scenario, threads) else { return };
     let Some(alone) = alone(&text) else { return };
     // Threads that share a core wait for each other at every epoch, and each wait may take milliseconds.
     let is_short = alone.counters.events <= MAX_TOGETHER;
-    let mut team = team.together_from(if is_short { together_from } else { u64::MAX });
-    while team.advance(SLICE) {}
-    same(&alone, &team.finish(), &text);
+    let mut ways = if is_short { ways } else { ALONE }.iter().cycle();
+    let mut run = ParallelRun::new(scenario, partition, threads::wall_clock);
+    while ways.next().is_some_and(|way| run.advance(SLICE, *way).goes_on) {}
+    same(&alone, &run.finish(), &text);
 }
 
 fn scenario_of(text: &str) -> Option<Scenario> {
@@ -36,7 +40,7 @@ fn scenario_of(text: &str) -> Option<Scenario> {
 
 /// Returns the outcome with one thread; none where it takes too many events.
 fn alone(text: &str) -> Option<Outcome> {
-    let (mut world, _) = Simulation::new(scenario_of(text)?, 1);
+    let mut world = World::new(scenario_of(text)?);
     for _ in 0..MAX_EVENTS / SLICE {
         if !world.advance(SLICE) {
             return Some(world.finish());

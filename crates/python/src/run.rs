@@ -12,8 +12,9 @@ use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use results::{Names, Report, RunStatistics};
+use sim::Outcome;
 use sim::outcome::Taken;
-use sim::{Outcome, Simulation, Terms};
+use threads::{Simulation, Terms};
 
 use crate::errors::guarded;
 use crate::table;

@@ -11,7 +11,7 @@ use std::thread::available_parallelism;
 use std::time::Instant;
 
 use scenario::{Options, Source, read};
-use sim::{Simulation, Terms};
+use threads::{Simulation, Terms};
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);

@@ -28,6 +28,20 @@ pub struct Scenario {
 }
 
 impl Scenario {
+    /// Returns a copy without faults: the same messages on the same network.
+    #[must_use]
+    pub fn without_faults(&self) -> Scenario {
+        Scenario {
+            title: self.title.clone(),
+            run: self.run.clone(),
+            network: self.network.clone(),
+            faults: Vec::new(),
+            transport: self.transport.clone(),
+            transports: self.transports.clone(),
+            classes: self.classes.iter().map(Class::again).collect(),
+        }
+    }
+
     /// Returns the network's ports by mode, each with the reason for it, as one thread begins the run.
     pub fn port_groups(&self) -> Vec<PortGroup> {
         let service = self.network.service(&self.transports, &Priorities::of(&self.transports, &self.classes));

@@ -3,7 +3,9 @@
 use super::common;
 
 use common::run;
-use sim::{Outcome, Simulation, Terms};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use sim::{Outcome, ParallelRun, Scenario, Way, partition};
 
 /// Bursts into ports that hold a part of them, beside other messages: losses, marks, timeouts, misses, and a cool-down.
 const BASE: &str = "
@@ -69,34 +71,35 @@ fn text(topology: &str, transport: &str, more: &str) -> String {
     BASE.replace("TOPOLOGY", topology).replace("TRANSPORT", transport).replace("CONNECTIONS", more)
 }
 
-/// Returns the run by a number of threads, if possible, and a note.
-fn simulation(text: &str, threads: u32) -> (Simulation, Option<String>) {
+fn scenario_of(text: &str) -> Scenario {
     let source = scenario::Source { name: "test", text, folder: None };
     let read = scenario::read(&source, &common::classic());
-    Simulation::new(read.unwrap_or_else(|error| panic!("{error}\n{text}")).scenario, threads)
+    read.unwrap_or_else(|error| panic!("{error}\n{text}")).scenario
 }
 
-/// Runs a scenario by a number of threads, which run together whatever the number of events.
-fn by(text: &str, threads: u32, together_from: u64) -> Outcome {
-    let (simulation, note) = simulation(text, threads);
-    let Simulation::Together(run) = simulation else { panic!("{note:?}\n{text}") };
-    let mut run = run.together_from(together_from);
-    // In slices, as in a run that shows its progress.
-    while run.advance(30_000) {}
+/// The ways of the slices of a run, in turns.
+const ALONE: &[Way] = &[Way::Alone];
+const TOGETHER: &[Way] = &[Way::Together];
+const IN_TURNS: &[Way] = &[Way::Together, Way::Alone];
+
+/// Runs a scenario by a number of threads.
+fn by(text: &str, threads: u32, ways: &[Way]) -> Outcome {
+    let scenario = scenario_of(text);
+    let partition = partition(&scenario, threads).unwrap_or_else(|why| panic!("{why}\n{text}"));
+    finished(ParallelRun::new(scenario, partition, jumping_clock), ways)
+}
+
+/// Finishes a run in slices, as one that shows its progress.
+fn finished(mut run: ParallelRun, ways: &[Way]) -> Outcome {
+    let mut ways = ways.iter().cycle();
+    while ways.next().is_some_and(|way| run.advance(30_000, *way).goes_on) {}
     run.finish()
 }
 
-/// Runs a scenario by the threads that these terms choose; returns whether there were several.
-fn chosen(text: &str, most: fn() -> u32, terms: Terms) -> (Outcome, bool) {
-    let source = scenario::Source { name: "test", text, folder: None };
-    let read = scenario::read(&source, &common::classic());
-    let mut simulation = Simulation::calibrated(read.expect("it can be read").scenario, most, terms);
-    simulation.blocks_of(16);
-    while simulation.advance(700) {
-        assert!(simulation.take().blocks.is_empty() || matches!(simulation, Simulation::Alone(_)));
-    }
-    let together = matches!(simulation, Simulation::Together(_));
-    (simulation.finish(), together)
+/// A clock that advances by a tenth of a millisecond at each look: threads that wait in vain give up after 30 looks.
+fn jumping_clock() -> u64 {
+    static NOW: AtomicU64 = AtomicU64::new(0);
+    NOW.fetch_add(100_000, Ordering::Relaxed)
 }
 
 /// Checks that all results of two runs are the same.
@@ -133,8 +136,8 @@ fn with_bounded_host_queues() {
                 let network = format!("{topology}\nhost_queue = '{queue}'\n{sharing}");
                 let text = text(&network, "dctcp", "connections = 'persistent'");
                 let alone = run(&text);
-                for (threads, together_from) in [(2, u64::MAX), (3, 0)] {
-                    same(&by(&text, threads, together_from), &alone, &format!("{name}, {queue}, {sharing}, {threads}"));
+                for (threads, ways) in [(2, ALONE), (3, TOGETHER)] {
+                    same(&by(&text, threads, ways), &alone, &format!("{name}, {queue}, {sharing}, {threads}"));
                 }
             }
         }
@@ -148,9 +151,9 @@ fn on_every_topology() {
         let alone = run(&text);
         let counters = alone.counters;
         assert!(counters.drops > 0 && counters.marks > 0 && alone.ended > alone.simulated, "{name}: {counters:?}");
-        for (threads, together_from) in [(2, u64::MAX), (2, 0), (3, u64::MAX), (4, 0), (4, 30)] {
-            let which = format!("{name}, {threads} threads from {together_from} events");
-            same(&by(&text, threads, together_from), &alone, &which);
+        for (threads, ways) in [(2, ALONE), (2, TOGETHER), (3, ALONE), (4, TOGETHER), (4, IN_TURNS)] {
+            let which = format!("{name}, {threads} threads, {ways:?}");
+            same(&by(&text, threads, ways), &alone, &which);
         }
     }
 }
@@ -163,8 +166,8 @@ fn with_queries_that_draw_their_hosts_and_hosts_that_answer_twice() {
     let parents: std::collections::BTreeSet<_> = alone.queries.iter().map(|query| query.parent).collect();
     assert!(parents.len() > 3 && alone.counters.drops > 0, "{parents:?}");
     assert!(alone.queries.iter().all(|query| query.answers == 20));
-    for (threads, together_from) in [(2, 0), (4, 30)] {
-        same(&by(&drawn, threads, together_from), &alone, &format!("{threads} threads"));
+    for (threads, ways) in [(2, TOGETHER), (4, IN_TURNS)] {
+        same(&by(&drawn, threads, ways), &alone, &format!("{threads} threads"));
     }
 }
 
@@ -176,9 +179,9 @@ fn with_every_transport() {
         for (topology, more) in [(LEAF_SPINE, "connections = 'persistent'"), (FAT_TREE, PER_PORT)] {
             let (network, class) = if more == PER_PORT { (more, "") } else { ("", more) };
             let text = text(&format!("{topology}\n{network}"), name, class);
-            assert_eq!(matches!(simulation(&text, 2).0, Simulation::Together(_)), !by_numbers, "{name}");
+            assert_eq!(partition(&scenario_of(&text), 2).is_ok(), !by_numbers, "{name}");
             if !by_numbers {
-                same(&by(&text, 2, u64::MAX), &run(&text), &format!("{name} with {more}"));
+                same(&by(&text, 2, ALONE), &run(&text), &format!("{name} with {more}"));
             }
         }
     }
@@ -202,7 +205,7 @@ fn with_every_way_of_sharing_and_choosing() {
         let alone = run(&text);
         assert!(alone.counters.drops > 0, "{network}");
         for threads in [2, 3] {
-            same(&by(&text, threads, u64::MAX), &alone, &format!("{network}, {threads} threads"));
+            same(&by(&text, threads, ALONE), &alone, &format!("{network}, {threads} threads"));
         }
     }
 }
@@ -226,33 +229,38 @@ flows = [{ from = 0, to = 15, size = '1 MB' }, { from = 15, to = 0, size = '1 B'
         let text = text(LEAF_SPINE, "karuna", "connections = 'persistent'")
             .replace("[network]", &format!("{run_keys}\n[network]"));
         let text = format!("{text}{more}");
-        same(&by(&text, 4, u64::MAX), &run(&text), run_keys);
+        same(&by(&text, 4, ALONE), &run(&text), run_keys);
     }
 }
 
-/// The calibration ends after 5000 of some 100 000 events. Rows are not compared, because `take` has removed some.
+/// A clock that never advances: nothing of a run follows from it.
 #[test]
-fn whoever_goes_on_after_the_trial() {
+fn without_a_clock() {
     let text = text(&format!("{LEAF_SPINE}\n{PER_PORT}"), "d2tcp", "");
-    let alone = run(&text);
-    let easy = Terms { events: 5000, share: 0.0, gain: f64::INFINITY, messages: f64::INFINITY };
-    let three: fn() -> u32 = || 3;
-    for (which, most, terms, together) in [
-        ("several are faster", three, easy, true),
-        ("none is a million times as fast as one", three, Terms { gain: 1e-6, ..easy }, false),
-        ("too short to try", three, Terms { share: f64::INFINITY, ..easy }, false),
-        ("too many messages", three, Terms { messages: 1.0, ..easy }, false),
-        ("no other core", || 1, easy, false),
-        ("over before the end of the trial", three, Terms { events: u64::MAX, ..easy }, false),
-    ] {
-        let (outcome, several) = chosen(&text, most, terms);
-        assert_eq!(several, together, "{which}");
-        assert_eq!(outcome.counters, alone.counters, "{which}");
-        assert_eq!((&outcome.links, &outcome.classes), (&alone.links, &alone.classes), "{which}");
-        if several {
-            same(&outcome, &alone, which);
+    let scenario = scenario_of(&text);
+    let partition = partition(&scenario, 2).expect("two leaves");
+    same(&finished(ParallelRun::new(scenario, partition, || 0), IN_TURNS), &run(&text), "no clock");
+}
+
+#[test]
+fn slices_count_events_and_time() {
+    let scenario = scenario_of(&text(&format!("{LEAF_SPINE}\n{PER_PORT}"), "d2tcp", ""));
+    let partition = partition(&scenario, 2).expect("two leaves");
+    let mut run = ParallelRun::new(scenario, partition, jumping_clock);
+    let (mut events, mut untimed) = (0, 0);
+    loop {
+        let slice = run.advance(10_000, Way::Alone);
+        events += slice.events;
+        assert_eq!(events, run.events());
+        // Two looks at the clock.
+        untimed += u32::from(slice.took.is_none());
+        assert!(slice.took.is_none_or(|took| took >= 100_000));
+        if !slice.goes_on {
+            break;
         }
+        assert!(slice.events > 0);
     }
+    assert!(events > 50_000 && untimed > 0 && run.events_per_epoch() > 0, "{events} {untimed}");
 }
 
 /// A warm-up, and a run, that end before a leaf could be as far ahead of its hosts as it is elsewhere.
@@ -262,8 +270,8 @@ fn with_ends_before_a_packet_has_come_to_a_switch() {
         let text = text(&format!("{LEAF_SPINE}\n{PER_PORT}"), "dctcp", "")
             .replace("33 ms", duration)
             .replace("10 ms", warm_up);
-        for together_from in [0, u64::MAX] {
-            same(&by(&text, 2, together_from), &run(&text), &format!("{duration}, {warm_up}"));
+        for ways in [TOGETHER, ALONE] {
+            same(&by(&text, 2, ways), &run(&text), &format!("{duration}, {warm_up}"));
         }
     }
 }
@@ -282,12 +290,7 @@ fn what_cannot_be_parted_runs_on_one_thread_and_says_why() {
         (text(LEAF_SPINE, "pdq", ""), "order in which connections were opened"),
         (text(&format!("{LEAF_SPINE}\ndiscipline = 'priority'"), "mcp-opt", ""), "headers"),
     ] {
-        let (simulation, note) = simulation(&text, 2);
-        assert!(matches!(simulation, Simulation::Alone(_)), "{why}");
-        assert!(note.is_some_and(|note| note.contains(why)), "{why}");
+        assert!(partition(&scenario_of(&text), 2).is_err_and(|reason| reason.contains(why)), "{why}");
     }
-    let (simulation, note) = simulation(&leaf_spine(""), 8);
-    assert!(matches!(simulation, Simulation::Together(run) if run.threads() == 4));
-    assert_eq!(note.as_deref(), Some("this runs on 4 threads, one for each switch with hosts, not on 8"));
-    assert_eq!(self::simulation(&leaf_spine(""), 1).1, None);
+    assert_eq!(partition(&scenario_of(&leaf_spine("")), 8).map(|partition| partition.parts), Ok(4));
 }

@@ -4,11 +4,10 @@ use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant as Clock};
 
 use units::{Instant, Span};
 
-use super::cores;
+use super::{WallClock, cores};
 use crate::fabric::channel::{Mailbox, Outgoing};
 use crate::schedule::ring::{Ring, Words};
 
@@ -25,6 +24,7 @@ pub(super) struct Mailboxes {
     cores: Vec<AtomicUsize>,
     /// All threads are to return, because one waits in vain.
     stopped: AtomicBool,
+    clock: WallClock,
 }
 
 /// The channel from one partition to another: a ring for nearly all items, and a mailbox for the others.
@@ -96,11 +96,11 @@ impl Mailboxes {
     /// Number of checks before a thread yields: some microseconds, about the time that others take to advance, if each
     /// has a core. A thread without one may be waiting for this one.
     const LOOKS: u32 = 256;
-    /// Maximum wait before all threads return: longer than an epoch takes, if each has a core.
-    const PATIENCE: Duration = Duration::from_millis(3);
+    /// Maximum wait before all threads return, in nanoseconds: longer than an epoch takes, if each has a core.
+    const PATIENCE: u64 = 3_000_000;
 
     /// Returns empty channels between partitions that have advanced to these times.
-    pub(super) fn new(reached: impl Iterator<Item = Instant>) -> Mailboxes {
+    pub(super) fn new(reached: impl Iterator<Item = Instant>, clock: WallClock) -> Mailboxes {
         let reached: Vec<Instant> = reached.collect();
         let channels = || reached.iter().map(|reached| Channel::at(*reached)).collect();
         Mailboxes {
@@ -108,6 +108,7 @@ impl Mailboxes {
             begun: AtomicUsize::new(0),
             cores: reached.iter().map(|_| AtomicUsize::default()).collect(),
             stopped: AtomicBool::new(false),
+            clock,
         }
     }
 
@@ -152,7 +153,8 @@ impl Mailboxes {
                 spin_loop();
                 continue;
             }
-            if since.get_or_insert_with(Clock::now).elapsed() > Mailboxes::PATIENCE {
+            let since = *since.get_or_insert_with(self.clock);
+            if (self.clock)() - since > Mailboxes::PATIENCE {
                 self.stop();
             }
             if self.stopped.load(Ordering::Relaxed) {
@@ -204,11 +206,16 @@ mod tests {
     use crate::fabric::channel::Opened;
     use units::{ConnectionId, LinkId};
 
+    /// Returns the mailboxes of partitions whose threads never lose patience.
+    fn mailboxes_of(parts: usize) -> Mailboxes {
+        Mailboxes::new(vec![Instant::ZERO; parts].into_iter(), || 0)
+    }
+
     /// Three partitions, none of which may be ahead of another by more than the lookahead.
     #[test]
     fn nobody_is_further_ahead_than_the_lookahead() {
         const LOOKAHEAD: u64 = 10;
-        let mailboxes = Mailboxes::new([Instant::ZERO; 3].into_iter());
+        let mailboxes = mailboxes_of(3);
         thread::scope(|scope| {
             for part in 0..3 {
                 let mailboxes = &mailboxes;
@@ -258,7 +265,7 @@ mod tests {
     #[test]
     fn what_goes_comes_in_order() {
         const STEPS: u64 = 4_000;
-        let mailboxes = Mailboxes::new([Instant::ZERO; 2].into_iter());
+        let mailboxes = mailboxes_of(2);
         let mut stream = units::Stream::new(1, "packets", 0);
         let batches: Vec<u64> = (0..STEPS).map(|_| [0, 2, 30, 150, 300][stream.below(5) as usize]).collect();
         let goes = |part: usize, step: &mut dyn FnMut(u64, &mut Outgoing), came: &mut Vec<u64>| {
@@ -370,13 +377,13 @@ mod tests {
 
     #[test]
     fn nobody_goes_on_before_all_have_begun() {
-        let mailboxes = Mailboxes::new([Instant::ZERO; 4].into_iter());
+        let mailboxes = mailboxes_of(4);
         let arrived = AtomicUsize::new(0);
         thread::scope(|scope| {
             for part in 0..4 {
                 let (mailboxes, arrived) = (&mailboxes, &arrived);
                 scope.spawn(move || {
-                    thread::sleep(Duration::from_millis(5 * part));
+                    thread::sleep(std::time::Duration::from_millis(5 * part));
                     arrived.fetch_add(1, Ordering::SeqCst);
                     mailboxes.wait_for_all(part as usize);
                     assert_eq!(arrived.load(Ordering::SeqCst), 4);
@@ -386,8 +393,22 @@ mod tests {
     }
 
     #[test]
+    fn thread_that_waits_in_vain_stops_all() {
+        /// A clock that advances by two thirds of the patience at each look.
+        fn clock() -> u64 {
+            static NOW: AtomicUsize = AtomicUsize::new(0);
+            NOW.fetch_add(2_000_000, Ordering::Relaxed) as u64
+        }
+        let mailboxes = Mailboxes::new([Instant::ZERO; 2].into_iter(), clock);
+        assert_eq!(mailboxes.wait(0, Span(10), Instant(10)), Some(Instant(10)));
+        assert!(!mailboxes.stopped.load(Ordering::Relaxed));
+        assert_eq!(mailboxes.wait(0, Span(10), Instant(11)), None);
+        assert!(mailboxes.stopped.load(Ordering::Relaxed));
+    }
+
+    #[test]
     fn nobody_waits_for_one_that_has_panicked() {
-        let mailboxes = Mailboxes::new([Instant::ZERO; 2].into_iter());
+        let mailboxes = mailboxes_of(2);
         thread::scope(|scope| {
             let panics = scope.spawn(|| {
                 let _presence = Presence(&mailboxes);

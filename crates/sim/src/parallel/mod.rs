@@ -2,168 +2,69 @@
 //!
 //! Each thread has a partition: a [`World`] of its own, in which it advances the hosts and ports that the [`Partition`]
 //! assigns to it. Partitions affect each other only over a cut link or by a control message, which takes as long. So
-//! each can advance by that time (an epoch) past the slowest before it must receive items. If events are few, or it has
-//! proved faster, one thread advances all partitions, epoch by epoch. After the end of the measurement, each decided
+//! each can advance by that time (an epoch) past the slowest before it must receive items. Where the caller finds it faster,
+//! one thread advances all partitions, epoch by epoch. After the end of the measurement, each decided
 //! message may end the run; then one thread advances all partitions from instant to instant.
+//!
+//! The caller also lends a clock, by which slices are timed and threads that wait in vain give up. No result depends on
+//! it.
 //!
 //! Switches may have clocks that are ahead of the hosts' or behind, which makes epochs longer. At the end of the
 //! warm-up and of the measurement all must be at one time. For that, partitions that are behind catch up, and later
 //! events wait.
 
-mod calibration;
 mod cores;
-mod governor;
 mod mailboxes;
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant as Clock};
 
 use units::{Instant, Span};
 
-use crate::class::Class;
 use crate::cool_down::CoolDown;
 use crate::fabric::channel::Mailbox;
 use crate::fabric::network::Sharing;
 use crate::priorities::Priorities;
-use crate::record::outcome::{Outcome, Taken};
+use crate::record::outcome::Outcome;
 use crate::record::rest::Rest;
 use crate::scenario::Scenario;
 use crate::schedule::ring::Words;
 use crate::topology::Partition;
 use crate::world::World;
 use crate::world::stock::{self, Measured};
-pub use calibration::Terms;
-use calibration::{Calibration, Choice};
-use governor::Governor;
 use mailboxes::{Mailboxes, Presence, Receiver};
 
-/// A run in progress, by one thread or by several.
-pub enum Simulation {
-    /// A run by one thread.
-    Alone(Box<World>),
-    /// A run by several threads.
-    Together(Box<ParallelRun>),
-    /// A run by one thread during calibration; `None` only while that is evaluated.
-    Open(Option<Box<Calibration>>),
+/// A clock of the machine: returns the nanoseconds since any fixed time.
+pub type WallClock = fn() -> u64;
+
+/// The threads that advance the partitions of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// One thread advances all partitions in turns.
+    Alone,
+    /// Each partition has a thread of its own.
+    Together,
 }
 
-const OPEN: &str = "it is decided at once";
-
-impl Simulation {
-    /// Returns a run ready to start, for up to `threads` threads, and a note if there will be fewer.
-    pub fn new(scenario: Scenario, threads: u32) -> (Simulation, Option<String>) {
-        let parted = if threads > 1 { part(&scenario, threads) } else { Err("") };
-        match parted {
-            Ok(partition) => {
-                let parts = partition.parts;
-                let note = format!("this runs on {parts} threads, one for each switch with hosts, not on {threads}");
-                (
-                    Simulation::Together(Box::new(ParallelRun::of(scenario, partition))),
-                    (parts < threads).then_some(note),
-                )
-            }
-            Err(why) => {
-                let note = (threads > 1).then(|| format!("this runs on one thread: {why}"));
-                (Simulation::Alone(Box::new(World::new(scenario))), note)
-            }
-        }
-    }
-
-    /// Returns a run ready to start, for one thread or for up to `most` threads, whichever is faster on its beginning.
-    /// `most` is called once the run has begun. The calibration's cost is hardly noticeable where one thread is faster.
-    pub fn calibrated(scenario: Scenario, most: fn() -> u32, terms: Terms) -> Simulation {
-        match part(&scenario, 2) {
-            Ok(_) => Simulation::Open(Some(Box::new(Calibration::new(scenario, most, terms)))),
-            Err(_) => Simulation::Alone(Box::new(World::new(scenario))),
-        }
-    }
-
-    /// Processes up to `events` events, or some more; returns false when the run is over.
-    pub fn advance(&mut self, events: u64) -> bool {
-        match self {
-            Simulation::Alone(world) => world.advance(events),
-            Simulation::Together(run) => run.advance(events),
-            Simulation::Open(calibration) => {
-                let (choice, more) = calibration.take().expect(OPEN).advance(events);
-                *self = match choice {
-                    Choice::Alone(world) => Simulation::Alone(world),
-                    Choice::Together(run) => Simulation::Together(run),
-                    Choice::Open(calibration) => Simulation::Open(Some(calibration)),
-                };
-                more
-            }
-        }
-    }
-
-    /// Returns the simulated time reached.
-    pub fn now(&self) -> Instant {
-        match self {
-            Simulation::Together(run) => run.now,
-            _ => self.world().now(),
-        }
-    }
-
-    /// Returns the end of the measurement; the run may continue until its messages are decided.
-    pub fn duration(&self) -> Span {
-        self.world().duration()
-    }
-
-    /// Returns the number of counted data packets that have reached receivers so far.
-    pub fn packets_delivered(&self) -> u64 {
-        match self {
-            Simulation::Together(run) => run.packets_delivered(),
-            _ => self.world().packets_delivered(),
-        }
-    }
-
-    /// Returns a world that has the whole scenario.
-    pub fn world(&self) -> &World {
-        match self {
-            Simulation::Alone(world) => world,
-            Simulation::Together(run) => &run.worlds[0],
-            Simulation::Open(calibration) => &calibration.as_ref().expect(OPEN).world,
-        }
-    }
-
-    /// Delegates to [`World::blocks_of`] of each world.
-    pub fn blocks_of(&mut self, rows: usize) {
-        match self {
-            Simulation::Alone(world) => world.blocks_of(rows),
-            Simulation::Together(run) => run.worlds.iter_mut().for_each(|world| world.blocks_of(rows)),
-            Simulation::Open(calibration) => calibration.as_mut().expect(OPEN).blocks_of(rows),
-        }
-    }
-
-    /// As [`World::take`]. The rows of several threads are joined at the end of the run. Nothing is returned before,
-    /// nor during calibration.
-    pub fn take(&mut self) -> Taken {
-        match self {
-            Simulation::Alone(world) => world.take(),
-            _ => Taken::default(),
-        }
-    }
-
-    /// Ends the run at the present time.
-    pub fn finish(self) -> Outcome {
-        let (outcome, rest) = self.finish_taken();
-        outcome.with(rest)
-    }
-
-    /// As [`World::finish_taken`], for all worlds.
-    pub fn finish_taken(self) -> (Outcome, Rest) {
-        match self {
-            Simulation::Alone(world) => world.finish_taken(),
-            Simulation::Together(run) => run.finish_taken(),
-            Simulation::Open(calibration) => calibration.expect(OPEN).world.finish_taken(),
-        }
-    }
+/// The work of one call of [`ParallelRun::advance`].
+#[derive(Clone, Copy, Debug)]
+pub struct Slice {
+    /// The run is not over.
+    pub goes_on: bool,
+    /// Number of events, of all partitions together.
+    pub events: u64,
+    /// Nanoseconds that they took, without the start of threads; none after the measurement, when one thread advances
+    /// all partitions, whatever the way.
+    pub took: Option<u64>,
 }
 
-/// Returns a partition of the scenario among threads, if ports to hosts can defer enqueueing ([`World::suitable_partition`]). The
-/// error gives the reason why there is none.
-fn part(scenario: &Scenario, threads: u32) -> Result<Partition, &'static str> {
+/// Returns a partition of the scenario among up to this many threads. [`World::suitable_partition`] adapts it to the
+/// network.
+///
+/// # Errors
+/// The reason why one thread must run it.
+pub fn partition(scenario: &Scenario, threads: u32) -> Result<Partition, &'static str> {
     let Scenario { run, network, faults, transports, classes, .. } = scenario;
     if run.trace.is_some() {
         return Err("it samples signals over time (run.trace)");
@@ -203,12 +104,9 @@ pub struct ParallelRun {
     until: Instant,
     /// The measurement, once it has ended, and the messages for which the run continues.
     measured: Option<(Measured, Awaited)>,
-    /// Events per recent epoch, and the minimum that is worth more than one thread.
-    per_window: u64,
-    fewest: u64,
-    governor: Governor,
-    /// Duration of all epochs, without the start of threads.
-    took: Duration,
+    /// Events per recent epoch.
+    per_epoch: u64,
+    clock: WallClock,
 }
 
 /// The messages for which a run continues after the measurement.
@@ -219,15 +117,10 @@ struct Awaited {
 }
 
 impl ParallelRun {
-    /// Minimum average events per epoch for threads to run together, if that is faster. Fewer are not worth a try:
-    /// communication between threads takes as long as some events.
-    const FEWEST: u64 = 30;
-    /// Maximum events before the governor decides anew: some 50 ms, compared with which the tenth of a millisecond to
-    /// start threads is negligible.
-    const STINT: u64 = 1 << 21;
-
-    fn of(scenario: Scenario, partition: Partition) -> ParallelRun {
-        let scenarios = copies(&scenario, partition.parts - 1).into_iter().chain([scenario]);
+    /// Returns a run ready to start, by as many threads as the [`partition`] of this scenario has parts.
+    pub fn new(scenario: Scenario, partition: Partition, clock: WallClock) -> ParallelRun {
+        let copies: Vec<Scenario> = (1..partition.parts).map(|_| scenario.without_faults()).collect();
+        let scenarios = copies.into_iter().chain([scenario]);
         let mut worlds: Vec<World> = thread::scope(|scope| {
             let threads: Vec<_> = scenarios.map(|scenario| scope.spawn(|| World::new(scenario))).collect();
             threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
@@ -249,26 +142,15 @@ impl ParallelRun {
             worlds,
             until,
             measured: None,
-            per_window: 0,
-            fewest: ParallelRun::FEWEST,
-            governor: Governor::default(),
-            took: Duration::ZERO,
+            per_epoch: 0,
+            clock,
         }
     }
 
-    /// Returns the run with a minimum of average events per epoch for threads to run together; zero means always. The
-    /// results are the same.
+    /// Returns the run, with an estimate of its events per epoch.
     #[must_use]
-    pub fn together_from(self, events: u64) -> ParallelRun {
-        ParallelRun { fewest: events, ..self }
-    }
-
-    /// Runs threads together for about `events` events, to measure their duration.
-    fn tries(&mut self, events: u64) -> bool {
-        let fewest = std::mem::replace(&mut self.fewest, 0);
-        let more = self.goes_on(events);
-        self.fewest = fewest;
-        more
+    pub fn expecting(self, per_epoch: u64) -> ParallelRun {
+        ParallelRun { per_epoch, ..self }
     }
 
     /// Returns the number of threads.
@@ -276,68 +158,72 @@ impl ParallelRun {
         self.worlds.len()
     }
 
-    /// As [`Simulation::advance`], for at least a trial's events.
-    pub fn advance(&mut self, events: u64) -> bool {
-        // Fewer would not suffice to measure their duration.
-        self.goes_on(events.max(Governor::TRY))
+    /// Returns the simulated time reached.
+    pub fn now(&self) -> Instant {
+        self.now
     }
 
-    /// Processes `events` events or some more; returns false when the run is over.
-    fn goes_on(&mut self, events: u64) -> bool {
-        let goal = self.events().saturating_add(events);
-        while self.events() < goal {
-            let goal = goal.min(self.events() + ParallelRun::STINT);
-            let over = match &self.measured {
-                Some(_) => self.await_decisions(goal),
-                None => self.measure(goal),
-            };
-            if over {
-                return self.measured.is_none() && self.close();
-            }
-        }
-        true
+    /// Returns a world that has the whole scenario.
+    pub fn world(&self) -> &World {
+        &self.worlds[0]
+    }
+
+    /// As [`World::blocks_of`], for each world.
+    pub fn blocks_of(&mut self, rows: usize) {
+        self.worlds.iter_mut().for_each(|world| world.blocks_of(rows));
     }
 
     /// Returns the number of events so far, of all threads.
-    fn events(&self) -> u64 {
+    pub fn events(&self) -> u64 {
         self.worlds.iter().map(World::events).sum()
     }
 
-    /// Runs until there have been `goal` events; returns true when the measurement is over.
-    fn measure(&mut self, goal: u64) -> bool {
+    /// Returns the average number of events of an epoch in the slice before.
+    pub fn events_per_epoch(&self) -> u64 {
+        self.per_epoch
+    }
+
+    /// Processes up to `events` events, or some more.
+    pub fn advance(&mut self, events: u64, way: Way) -> Slice {
+        let before = self.events();
+        let goal = before.saturating_add(events);
+        let (goes_on, took) = match &self.measured {
+            Some(_) => (!self.await_decisions(goal), None),
+            None => {
+                let (over, took) = self.measure(goal, way);
+                (!over || self.close(), took)
+            }
+        };
+        Slice { goes_on, events: self.events() - before, took }
+    }
+
+    /// Runs until there have been `goal` events. Returns whether the measurement is over, and the nanoseconds of the
+    /// epochs, if there were any.
+    fn measure(&mut self, goal: u64, way: Way) -> (bool, Option<u64>) {
         let before = self.events();
         let target = self.warm_up.unwrap_or(self.until);
-        let always = self.fewest == 0;
-        let together = always || self.per_window >= self.fewest && self.governor.together();
-        let most = if always { goal - before } else { self.governor.next().min(goal - before) };
         // If no partition is beyond that, all can be synchronized to one time.
-        let slice =
-            Slice { lookahead: self.lookahead, until: target.earlier_by(self.ahead), goal: goal.min(before + most) };
+        let until = target.earlier_by(self.ahead);
+        let epochs = Epochs { lookahead: self.lookahead, until, goal, clock: self.clock };
         let from = self.next_at().max(self.now);
-        let (over, took) = if target.since_start() < self.ahead {
-            (true, Duration::ZERO)
-        } else if together {
-            slice.together(&mut self.worlds, self.per_window)
-        } else {
-            slice.alone(&mut self.worlds)
+        let (over, took) = match way {
+            _ if target.since_start() < self.ahead => (true, None),
+            Way::Alone => epochs.alone(&mut self.worlds),
+            Way::Together => epochs.together(&mut self.worlds, self.per_epoch),
         };
         self.now = self.worlds.iter().map(World::reached).max().unwrap_or_default();
-        let (events, windows) = (self.events() - before, self.now.saturating_sub(from).0 / self.lookahead.0.max(1));
-        if self.per_window >= self.fewest {
-            self.governor.saw(together, events, took);
-        }
-        self.took += took;
-        self.per_window = events / windows.max(1);
+        let passed = self.now.saturating_sub(from).0 / self.lookahead.0.max(1);
+        self.per_epoch = (self.events() - before) / passed.max(1);
         if !over {
-            return false;
+            return (false, took);
         }
         self.synchronize(target);
         if self.warm_up.take().is_none() {
-            return true;
+            return (true, took);
         }
         self.worlds.iter_mut().for_each(World::warms_up);
         self.part();
-        false
+        (false, took)
     }
 
     /// Returns the time of the next event, by its own clock.
@@ -417,20 +303,22 @@ impl ParallelRun {
         false
     }
 
-    fn packets_delivered(&self) -> u64 {
+    /// Returns the number of counted data packets that have reached receivers so far.
+    pub fn packets_delivered(&self) -> u64 {
         match &self.measured {
             Some((measured, _)) => measured.counters.packets_delivered,
             None => self.worlds.iter().map(World::packets_delivered).sum(),
         }
     }
 
-    /// As [`Simulation::finish`], for several threads.
+    /// Ends the run at the present time.
     pub fn finish(self) -> Outcome {
         let (outcome, rest) = self.finish_taken();
         outcome.with(rest)
     }
 
-    fn finish_taken(mut self) -> (Outcome, Rest) {
+    /// As [`World::finish_taken`], for all worlds.
+    pub fn finish_taken(mut self) -> (Outcome, Rest) {
         if self.measured.is_none() {
             self.synchronize(self.now.saturating_add(self.ahead));
         }
@@ -438,44 +326,47 @@ impl ParallelRun {
     }
 }
 
-/// A slice: epochs until there have been `goal` events.
-struct Slice {
+/// Epochs until there have been `goal` events, at most up to `until`.
+struct Epochs {
     lookahead: Span,
     until: Instant,
     /// Events since the beginning of the run.
     goal: u64,
+    clock: WallClock,
 }
 
-impl Slice {
-    /// Advances all partitions with one thread. Returns whether the slice is over, and its duration.
-    fn alone(&self, worlds: &mut [World]) -> (bool, Duration) {
-        let clock = Clock::now();
+impl Epochs {
+    /// Advances all partitions with one thread. Returns whether there are no more events up to `until`, and the
+    /// nanoseconds that it took.
+    fn alone(&self, worlds: &mut [World]) -> (bool, Option<u64>) {
+        let begin = (self.clock)();
+        let took = || Some((self.clock)() - begin);
         while worlds.iter().map(World::events).sum::<u64>() < self.goal {
             let next = worlds.iter().map(World::next_at).min().unwrap_or(Instant::MAX);
             if next > self.until {
-                return (true, clock.elapsed());
+                return (true, took());
             }
             let end = next.saturating_add(self.lookahead).earlier_by(Span(1)).min(self.until);
             // Some may be further, from when threads ran together.
             worlds.iter_mut().filter(|world| world.reached() <= end).for_each(|world| world.goes_to(end));
             exchange(worlds);
         }
-        (false, clock.elapsed())
+        (false, took())
     }
 
-    /// Advances each partition with its own thread for the slice's probable length, given the events per epoch. Returns
-    /// whether the slice is over, and its duration since all had begun.
-    fn together(&self, worlds: &mut [World], per_window: u64) -> (bool, Duration) {
+    /// Advances each partition with its own thread for the probable number of epochs, given the events per epoch.
+    /// Returns whether there are no more events up to `until`, and the nanoseconds since all threads had begun.
+    fn together(&self, worlds: &mut [World], per_epoch: u64) -> (bool, Option<u64>) {
         let next = worlds.iter().map(World::next_at).min().unwrap_or(Instant::MAX);
         if next > self.until {
-            return (true, Duration::ZERO);
+            return (true, None);
         }
         let events = self.goal.saturating_sub(worlds.iter().map(World::events).sum());
-        let windows = events / per_window.max(1) + 1;
-        let end = next.saturating_add(Span(self.lookahead.0.saturating_mul(windows))).min(self.until);
+        let epochs = events / per_epoch.max(1) + 1;
+        let end = next.saturating_add(Span(self.lookahead.0.saturating_mul(epochs))).min(self.until);
         // At the very beginning, not even events at time zero have been processed.
         let reached = |world: &World| next.max(world.reached().saturating_add(Span(1)).min(world.next_at()));
-        let mailboxes = Mailboxes::new(worlds.iter().map(reached));
+        let mailboxes = Mailboxes::new(worlds.iter().map(reached), self.clock);
         worlds.iter_mut().zip(0..).for_each(|(world, part)| mailboxes.opens(part, world.outgoing()));
         let (first, others) = worlds.split_first_mut().expect("a run by several threads has two partitions or more");
         let took = thread::scope(|scope| {
@@ -488,14 +379,14 @@ impl Slice {
         });
         worlds.iter_mut().zip(0..).for_each(|(world, part)| mailboxes.take(part, world));
         worlds.iter_mut().flat_map(World::outgoing).for_each(|outgoing| outgoing.goes_by(None));
-        (worlds.iter().all(|world| world.next_at() > self.until), took)
+        (worlds.iter().all(|world| world.next_at() > self.until), Some(took))
     }
 
-    /// Runs one thread of a slice; returns its duration since all had begun.
-    fn take_part(&self, world: &mut World, part: usize, end: Instant, mailboxes: &Mailboxes) -> Duration {
+    /// Runs one thread of a slice; returns its nanoseconds since all had begun.
+    fn take_part(&self, world: &mut World, part: usize, end: Instant, mailboxes: &Mailboxes) -> u64 {
         let _presence = Presence(mailboxes);
         mailboxes.wait_for_all(part);
-        let clock = Clock::now();
+        let begin = (self.clock)();
         let end = end.saturating_add(Span(1));
         let step = Span(self.lookahead.0.div_ceil(2));
         let mut reached = mailboxes.reached(part);
@@ -515,7 +406,7 @@ impl Slice {
             world.goes_to(reached.earlier_by(Span(1)));
             mailboxes.leave(part, reached, world.outgoing());
         }
-        clock.elapsed()
+        (self.clock)() - begin
     }
 }
 
@@ -538,18 +429,4 @@ fn exchange(worlds: &mut [World]) {
             *worlds[from].outgoing()[to].mail(true) = mail;
         }
     }
-}
-
-/// Returns copies of a scenario without its faults.
-fn copies(scenario: &Scenario, number: u32) -> Vec<Scenario> {
-    let copy = |_| Scenario {
-        title: scenario.title.clone(),
-        run: scenario.run.clone(),
-        network: scenario.network.clone(),
-        faults: Vec::new(),
-        transport: scenario.transport.clone(),
-        transports: scenario.transports.clone(),
-        classes: scenario.classes.iter().map(Class::again).collect(),
-    };
-    (0..number).map(copy).collect()
 }

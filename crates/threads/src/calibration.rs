@@ -3,16 +3,16 @@
 
 use std::time::{Duration, Instant as Clock};
 
+use sim::{ParallelRun, Scenario, Way, World, partition};
 use units::Instant;
 
-use super::{ParallelRun, copies, part};
-use crate::scenario::Scenario;
-use crate::world::World;
+use crate::governed::GovernedRun;
+use crate::wall_clock;
 
 /// The beginning of a run, by one thread; then, if promising, once more by several.
 pub struct Calibration {
     /// The run, by one thread.
-    pub world: World,
+    world: World,
     /// The scenario for several threads.
     scenario: Scenario,
     /// Returns the maximum number of threads, when several are to be tried.
@@ -22,16 +22,23 @@ pub struct Calibration {
     rows: Option<usize>,
     /// Duration of the setup.
     set_up: Duration,
-    /// Duration and number of events of each quarter of the beginning.
-    quarters: Vec<(Duration, u64)>,
+    /// The quarters of the beginning.
+    quarters: Vec<Piece>,
+}
+
+/// A part of a run: its number of events, and the time that they took.
+#[derive(Clone, Copy, Default)]
+struct Piece {
+    took: Duration,
+    events: u64,
 }
 
 /// The result of the calibration.
-pub enum Choice {
+pub(crate) enum Choice {
     /// One thread continues the run.
     Alone(Box<World>),
     /// Several threads continue the run.
-    Together(Box<ParallelRun>),
+    Together(Box<GovernedRun>),
     /// The calibration is not over yet.
     Open(Box<Calibration>),
 }
@@ -69,42 +76,52 @@ const QUARTERS: usize = 4;
 
 /// Returns the time per event in the fastest of these pieces but the first, in which memory is touched for the first
 /// time. Other work on the machine only makes an event take longer.
-fn at_best(pieces: &[(Duration, u64)]) -> f64 {
-    let of = |(took, events): &(Duration, u64)| took.as_secs_f64() / (*events).max(1) as f64;
-    pieces.iter().skip(1).map(of).fold(f64::INFINITY, f64::min)
+fn at_best(pieces: &[Piece]) -> f64 {
+    let per_event = |piece: &Piece| piece.took.as_secs_f64() / piece.events.max(1) as f64;
+    pieces.iter().skip(1).map(per_event).fold(f64::INFINITY, f64::min)
 }
 
 impl Calibration {
     /// Returns the calibration of a run that can be partitioned, among up to `most` threads.
-    pub fn new(scenario: Scenario, most: fn() -> u32, terms: Terms) -> Calibration {
+    pub(crate) fn new(scenario: Scenario, most: fn() -> u32, terms: Terms) -> Calibration {
         let begin = Clock::now();
-        let copy = copies(&scenario, 1).swap_remove(0);
+        let copy = scenario.without_faults();
         let world = World::new(scenario);
         Calibration { world, scenario: copy, most, terms, rows: None, set_up: begin.elapsed(), quarters: Vec::new() }
     }
 
+    /// Returns the run by one thread.
+    pub(crate) fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// Ends the calibration with the run by one thread.
+    pub(crate) fn into_world(self) -> World {
+        self.world
+    }
+
     /// As [`World::blocks_of`], also for later worlds.
-    pub fn blocks_of(&mut self, rows: usize) {
+    pub(crate) fn blocks_of(&mut self, rows: usize) {
         self.rows = Some(rows);
         self.world.blocks_of(rows);
     }
 
     /// Processes `events` events, but not beyond the beginning. Returns the result of the calibration, and whether the
     /// run continues.
-    pub fn advance(mut self: Box<Self>, events: u64) -> (Choice, bool) {
+    pub(crate) fn advance(mut self: Box<Self>, events: u64) -> (Choice, bool) {
         let (begin, before, quarter) = (Clock::now(), self.world.events(), self.terms.quarter());
         // With deferred enqueue there are up to twice as many as requested, or some more.
-        let more = self.world.advance(events.min((quarter - before % quarter).div_ceil(2)));
+        let goes_on = self.world.advance(events.min((quarter - before % quarter).div_ceil(2)));
         if self.quarters.len() as u64 <= before / quarter {
-            self.quarters.push(Default::default());
+            self.quarters.push(Piece::default());
         }
-        if let Some((took, had)) = self.quarters.last_mut() {
-            *took += begin.elapsed();
-            *had += self.world.events() - before;
+        if let Some(piece) = self.quarters.last_mut() {
+            piece.took += begin.elapsed();
+            piece.events += self.world.events() - before;
         }
-        match more && self.world.events() < self.terms.events {
+        match goes_on && self.world.events() < self.terms.events {
             true => (Choice::Open(self), true),
-            false if more => (self.decide(), true),
+            false if goes_on => (self.decide(), true),
             false => (Choice::Alone(Box::new(self.world)), false),
         }
     }
@@ -112,50 +129,59 @@ impl Calibration {
     fn decide(self) -> Choice {
         debug_assert!(self.quarters.len() > 1, "only what follows the first is compared");
         let (one, terms) = (at_best(&self.quarters), self.terms);
-        match self.run() {
-            Err(world) => Choice::Alone(world),
-            Ok((mut run, world)) => {
-                let (mut pieces, mut more) = (Vec::new(), true);
-                // All but the first at once: a thread that begins moves its partition into the caches of another core.
-                for events in [terms.quarter(), terms.events - terms.quarter()] {
-                    let (before, took) = (run.events(), run.took);
-                    more = more && run.tries(events);
-                    pieces.push((run.took - took, run.events() - before));
-                }
-                // Several threads have more events for the same simulated time.
-                let density = |events: u64, now: Instant| events as f64 / now.since_start().0.max(1) as f64;
-                let (theirs, ones) = (density(run.events(), run.now), density(world.events(), world.now()));
-                match more && at_best(&pieces) * theirs < terms.gain * one * ones {
-                    true => Choice::Together(run),
-                    false => Choice::Alone(world),
-                }
-            }
+        let (mut run, world) = match self.run() {
+            Ok(both) => both,
+            Err(world) => return Choice::Alone(world),
+        };
+        // All but the first at once: a thread that begins moves its partition into the caches of another core.
+        let pieces = [terms.quarter(), terms.events - terms.quarter()].map(|events| together(&mut run, events));
+        let [Some(first), Some(rest)] = pieces else { return Choice::Alone(world) };
+        // Several threads have more events for the same simulated time.
+        let density = |events: u64, now: Instant| events as f64 / now.since_start().0.max(1) as f64;
+        let (theirs, ones) = (density(run.events(), run.now()), density(world.events(), world.now()));
+        match at_best(&[first, rest]) * theirs < terms.gain * one * ones {
+            true => Choice::Together(Box::new(GovernedRun::new(*run))),
+            false => Choice::Alone(world),
         }
     }
 
     /// Returns several threads, if they are promising, beside the one.
     fn run(self) -> Result<(Box<ParallelRun>, Box<World>), Box<World>> {
         let Calibration { world, scenario, most, terms, rows, set_up, quarters } = self;
-        let took: Duration = quarters.iter().map(|(took, _)| *took).sum();
+        let took: Duration = quarters.iter().map(|piece| piece.took).sum();
         let most = most();
-        let Some(partition) = (most > 1).then(|| part(&scenario, most).ok()).flatten() else {
+        let Some(partition) = (most > 1).then(|| partition(&scenario, most).ok()).flatten() else {
             return Err(Box::new(world));
         };
         let partition = world.suitable_partition(partition);
         let passed = world.now().since_start().0.max(1);
         let share = passed as f64 / world.duration().0.max(1) as f64;
-        let per_window = world.events() / (passed / partition.lookahead.0.max(1)).max(1);
+        let per_epoch = world.events() / (passed / partition.lookahead.0.max(1)).max(1);
         let tries = took + set_up * partition.parts;
-        let promises = per_window >= ParallelRun::FEWEST
+        let promises = per_epoch >= GovernedRun::FEWEST
             && took.as_secs_f64() / share > terms.share * tries.as_secs_f64()
             && world.messages().count() as f64 / share < terms.messages;
         if !promises {
             return Err(Box::new(world));
         }
-        let mut run = ParallelRun { per_window, ..ParallelRun::of(scenario, partition) };
+        let mut run = ParallelRun::new(scenario, partition, wall_clock).expecting(per_epoch);
         if let Some(rows) = rows {
-            run.worlds.iter_mut().for_each(|world| world.blocks_of(rows));
+            run.blocks_of(rows);
         }
         Ok((Box::new(run), Box::new(world)))
     }
+}
+
+/// Advances a run by about `events` events with threads that run together. Returns none if the run is over.
+fn together(run: &mut ParallelRun, events: u64) -> Option<Piece> {
+    let mut piece = Piece::default();
+    while piece.events < events {
+        let slice = run.advance(events - piece.events, Way::Together);
+        piece.took += Duration::from_nanos(slice.took.unwrap_or(0));
+        piece.events += slice.events;
+        if !slice.goes_on {
+            return None;
+        }
+    }
+    Some(piece)
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// The measured speed of both ways. No result depends on it.
 #[derive(Default)]
-pub(super) struct Governor {
+pub(crate) struct Governor {
     /// Nanoseconds per event of the most recent slices, the latest first, by way: alone, together.
     costs: [[Option<f64>; Governor::KEPT]; 2],
     /// Events until the slower way is tried again, and the last such interval.
@@ -26,10 +26,10 @@ impl Governor {
     /// longer, so one disturbed measurement changes nothing.
     const KEPT: usize = 3;
     /// Number of events of a try.
-    pub(super) const TRY: u64 = 1 << 15;
+    pub(crate) const TRY: u64 = 1 << 15;
 
     /// Returns whether threads run together in the next slice.
-    pub(super) fn together(&self) -> bool {
+    pub(crate) fn together(&self) -> bool {
         match self.faster() {
             None => self.cost(false).is_some(),
             Some(together) => together != (self.left == 0),
@@ -37,7 +37,7 @@ impl Governor {
     }
 
     /// Returns the maximum number of events of the next slice.
-    pub(super) fn next(&self) -> u64 {
+    pub(crate) fn next(&self) -> u64 {
         if self.tries() { Governor::TRY } else { self.left }
     }
 
@@ -47,7 +47,7 @@ impl Governor {
     }
 
     /// Records the duration of a slice of `events` events.
-    pub(super) fn saw(&mut self, together: bool, events: u64, took: Duration) {
+    pub(crate) fn saw(&mut self, together: bool, events: u64, took: Duration) {
         let (was_faster, tried) = (self.faster(), self.tries());
         let costs = &mut self.costs[usize::from(together)];
         costs.rotate_right(1);
