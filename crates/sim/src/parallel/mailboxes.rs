@@ -153,7 +153,8 @@ impl Mailboxes {
                 spin_loop();
                 continue;
             }
-            if (self.clock)() - *since.get_or_insert_with(self.clock) > Mailboxes::PATIENCE {
+            let since = *since.get_or_insert_with(self.clock);
+            if (self.clock)() - since > Mailboxes::PATIENCE {
                 self.stop();
             }
             if self.stopped.load(Ordering::Relaxed) {
