@@ -314,7 +314,7 @@ def searched(tmp_path: Path, goal: str | None, target: float) -> dict[str, Any]:
 
 
 def test_the_shortest_gap_that_reaches_a_goal_follows_by_hand(tmp_path: Path) -> None:
-    # The fifth waits for 4 (1 ms - gap): with 1 ms of work it is within 1.5 ms from 0.876 ms on, and within
+    # The fifth waits for 4 (1 ms - gap). With 1 ms of work it is within 1.5 ms from 0.876 ms on. It is within
     # 2 ms from 0.751 ms on. The fourth waits for 3 (1 ms - gap): one in five may be late from 0.834 ms on.
     for number, (goal, target, gap) in enumerate(
         [

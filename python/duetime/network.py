@@ -98,7 +98,7 @@ class Network:
     def advance(self, to: float, *, first: bool = False) -> Sequence[Completed]:
         """Simulate until `to`, and return the transfers that are over since the last call, in order.
 
-        With `first` it stops at the first of them, so that what follows from it can start at its end.
+        With `first` it stops at the first of them, so that its effects can start at its end.
         Raises ValueError for a time in the past or after the end of the run.
         """
         until = _ps(to, "to")

@@ -40,8 +40,8 @@ pub fn disjoint_sets(periods: &[Period], messages: u32, budget: &mut Budget) -> 
     disjoint(periods, messages, sets_of_messages, budget)
 }
 
-/// Returns disjoint sets of the jobs of `periods`, where the numbers are those of groups of jobs: a group is late if any
-/// of its jobs is, and counts once. A group may have any jobs in any period.
+/// Returns disjoint sets of the jobs of `periods`, where the numbers are of groups of jobs: a group is late if any of
+/// its jobs is, and counts once. A group may have any jobs in any period.
 pub fn disjoint_groups(periods: &[Period], groups: u32, budget: &mut Budget) -> Vec<Set> {
     disjoint(periods, groups, sets_of_groups, budget)
 }

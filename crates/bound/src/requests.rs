@@ -1,27 +1,27 @@
 //! A lower bound on the requests of several stages that miss a goal under any schedule.
 //!
-//! A request names for each message without which some goal is missed the earliest time at which any schedule can start
-//! it, and the latest time at which it must have arrived ([`sim::outcome::Window`]). So a message is a job of links and
+//! A request has a window for each message that some goal needs ([`sim::outcome::Window`]). No schedule can start it
+//! earlier, and it must have arrived by the window's end. So a message is a job of links and
 //! cuts as in the [bound of messages](crate). All jobs of one request at one machine are a group: the request is late if
 //! any of them is ([`groups`]). Sets of groups add up, of whatever machines and times, where no request is in two of
 //! them ([`disjoint_groups`]).
 //!
 //! Why no run misses fewer, beside the reasons for messages:
 //!
-//! - **Which requests.** Those that count (they arrive in the measured time) and whose last goal is due before the end
+//! - **Which requests.** Requests that count (they arrive in the measured time) and whose last goal is due before the end
 //!   of the run. So each is in time for all goals, or known to have missed one.
-//! - **Arrivals** are those of the run, and so are the hosts, sizes and times of work that were drawn. An open loop has
+//! - **Arrivals** are taken from the run, and so are the hosts, sizes and times of work that were drawn. An open loop has
 //!   the same under every schedule. A closed loop, and a role of the least loaded hosts, depend on the run: then the
 //!   bound is one of the requests as they were.
-//! - **Windows.** What precedes and follows a message takes at least its work, and the least time of its messages on any
+//! - **Windows.** The pieces before and after a message take at least their work, and the least time of its messages on any
 //!   path. Waiting for a server is left out.
 //! - **Quorums.** A message without which its quorum can be reached has no window.
 //! - **Surely late.** A request is late if a goal cannot be reached in the least time, or if its own messages do not
 //!   fit through some machine. Such requests are jobs of no machine.
 //!
-//! A bound is exact if the run misses no more, or if a schedule is found that does not. That is sought in which each
-//! message keeps within a part of its window that leaves the rest for others: the times of the request alone, stretched
-//! until the first goal is due.
+//! A bound is exact if the run misses no more, or if a schedule is found that does not. In such
+//! a schedule each message has the part of its window that it takes in the request alone, stretched until the first
+//! goal is due.
 
 use std::io;
 
@@ -191,16 +191,16 @@ struct Traffic<'a> {
 #[derive(Default)]
 struct OfClass {
     with_goals: u64,
-    /// The number of those that are late in any case.
+    /// The number of requests that are late in any case.
     hopeless: u64,
-    /// The number of those that the run has decided, and the number of these that it missed.
+    /// The number of requests that the run has decided, and the number of these that it missed.
     decided: u64,
     missed: u64,
     /// The number of messages that are jobs.
     messages: u64,
     /// The largest number of a request, and one.
     numbers: u64,
-    /// See [`Plan::is_plain`](sim::outcome::Plan::is_plain).
+    /// The plan [is plain](sim::outcome::Plan::is_plain).
     is_plain: bool,
     jobs: Jobs,
 }
@@ -245,7 +245,7 @@ impl<'a> Traffic<'a> {
         }
     }
 
-    /// Finds the jobs of a request, those of each machine in order of release; jobs with equal times are one. Returns
+    /// Finds the jobs of a request, machine by machine and in order of release; jobs with equal times are one. Returns
     /// whether it can be in time by itself. It is not asked after the end of the run.
     fn is_held(&mut self, head: Head, windows: &[Words]) -> bool {
         self.asked.clear();
@@ -351,7 +351,7 @@ impl<'a> Traffic<'a> {
         Ok(found)
     }
 
-    /// Returns the number of each class's first request among those of some classes, and the number of all.
+    /// Returns the number of each class's first request in the list of some classes, and the number of all.
     fn firsts(&self, classes: &[usize]) -> (Vec<u32>, u32) {
         let (mut firsts, mut next) = (vec![0; self.classes.len()], 0);
         for &class in classes {
@@ -392,7 +392,7 @@ impl<'a> Traffic<'a> {
 
     /// Adds the messages of a request, each with a part of its window. If all keep to these, the request is in time.
     ///
-    /// The times of the request alone are stretched as much as all windows allow. So what follows a message starts after
+    /// The times of the request alone are stretched as much as all windows allow. So the pieces after a message start after
     /// its part. The first messages may start as early as ever, and the last ones may end as late.
     fn want(&mut self, class: ClassId, windows: &[Words], wanted: &mut Vec<Wanted>) {
         let mut of_windows = Vec::with_capacity(windows.len());

@@ -59,8 +59,8 @@ fn misses(outcome: &Outcome, class: Option<usize>) -> u64 {
     of_class.filter(|row| missed(outcome, row)).count() as u64
 }
 
-/// One request, in units of 10 us: a chain of messages from each host to the next, and work before each; or questions
-/// to two hosts and the answers of both.
+/// One request, in units of 10 us. It is a chain of messages from each host to the next, with work before each. Or it
+/// is questions to two hosts and the answers of both.
 #[derive(Clone, Debug)]
 struct Request {
     start: u64,

@@ -97,7 +97,7 @@ impl Sheets {
         Ok(())
     }
 
-    /// Writes the requests of a class. Those of one class follow those of another, in order of arrival.
+    /// Writes the requests of a class. The classes are written one after the other, each in order of arrival.
     fn write_requests(&mut self, class: ClassId, ended: Instant) -> io::Result<()> {
         let Served { rows, .. } = std::mem::take(&mut self.served[class]);
         let Some(first) = rows.first() else { return Ok(()) };

@@ -78,7 +78,7 @@ pub struct Flow {
 /// The decision on one connection: its right edge is `received + window`, but at most `limit`, and never moves back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grant {
-    /// The connection.
+    /// The number of the connection.
     pub id: u64,
     /// The position beyond which the right edge may not move; [`UNLIMITED`] without an end.
     pub limit: u64,
@@ -86,7 +86,7 @@ pub struct Grant {
     pub window: u64,
     /// The position at whose receipt the schedule is due again; [`UNLIMITED`] if no position is.
     pub wake: u64,
-    /// True if the message cannot be in time, and waits behind those that can.
+    /// True if the message cannot be in time, and waits behind the others.
     pub late: bool,
 }
 

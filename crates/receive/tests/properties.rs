@@ -65,7 +65,7 @@ fn edge(flow: &Flow, grant: &Grant) -> u64 {
 }
 
 /// Returns the fewest late messages of all subsets that are on time in the order of their deadlines.
-fn fewest_late(rate: u64, now_ns: u64, messages: &[(u64, u64)]) -> usize {
+fn min_late(rate: u64, now_ns: u64, messages: &[(u64, u64)]) -> usize {
     let mut sorted = messages.to_vec();
     sorted.sort_unstable();
     (0u32..1 << sorted.len())
@@ -144,7 +144,7 @@ proptest! {
         let taken = if beside_bulk { parameters.rate * parameters.floor_permille / 1000 } else { 0 };
         let fewest = match parameters.rate {
             0 => 0,
-            rate => fewest_late(rate - taken, now, &messages),
+            rate => min_late(rate - taken, now, &messages),
         };
         prop_assert_eq!(late, fewest);
     }

@@ -20,11 +20,11 @@ const STRAGGLERS: usize = 3;
 
 /// Requests of `stages` classes that arrived in the measured time.
 ///
-/// Times and shares of stages are of requests that ended. The time of a request is divided among what it waited for in
-/// turn: the last piece to end, the piece after which that started, and so on back to the arrival.
+/// Times and shares of stages are of requests that ended. The time of a request is the sum of the pieces on the way
+/// to its end. These are the last piece, the piece after which that started, and so on to the arrival.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RequestSummary {
-    /// Counted requests.
+    /// Number of counted requests.
     pub number: u64,
     /// Requests of which all stages ended.
     pub finished: u64,
@@ -77,9 +77,9 @@ pub struct GoalSummary {
 pub struct StageShare {
     /// The sum of the three.
     pub share_percent: Option<f64>,
-    /// Messages in flight.
+    /// Part in which messages were sent.
     pub network_percent: Option<f64>,
-    /// Work.
+    /// Part in which hosts worked.
     pub work_percent: Option<f64>,
     /// Works that waited for a server.
     pub waiting_percent: Option<f64>,
@@ -116,7 +116,7 @@ pub(crate) struct Served {
     longest: BTreeMap<HostId, u64>,
 }
 
-/// Counts of verdicts.
+/// The verdicts on a goal, or on all goals together.
 #[derive(Clone, Copy, Debug, Default)]
 struct Judged {
     met: u64,

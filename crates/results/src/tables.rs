@@ -164,7 +164,7 @@ fn distinct<'a>(names: impl Iterator<Item = &'a String>) -> Vec<String> {
 ///
 /// `deadline_us` is the allowed time from the start. `missed` is null without a deadline and where the run ended before
 /// it. `counted` is false for messages outside the summaries (the warm-up). Where a class has requests of stages,
-/// `stage` is the name of a message's, and `message` its number, by which samples refer to it: messages that were never
+/// `stage` is the name of a message's. `message` is its number, by which samples refer to it. Messages that were never
 /// sent have a number and no row.
 pub fn flows(outcome: &Outcome) -> Table {
     some_flows(&outcome.messages, &Names::of(outcome), outcome.ended)
@@ -207,9 +207,9 @@ pub fn some_flows(all: &[Message], names: &Names, ended: Instant) -> Table {
 /// One row per request of `stages` classes, by class and in order of their arrival; no columns without such classes.
 ///
 /// `deadline_us` is the allowed time for the whole request, from its arrival. `missed` and the goals are null without
-/// it and where the run ended before it. `network_us`, `work_us` and `waiting_us` are the parts of `time_us` in which
-/// messages, works and works that waited for a server kept it from its end; the longest of these was that of
-/// `longest_stage` at `longest_host`.
+/// it and where the run ended before it. `network_us`, `work_us` and `waiting_us` are the parts of `time_us` of
+/// messages, of works, and of works that waited for a server. The longest piece was of `longest_stage` at
+/// `longest_host`.
 pub fn requests(outcome: &Outcome) -> Table {
     some_requests(&outcome.stage_requests, &Names::of(outcome), outcome.ended)
 }
@@ -312,7 +312,7 @@ pub fn pieces(outcome: &Outcome) -> Table {
     some_pieces(&outcome.stage_requests, &Names::of(outcome))
 }
 
-/// Some rows of [`pieces`]: those of some requests.
+/// Some rows of [`pieces`]: of some requests.
 pub fn some_pieces(requests: &[RequestRow], names: &Names) -> Table {
     let Some(plans) = names.plans.as_deref() else { return Table { columns: Vec::new() } };
     let all = || requests.iter().flat_map(|request| (0..).zip(&request.pieces).map(move |row| (request, row)));

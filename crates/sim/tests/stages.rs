@@ -16,7 +16,7 @@ fn star(hosts: u32, rate: &str, transport: &str) -> String {
     )
 }
 
-/// A request of three hosts in a row, each of which works before it goes on.
+/// A request of three hosts in a row, each of which works before it sends.
 const CHAIN: &str = "
 [[traffic]]
 name = 'chain'
@@ -107,7 +107,7 @@ fn transports_are_told_what_the_class_says() {
     assert_eq!(told("deadline = '1 ms'\ndeadlines = 'split'"), us([200.0, 600.0, 1000.0]));
     assert_eq!(told("deadline = '1 ms'\ndeadlines = 'none'"), [None; 3]);
     assert_eq!(told(""), [None; 3]);
-    // 120 us are due long before 'work' ends; the deadline of what starts late is at once.
+    // 120 us are due long before 'work' ends; a message that starts late is due at once.
     let late = told("deadline = '100 us'");
     assert_eq!(late[..2], us([100.0, 100.0, 0.0])[..2]);
     assert!(late[2].unwrap() > Span::from_micros(100));

@@ -80,7 +80,7 @@ def _searched(over: str, *, required: bool) -> Callable[[F], F]:
     return add
 
 
-#: The options that say what may be missed.
+#: The options that set the target of misses.
 _TARGETS = (
     click.option(
         "--goal",

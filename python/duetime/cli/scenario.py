@@ -69,8 +69,7 @@ def check(file: str, seed: int | None, changes: tuple[str, ...], explain: bool, 
 def init(name: str, template: str | None) -> None:
     """Write a commented scenario to start from, NAME.toml (scenario.toml without a name).
 
-    With the name of a scenario that comes with duetime (serving, rpc, all-reduce, websearch and others) it is
-    that one.
+    A NAME of duetime's own scenarios (serving, rpc, all-reduce, websearch and others) writes that one.
     """
     if not name.removesuffix(".toml"):
         raise options.Mistake("a scenario's file needs a name")

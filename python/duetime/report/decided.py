@@ -81,7 +81,7 @@ def _tried(record: Mapping[str, Any]) -> Chart:
 
 
 def _what(record: Mapping[str, Any]) -> str:
-    """Name what is counted: missed deadlines of messages, or requests that miss a goal."""
+    """Name the counted events: missed deadlines of messages, or requests that miss a goal."""
     return "deadlines missed" if record.get("goal") is None else f"requests that miss {record['goal']}"
 
 

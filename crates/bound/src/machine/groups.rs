@@ -24,7 +24,7 @@ pub type Member = (Job, u32);
 pub struct LateGroups {
     /// A lower bound on the late ones.
     pub late: u64,
-    /// All of them.
+    /// The groups of the set.
     pub groups: Vec<u32>,
 }
 
@@ -68,7 +68,7 @@ pub fn quickly(jobs: &[Member]) -> u64 {
     at_once(&bare(&as_one(jobs))).0
 }
 
-/// Returns disjoint sets of the groups of a busy period, or of what is left of one, in order of release.
+/// Returns disjoint sets of the groups of a busy period, or of the rest of one, in order of release.
 pub fn fewest(jobs: &[Member], budget: &mut Budget) -> Vec<LateGroups> {
     let found = of_merged(jobs, budget);
     if as_one(jobs).len() == jobs.len() {
@@ -120,8 +120,8 @@ fn of_merged(jobs: &[Member], budget: &mut Budget) -> Vec<LateGroups> {
     parts.into_iter().map(set).collect()
 }
 
-/// Returns sets by the second argument: those of the interval with the most late groups, then of the others without
-/// these groups, and so on.
+/// Returns sets by the second argument: of the interval with the most late groups, then of the others without these
+/// groups, and so on.
 fn of_intervals(mut jobs: Vec<Member>, budget: &mut Budget) -> Vec<LateGroups> {
     let mut found = Vec::new();
     while budget.take(super::LOOK * jobs.len() as u64)
@@ -184,8 +184,8 @@ fn works<'a>(jobs: impl Iterator<Item = &'a Member>) -> Vec<(u64, u32)> {
     of_group.into_iter().map(|(group, work)| (work, group)).collect()
 }
 
-/// Returns groups with more work than there is room, and how many of them are late at least: as many as must give way
-/// if those with the most work do. Only groups that are needed for this are returned.
+/// Returns groups with more work than there is room, and the number of them that are late at least. The groups with the
+/// most work give way. Only groups that are needed for this are returned.
 fn needed(mut works: Vec<(u64, u32)>, room: u64) -> LateGroups {
     works.sort_unstable_by(|one, other| other.cmp(one));
     let sum: u128 = works.iter().map(|(work, _)| u128::from(*work)).sum();
