@@ -127,8 +127,8 @@ How to read the figures:
   tables show it as `>=`, and no verdict rests on it.
 - **answers in time** is what the user of a service sees: of one query's answers, the share that arrived in
   time.
-- **NAME met** is the share of the requests of stages that reached the goal NAME in time, **all goals met** that of
-  the requests that reached every goal of theirs. See [below](#requests-of-stages).
+- **NAME met** is the share of the requests of stages that reached the goal NAME in time, and **all goals met**
+  of the requests that reached every goal of theirs. See [below](#requests-of-stages).
 - Messages that start during `warm_up` or after the duration are not counted. A flow without end (`long`) is
   an unfinished message; what it delivers counts in the goodput.
 - One seed is one sample. Compare with `--seeds`, and look at the differences and their intervals.
@@ -178,8 +178,8 @@ How much a service carries is a search: `duetime capacity FILE --over traffic.ch
 --goal TTFT` finds the highest rate at which 99 % of the requests reach TTFT in time; without `--goal` every
 goal counts. `duetime need` finds the smallest rate of the links in the same way.
 
-`duetime plot DIR` draws `requests` (attainment, and where the time went). With `pieces = true` in the class it
-draws a `timeline`. Above is one request, each host a row: messages and works by stage, those on the critical
+`duetime plot DIR` draws `requests` (attainment, and the parts of the time). With `pieces = true` in the class
+it draws a `timeline`. Above is one request, each host a row: messages and works by stage, those on the critical
 path with a dark edge, and a line from the end of each to the time by which it must end (slack, or red where
 it is late). `--request CLASS:NUMBER` names the request. Below are the critical paths of the slowest per cent.
 """
@@ -199,7 +199,8 @@ TABLES = """\
 <!-- Written by docs/generate.py from the declarations in the code. Change those, then run `make docs`. -->
 
 The columns of the Parquet files, which are `Result.flows`, `Result.links`, `Result.queries`,
-`Result.requests`, `Result.pieces` and `Result.trace` in Python. In a column NAME is that of a goal or stage. The unit of a value is the end of its name; see [how to read them](../results.md).
+`Result.requests`, `Result.pieces` and `Result.trace` in Python. In a column NAME is that of a goal or stage.
+The unit of a value is the end of its name; see [how to read them](../results.md).
 """
 
 

@@ -29,8 +29,9 @@ class Completed:
 class Network:
     """A network at packet level for other simulators, in place of bytes divided by bandwidth.
 
-    The scenario is as for `duetime.run`, with a class that takes the transfers: ``[[traffic]]`` with a name and
-    ``pattern = "program"``. Its other classes send beside them. Times are in seconds from the start of the run.
+    The scenario is as for `duetime.run`, with a class that takes the transfers: ``[[traffic]]`` with a name
+    and ``pattern = "program"``. Its other classes send beside them. Times are in seconds from the start of
+    the run.
 
     >>> network = duetime.Network("cluster.toml")
     >>> number = network.transfer(0.0, src=3, dst=40, bytes=64 << 20, deadline=0.02)
@@ -48,6 +49,7 @@ class Network:
         set: scenario.Changes | None = None,
         transport: str | None = None,
     ) -> None:
+        """Begin the run of a scenario; `seed`, `set` and `transport` are as for `duetime.run`."""
         read = scenario.read(source)
         changes = scenario.changes(set)
         self._core = _core.Network(read.text, read.name, read.folder, changes, seed, transport)
@@ -83,9 +85,7 @@ class Network:
             raise ValueError(f"at = {at} s is in the past: the run has reached {self.now} s")
         for what, host in (("src", src), ("dst", dst)):
             if not 0 <= host < self._core.hosts:
-                raise ValueError(
-                    f"{what} = {host}: the network has hosts 0 to {self._core.hosts - 1}"
-                )
+                raise ValueError(f"{what} = {host}: the network has hosts 0 to {self._core.hosts - 1}")
         if src == dst:
             raise ValueError(f"host {src} would send to itself")
         if bytes < 1:
@@ -117,9 +117,7 @@ class Network:
         if name not in classes:
             near = difflib.get_close_matches(name, classes, 1)
             meant = f"; did you mean {near[0]}?" if near else ""
-            raise ValueError(
-                f"no class `{name}` takes transfers{meant} (there are {', '.join(classes)})"
-            )
+            raise ValueError(f"no class `{name}` takes transfers{meant} (there are {', '.join(classes)})")
         return classes.index(name)
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import click
 
-from duetime import _core, files, scenario as scenarios
+from duetime import _core, files
+from duetime import scenario as scenarios
 from duetime.cli import completion, options
 from duetime.data import SCENARIOS
 from duetime.language import schema as language

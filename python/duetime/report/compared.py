@@ -136,15 +136,14 @@ def _requests(objects: Mapping[str, Mapping[str, Any]]) -> Iterator[Chart]:
         lambda each: ((word, of(each, "time_us").get(word)) for word in ("p50", "p95", "p99")),
         1e-3,
     )
-    for key, word in PARTS.items():
-        yield chart(
-            f"Share of the requests' time: {word}",
-            Axis("stage"),
-            Axis("share", "%"),
-            lambda each, key=key: (
-                (name, stage[key]) for name, stage in of(each, "stages").items() if _value(stage[key])
-            ),
+
+    def shares(key: str) -> Callable[[Mapping[str, Any]], Values]:
+        return lambda each: (
+            (name, stage[key]) for name, stage in of(each, "stages").items() if _value(stage[key])
         )
+
+    for key, word in PARTS.items():
+        yield chart(f"Share of the requests' time: {word}", Axis("stage"), Axis("share", "%"), shares(key))
 
 
 def _missed(objects: Mapping[str, Mapping[str, Any]], record: Mapping[str, Any]) -> Chart:
