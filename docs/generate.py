@@ -127,8 +127,8 @@ How to read the figures:
   tables show it as `>=`, and no verdict rests on it.
 - **answers in time** is what the user of a service sees: of one query's answers, the share that arrived in
   time.
-- **NAME met** is the share of the requests of stages that reached the goal NAME in time, and **all goals met**
-  of the requests that reached every goal of theirs. See [below](#requests-of-stages).
+- **NAME met** is the share of the requests of stages that reached the goal NAME in time, and **all goals
+  met** of the requests that reached every goal of theirs. See [below](#requests-of-stages).
 - Messages that start during `warm_up` or after the duration are not counted. A flow without end (`long`) is
   an unfinished message; what it delivers counts in the goodput.
 - One seed is one sample. Compare with `--seeds`, and look at the differences and their intervals.

@@ -333,7 +333,7 @@ fn no_schedule_at_all_misses_fewer_and_an_exact_bound_is_reached() {
         close += u32::from(missed == truth);
     }
     println!("{late} late, {found} found; {close} true and {exact} exact of {all}");
-    assert!(late > all && close * 10 > all as u32 * 7 && exact * 2 > all as u32, "{late}, {close}, {exact} of {all}");
+    assert!(late * 2 > all && close * 10 > all as u32 * 9 && exact * 2 > all as u32, "{late}, {close}, {exact} of {all}");
 }
 
 /// Returns the bounds with at most `each` requests in memory at a time; that may not change the result.
@@ -435,9 +435,8 @@ fn no_transport_misses_fewer_in_any_scenario() {
         parts.into_iter().flat_map(|part| part.join().expect("its assertions hold")).collect()
     });
     let above_zero = found.iter().filter(|(bound, _)| *bound > 0).count();
-    let reached = found.iter().filter(|(bound, fewest)| bound == fewest).count();
-    println!("{above_zero} above zero and {reached} reached of {}: {found:?}", found.len());
-    assert!(above_zero * 3 > found.len() && reached > 2, "{found:?}");
+    println!("{above_zero} above zero of {}: {found:?}", found.len());
+    assert!(above_zero * 10 > found.len() * 9, "{found:?}");
 }
 
 /// Returns the bound of requests at one front end that start together: each asks three hosts, and each answer takes

@@ -52,12 +52,11 @@ impl<T> BusyPeriods<T> {
     }
 }
 
-/// Returns whether all jobs of a busy period are in time when they are done in order of their release. O(n), and mostly
-/// they are.
+/// Returns whether all jobs are in time when they are done in order of their release. O(n), and mostly they are.
 pub(super) fn in_turn(period: &[Job]) -> bool {
-    let mut free_at = period.first().map_or(0, |job| job.release);
+    let mut free_at = 0_u64;
     period.iter().all(|job| {
-        free_at = free_at.saturating_add(job.work);
+        free_at = free_at.max(job.release).saturating_add(job.work);
         free_at <= job.due && free_at < u64::MAX
     })
 }
