@@ -204,6 +204,7 @@ fn check(schema: &Json, value: &Json, root: &Json) -> Result<(), String> {
                 let fits = match rule.as_str().unwrap() {
                     "[0-9$]" => text.contains(|c: char| c.is_ascii_digit() || c == '$'),
                     "^[A-Za-z_][A-Za-z0-9_]*$" => word(text),
+                    "^[A-Za-z][A-Za-z0-9_-]*$" => word(&text.replace('-', "_")),
                     "^\\s*\\$[A-Za-z_][A-Za-z0-9_]*\\s*$" => text.trim().strip_prefix('$').is_some_and(word),
                     other => panic!("pattern {other}"),
                 };
