@@ -11,9 +11,15 @@ is said. That two transports are the same is never said either: only how large a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from duetime.statistics import BOUNDS, FEW_SEEDS, interval, max_unseen, seeds_needed, trials
+from duetime.contract.figures import at, bound_at
+from duetime.statistics import FEW_SEEDS, interval, max_unseen, seeds_needed, trials
+
+if TYPE_CHECKING:
+    from duetime.contract.comparisons import Judgement, OfPair, Verdict
+    from duetime.contract.runs import Figure as Value
+    from duetime.contract.runs import Summary
 
 
 class Figure(NamedTuple):
@@ -39,11 +45,11 @@ FIGURES = (
 
 def verdicts(
     against: str,
-    summaries: Mapping[str, Sequence[Mapping[str, Any]]],
-    differences: Mapping[str, Any],
+    summaries: Mapping[str, Sequence[Summary[int, float]]],
+    differences: Mapping[str, OfPair],
     *,
     seeds_differ: bool,
-) -> list[dict[str, Any]]:
+) -> list[Verdict]:
     """Judge each transport of `differences` against one: the object of each, with its sentence.
 
     `summaries` has one summary for each seed, by transport.
@@ -51,9 +57,9 @@ def verdicts(
     figure = _figure([each for of_one in summaries.values() for each in of_one])
     if figure is None:
         return []
-    found = []
+    found: list[Verdict] = []
     for transport, difference in differences.items():
-        part = _at(difference["summary"], figure.path)
+        part = at(difference["summary"], figure.path)
         compared = _Compared(
             figure,
             transport,
@@ -82,13 +88,13 @@ class _Compared(NamedTuple):
     transport: str
     against: str
     #: One for each seed.
-    ours: Sequence[Mapping[str, Any]]
-    theirs: Sequence[Mapping[str, Any]]
+    ours: Sequence[Summary[int, float]]
+    theirs: Sequence[Summary[int, float]]
     #: How many are compared with that one.
     several: int
     seeds_differ: bool
 
-    def judged(self, values: list[float]) -> dict[str, Any]:
+    def judged(self, values: list[float]) -> Judgement:
         """Return the better transport, if the seeds can tell, and the reason."""
         figure, transport, against = self.figure, self.transport, self.against
         refused = self._censored() or self._undecided()
@@ -151,12 +157,8 @@ class _Compared(NamedTuple):
 
     def _censored(self) -> str:
         """Return why completion times cannot be compared; nothing where they are all known."""
-        *parents, name = self.figure.path
-
-        def bound(summary: Mapping[str, Any]) -> Any:
-            return (_at(_at(summary, tuple(parents)), (BOUNDS,)) or {}).get(name)
-
-        if all(bound(each) is None for each in (*self.ours, *self.theirs)):
+        path = self.figure.path
+        if all(bound_at(each, path) is None for each in (*self.ours, *self.theirs)):
             return ""
         ours, theirs = (sum(each.get("censored", 0) for each in side) for side in (self.ours, self.theirs))
         return (
@@ -187,7 +189,7 @@ class _Compared(NamedTuple):
         return self.transport if (mean < 0) == self.figure.lower_is_better else self.against
 
 
-def _ends(summary: Mapping[str, Any]) -> tuple[float, float]:
+def _ends(summary: Summary[int, float]) -> tuple[float, float]:
     """Return the share missed if all that is undecided were met, and if it were missed."""
     missed, many = summary["missed"], max(1, summary["with_deadline"])
     return 100 * missed / many, 100 * (missed + summary["undecided"]) / many
@@ -209,26 +211,18 @@ def _paired(values: list[float]) -> str:
     return f"(paired, {len(values)} seeds)"
 
 
-def _figure(summaries: list[Mapping[str, Any]]) -> Figure | None:
+def _figure(summaries: list[Summary[int, float]]) -> Figure | None:
     """Return the first figure that is there, known or not."""
 
     def is_there(figure: Figure) -> bool:
-        *parents, name = figure.path
-        found = [_at(each, tuple(parents)) for each in summaries]
-        known = any(_at(part, (name,)) is not None for part in found)
-        return known or any(_at(part, (BOUNDS, name)) is not None for part in found)
+        known = any(at(each, figure.path) is not None for each in summaries)
+        return known or any(bound_at(each, figure.path) is not None for each in summaries)
 
     return next(filter(is_there, FIGURES), None)
 
 
-def _at(part: Any, path: tuple[str, ...]) -> Any:
-    for key in path:
-        part = part.get(key) if isinstance(part, Mapping) else None
-    return part
-
-
-def _values(part: Any) -> list[float]:
-    values = part["values"] if isinstance(part, Mapping) else [part]
+def _values(part: Value) -> list[float]:
+    values = part["values"] if isinstance(part, dict) else [part]
     return [value for value in values if value is not None]
 
 

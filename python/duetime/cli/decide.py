@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypedDict, TypeVar, Unpack
 
 import click
 
@@ -16,7 +16,22 @@ from duetime import costs, decide, files, scenario
 from duetime.cli import completion, options
 from duetime.run import resolve_each
 
-F = TypeVar("F", bound=Callable[..., Any])
+
+class Shared(TypedDict):
+    """The arguments that all searches have."""
+
+    file: Path
+    transports: str | None
+    seeds: int
+    seed: int | None
+    changes: tuple[str, ...]
+    jobs: int | None
+    cluster: str | None
+    max_memory: float | None
+    yes: bool
+
+
+F = TypeVar("F", bound=Callable[..., object])
 
 
 class Percent(click.ParamType[float]):
@@ -24,7 +39,7 @@ class Percent(click.ParamType[float]):
 
     name = "percent"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Read a percentage from the command line."""
         text = str(value).strip()
         try:
@@ -113,7 +128,12 @@ def _out(name: str) -> Callable[[F], F]:
 )
 @_out("tighten")
 def tighten(
-    target: float | None, against: str | None, step: float, out: Path | None, as_json: bool, **shared: Any
+    target: float | None,
+    against: str | None,
+    step: float,
+    out: Path | None,
+    as_json: bool,
+    **shared: Unpack[Shared],
 ) -> None:
     """Find how much tighter the deadlines of the scenario in FILE can be.
 
@@ -145,7 +165,7 @@ def capacity(
     step: str | None,
     out: Path | None,
     as_json: bool,
-    **shared: Any,
+    **shared: Unpack[Shared],
 ) -> None:
     """Find the largest fan-in or load that the scenario in FILE carries.
 
@@ -171,7 +191,7 @@ def need(
     step: str | None,
     out: Path | None,
     as_json: bool,
-    **shared: Any,
+    **shared: Unpack[Shared],
 ) -> None:
     """Find the smallest rate, buffer or the like with which the scenario in FILE meets its deadlines.
 
