@@ -146,6 +146,8 @@ def planned(scenario: Mapping[str, Any], length: str, peer: str) -> Iterable[str
     unit = wire if peer == "csg-htsim" else 1
     marks = network["mark"]
     at_hosts, between = (marks["host"], marks["uplink"]) if isinstance(marks, dict) else (marks, marks)
+    assert at_hosts is not None, "the scenarios of the race mark packets"
+    assert between is not None, "at all ports"
     yield f"end {quantity(length)!r}"
     yield f"mss {mss}"
     yield f"wire {wire}"

@@ -40,6 +40,12 @@ nitpicky = True
 # Types of other packages: their sites are not asked.
 nitpick_ignore_regex = [
     ("py:.*", r"(pl|polars|np|numpy|pathlib|os|collections|typing|click|matplotlib)\..*"),
+    # Types of JSON objects: python.md names their modules.
+    (
+        "py:.*",
+        r"(contract|comparisons)\.\w+|Resolved|Nothing|Summary|ClassSummary|Seeds|Limits|Search|Row|Judged",
+    ),
+    ("py:.*", r"Run(\[int)?|Catalog|Store|tuple\[str"),
     ("py:.*", r"(Path|Mapping|Sequence|Any|PathLike|R|pl.DataFrame|TypeVar|Generic)"),
     (
         "py:.*",

@@ -24,13 +24,16 @@ import sys
 import tempfile
 import tokenize
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import duetime
 from duetime import fluid, plots, rowtable
 from duetime.columns import COLUMNS
+from duetime.contract.catalog import Catalog, Entry, Key, Profile, Signal
+from duetime.contract.experiments import Reproduction
+from duetime.contract.rows import Row
 from duetime.display.catalog import default_of, preset
 from duetime.engine.points import Point, run_points
 from duetime.experiments import experiment as reading
@@ -178,10 +181,11 @@ How much a service carries is a search: `duetime capacity FILE --over traffic.ch
 --goal TTFT` finds the highest rate at which 99 % of the requests reach TTFT in time; without `--goal` every
 goal counts. `duetime need` finds the smallest rate of the links in the same way.
 
-`duetime plot DIR` draws `requests` (attainment, and the parts of the time). With `pieces = true` in the class
-it draws a `timeline`. Above is one request, each host a row: messages and works by stage, those on the critical
-path with a dark edge, and a line from the end of each to the time by which it must end (slack, or red where
-it is late). `--request CLASS:NUMBER` names the request. Below are the critical paths of the slowest per cent.
+`duetime plot DIR` draws `requests` (attainment, and the parts of the time). With `pieces = true` in the
+class it draws a `timeline`. Above is one request, each host a row: messages and works by stage, those on
+the critical path with a dark edge, and a line from the end of each to the time by which it must end (slack,
+or red where it is late). `--request CLASS:NUMBER` names the request. Below are the critical paths of the
+slowest per cent.
 """
 
 KEYS = """\
@@ -764,7 +768,7 @@ def draw_demo() -> None:
     (RECORD / NUMBERS).write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
 
 
-def demo_figures(run: dict[str, Any]) -> dict[str, Any]:
+def demo_figures(run: Mapping[str, Any]) -> dict[str, Any]:
     """The figures of a run that the demo's picture shows."""
     summary = run["summary"]
     shown = ("missed_percent", "complete_queries_percent", "fct_us", "answers_in_time_percent")
@@ -809,12 +813,16 @@ def run_examples(store: Path = DOCS.parent / "out/reproduce/points") -> None:
     runs = iter(run_points(points, store=store))
     rows = []
     for example in EXAMPLES:
-        found = [next(runs).result for _ in TRANSPORTS]
+        found = [next(runs).run for _ in TRANSPORTS]
         shares = {
             name: each["summary"]["missed_percent"] for name, each in zip(TRANSPORTS, found, strict=True)
         }
         rows.append(
-            {"scenario": example, **shares, "bound": min(each["bound"]["missed_percent"] for each in found)}
+            {
+                "scenario": example,
+                **shares,
+                "bound": min(each["bound"]["missed_percent"] for each in found if each["bound"]),
+            }
         )
     kept = {"engine": examples_engine(), "rows": rounded(rows)}
     text = json.dumps(kept, indent=1, ensure_ascii=False) + "\n"
@@ -853,7 +861,7 @@ def rounded(value: Any) -> Any:
     return [rounded(each) for each in value] if isinstance(value, list) else value
 
 
-def filled(text: str, folder: Path, records: dict[str, dict[str, Any]] | None = None) -> str:
+def filled(text: str, folder: Path, records: dict[str, Reproduction] | None = None) -> str:
     """The page with every `<!-- what: experiment -->` ... `<!-- /what -->` filled from the record.
 
     ``experiment#2`` are the values of its second chart. A table is a query over the recorded rows:
@@ -912,7 +920,7 @@ def filled(text: str, folder: Path, records: dict[str, dict[str, Any]] | None = 
     return re.sub(r"<!-- table: (\S+): (.*?) -->\n.*?<!-- /table -->", ask_for, text, flags=re.DOTALL)
 
 
-def queried(name: str, rows: list[dict[str, Any]], query: str) -> str:
+def queried(name: str, rows: list[Row], query: str) -> str:
     """Return the result of a query over the rows of a record, as a table."""
     names, found = ask(rows, query, f"docs/record/{name}.csv")
     lines = [names, ["---"] * len(names), *([shown(cell) for cell in row] for row in found)]
@@ -928,7 +936,7 @@ def finding(experiment: Any) -> str:
 MAX_PLACES = 4
 
 
-def robust_of(records: dict[str, dict[str, Any]]) -> Callable[[Any], str]:
+def robust_of(records: dict[str, Reproduction]) -> Callable[[Any], str]:
     """Makes the table of claims in variants of what a paper leaves open."""
 
     def table_of(experiment: Any) -> str:
@@ -948,7 +956,7 @@ def robust_of(records: dict[str, dict[str, Any]]) -> Callable[[Any], str]:
     return table_of
 
 
-def numbers(text: str, rows: dict[str, list[dict[str, Any]]]) -> str:
+def numbers(text: str, rows: dict[str, list[Row]]) -> str:
     """Fill every ``<!-- n: experiment; column = value, ...; column -->`` in a sentence."""
 
     def fill(match: re.Match[str]) -> str:
@@ -1089,7 +1097,7 @@ def how(experiment: Any) -> str:
     return f"{experiment.source}; {'; '.join(parts)}.\n"
 
 
-def reference(catalog: dict[str, Any]) -> str:
+def reference(catalog: Catalog) -> str:
     """Return the whole page of the reference."""
     shared = shared_keys(catalog["transports"])
     parts = [
@@ -1143,7 +1151,7 @@ def reference(catalog: dict[str, Any]) -> str:
     return "\n".join(parts)
 
 
-def profiles(known: list[dict[str, Any]]) -> str:
+def profiles(known: list[Profile]) -> str:
     """Each profile, and what it sets."""
     parts = [
         "Which stack a scenario means where it writes nothing itself; without `profile` it is "
@@ -1163,7 +1171,7 @@ def profiles(known: list[dict[str, Any]]) -> str:
     return "\n".join(parts)
 
 
-def needs(transports: list[dict[str, Any]]) -> str:
+def needs(transports: Sequence[Entry]) -> str:
     """Return the table of the needs of each transport of switches and hosts."""
     rows = ["| transport | of switches | of hosts |", "|---|---|---|"]
     told = ((each["name"], each["needs"]["switches"], each["needs"]["hosts"]) for each in transports)
@@ -1171,26 +1179,26 @@ def needs(transports: list[dict[str, Any]]) -> str:
     return "\n".join(rows) + "\n"
 
 
-def shared_keys(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def shared_keys(entries: Sequence[Entry]) -> list[Key]:
     """The keys that all entries have, and most declare alike."""
     all_have = set.intersection(*({key["name"] for key in entry["keys"]} for entry in entries))
     alike = [key for key in entries[0]["keys"] if key["name"] in all_have]
     return [key for key in alike if sum(key in entry["keys"] for entry in entries) > len(entries) / 2]
 
 
-def transport(entry: dict[str, Any], shared: list[dict[str, Any]]) -> str:
+def transport(entry: Entry, shared: list[Key]) -> str:
     """Return one transport: its own keys, and the shared keys that it does not read."""
     own = [key for key in without(entry["keys"], shared) if key["name"] not in entry["unread"]]
     unread = ", ".join(f"`{name}`" for name in entry["unread"])
     return section("name", entry, own) + (f"\nIt takes and does not read {unread}.\n" if unread else "")
 
 
-def without(keys: list[dict[str, Any]], others: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def without(keys: list[Key], others: list[Key]) -> list[Key]:
     """The keys that are not among the others."""
     return [key for key in keys if key not in others]
 
 
-def section(selector: str, entry: dict[str, Any], keys: list[dict[str, Any]]) -> str:
+def section(selector: str, entry: Entry, keys: list[Key]) -> str:
     """One transport, topology or pattern."""
     source = f" ({entry['source']})" if entry.get("source") else ""
     inside = [f"Keys of `{key['table']}`:\n\n{table(key['keys'])}" for key in keys if "keys" in key]
@@ -1205,14 +1213,14 @@ def formats(known: list[dict[str, Any]]) -> str:
     return "\n".join(rows) + "\n"
 
 
-def signals(signals: list[dict[str, Any]]) -> str:
+def signals(signals: list[Signal]) -> str:
     """One row per signal."""
     rows = ["| signal | is | unit |", "|---|---|---|"]
     rows += [f"| `{each['name']}` | {each['help']} | {each['unit'] or ''} |" for each in signals]
     return "\n".join(rows) + "\n"
 
 
-def table(keys: list[dict[str, Any]]) -> str:
+def table(keys: list[Key]) -> str:
     """One row per key."""
     rows = ["| key | default | values | does | source |", "|---|---|---|---|---|"]
     for key in keys:
@@ -1221,7 +1229,7 @@ def table(keys: list[dict[str, Any]]) -> str:
     return "\n".join(rows) + "\n"
 
 
-def default(key: dict[str, Any]) -> str:
+def default(key: Key) -> str:
     """Return the value of a key that is left out."""
     if key["required"]:
         return "required"
@@ -1230,7 +1238,7 @@ def default(key: dict[str, Any]) -> str:
     return "none" if key["default"] is None else f"`{key['default']}`"
 
 
-def values(key: dict[str, Any]) -> str:
+def values(key: Key) -> str:
     """Return the values that the key may have."""
     if key["choices"]:
         words = ", ".join(f"`{word}`" for word in key["choices"])

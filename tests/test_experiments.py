@@ -17,7 +17,7 @@ from duetime.display import claims as display
 from duetime.experiments import claims as judging
 from duetime.experiments import experiment as reading
 from duetime.experiments import figures, kept, places, verdicts
-from duetime.experiments.measures import MEASURES, raw
+from duetime.experiments.measures import MEASURES, paired, raw
 from duetime.experiments.measures.groups import together
 from duetime.experiments.measures.latency import percentiles
 from duetime.experiments.reproduce import prepare, reproduce
@@ -161,8 +161,9 @@ def test_every_experiment_starts(name: str, scale: str, tmp_path: Path) -> None:
     assert done.failed == []
     transports = {row["transport"] for row in done.data["rows"]}
     # Pairs have a row for each transport beside their baseline.
-    paired = {experiment.options.get("paired", {}).get("baseline")}
-    assert transports >= {*experiment.transports} - paired or experiment.measures == ["fluid"]
+    options = experiment.options
+    beside = {options.of("paired", paired.Options).baseline} if "paired" in options else set()
+    assert transports >= {*experiment.transports} - beside or experiment.measures == ["fluid"]
     assert any(note.startswith("every run was cut to 5 ms") for note in done.data["notes"])
 
 
@@ -388,7 +389,7 @@ def test_a_result_keeps_its_contract(tiny: Path) -> None:
 
 def test_an_axis_has_room_for_published_points_or_names_them() -> None:
     def axes(*published: float) -> Any:
-        points = [{"series": "tcp", "x": 1, "y": y} for y in published]
+        points = [reading.Point(1, y, "tcp") for y in published]
         chart = reading.Chart(
             "",
             "line",

@@ -14,6 +14,7 @@ import pytest
 
 from duetime.experiments import experiment as reading
 from duetime.experiments import figures
+from duetime.experiments.fields import Options
 from duetime.experiments.measures import optimum, signals
 from duetime.experiments.reproduce import _with_columns, reproduce
 
@@ -77,7 +78,8 @@ def test_delay_is_a_mean_over_flows_and_throughput_a_share_of_a_sum() -> None:
     }
     flows = {"delay": {"query": 1, "short": 3}, "throughput": {"short": 3, "long": 1}}
     run: Any = SimpleNamespace(labels={"mix": "m", "g": 0.1}, result={"classes": classes})
-    labels, metrics = optimum.sample(run, {"mix": "mix", "flows": {"m": flows}})
+    options = optimum.Options([], {}, "", "", "mix", {"m": flows}, [])
+    labels, metrics = optimum.sample(run, options)
     assert labels == {"mix": "m", "g": 0.1, "part": "place"}
     assert metrics == {"delay_us": 17.5, "mbps": 2325.0, "query_us": 10.0, "short_us": 20.0}
 
@@ -95,7 +97,7 @@ def test_a_signal_is_shown_in_one_window_and_counted_in_another() -> None:
     given = {"what": "queue", "shown_ms": [1, 2], "counted_ms": [1, 9], "links": {"port": "a -> b"}}
 
     class Study:
-        experiment = SimpleNamespace(options={"signals": given})
+        experiment = SimpleNamespace(options=Options({"signals": given}, "[options"))
 
         def rows(self, sample: Any, tables: tuple[str, ...]) -> list[Any]:
             assert tables == ("trace",)

@@ -87,6 +87,13 @@ def write_trace(path: Path, messages: pl.DataFrame) -> None:
             lines.writerow([f"{row['start_us'] / 1e6:.12f}", row["from"], row["to"], row["bytes"], deadline])
 
 
+def one_amount(mark: str | dict[str, str] | None) -> str | None:
+    """Return the K of a network whose ports share it; None without marking."""
+    if isinstance(mark, dict):
+        raise ValueError(f"the drivers know one K for all ports, not {mark}")
+    return mark
+
+
 def quantity(text: str) -> float:
     """A quantity of a resolved scenario: seconds, bytes or bits per second."""
     value, unit = text.split()
@@ -101,6 +108,8 @@ def ours(arrivals: Arrivals, transport: str, changes: Mapping[str, Any]) -> Outc
     if not messages.select("class", "from", "to").equals(completed.select("class", "from", "to")):
         raise RuntimeError("duetime did not start the messages of the traces")
     busiest = run.data["busiest_queue"]
+    if busiest is None:
+        raise RuntimeError("the network of the traces has no switch")
     return Outcome(
         messages.with_columns(completed["fct_us"]),
         run.data["drops"],

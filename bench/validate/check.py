@@ -1,12 +1,22 @@
 """A check: something measured beside what it must be by a derivation that does not use the simulator."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import duetime as dt
 
 #: Payload of a full packet, what it takes on the wire, and an acknowledgement; bytes.
 MSS, WIRE, ACK = 1460, 1500, 40
+
+
+T = TypeVar("T")
+
+
+def known(figure: T | None) -> T:
+    """Return a figure that a run has; `RuntimeError` where it has none."""
+    if figure is None:
+        raise RuntimeError("a run without such a figure checks nothing")
+    return figure
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ import json
 import subprocess
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import duetime as dt
-from validate.arrivals import Absent, Arrivals, Outcome, compiled, ended, quantity
+from validate.arrivals import Absent, Arrivals, Outcome, compiled, ended, one_amount, quantity
 
 PEER = Path(__file__).resolve().parents[1] / "peers" / "ns3" / "peer.cc"
 LIBRARIES = ("core", "network", "internet", "point-to-point", "traffic-control")
@@ -20,6 +20,8 @@ OF_DCTCP = ("order", "windows", "loss", "floor", "steps")
 #: And of the rest: switches of the driver.
 MENDS = ("echo", "ce", "cwr", "pipe", "flight", "timer", "partial", *OF_DCTCP)
 
+#: Times of a transport in the plan, under the same names.
+TIMES: Final = ("rto_min", "rto_granularity", "rto_initial", "ack_delay")
 #: No mend: each packet of a host is late by itself, not all that it sends at one instant.
 APART = "apart"
 
@@ -119,7 +121,7 @@ def planned(
     yield f"own_dctcp {int(any(mend in mends for mend in OF_DCTCP))}"
     yield f"hystart {int('hystart' not in mends)}"
     yield f"limited_transmit {int(chosen['limited_transmit'])}"
-    for name in ("rto_min", "rto_granularity", "rto_initial", "ack_delay"):
+    for name in TIMES:
         yield f"{name} {quantity(chosen[name])!r}"
     yield f"ack_every {chosen['ack_every']}"
     yield f"mss {round(quantity(chosen['mss']))}"
@@ -130,7 +132,8 @@ def planned(
     limited = network["host_queue"] != "unlimited"
     yield f"socket_buffer {SOCKET_BUFFER if limited else 0}"
     yield f"host_packets {HOST_PACKETS if limited else 0}"
-    yield f"mark {packets(network['mark']) if network.get('mark') else 0}"
+    mark = one_amount(network.get("mark"))
+    yield f"mark {packets(mark) if mark else 0}"
     jitter = APART if APART in mends else "together"
     yield f"jitter {'none' if network.get('host_jitter') else jitter}"
     yield from wires(network)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from typing import Any, TypeAlias, final
+from typing import TypeAlias, TypedDict, final
 
 __all__ = [
     "InternalError",
@@ -26,6 +26,30 @@ __all__ = [
 
 #: numpy type, values, one byte per row that is 0 where it has no value, the words of a text's codes.
 _Column: TypeAlias = tuple[str, bytes, bytes | None, list[str] | None]
+
+#: The type of a numpy array, and its bytes.
+_Array: TypeAlias = tuple[str, bytes]
+_Foreseen = TypedDict(
+    "_Foreseen",
+    {
+        "class": _Array,
+        "from": _Array,
+        "to": _Array,
+        "start": _Array,
+        "bytes": _Array,
+        "deadline": _Array,
+        "ideal": _Array,
+        "query": _Array,
+        "first": _Array,
+        "hops": _Array,
+        "rate": _Array,
+        "delay": _Array,
+        "room": _Array,
+        "mark": _Array,
+        "frame": _Array,
+        "links": list[tuple[str, str]],
+    },
+)
 
 class ScenarioError(ValueError):
     """What is wrong with a scenario; ``str()`` shows the place with a caret."""
@@ -148,7 +172,7 @@ def foreseen(
     seed: int | None = None,
     transport: str | None = None,
     files: Mapping[str, str] = ...,
-) -> dict[str, Any]: ...
+) -> _Foreseen: ...
 def catalog() -> str: ...
 def version() -> str: ...
 def _panic(message: str) -> None: ...

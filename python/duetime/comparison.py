@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar, cast, overload
 
 from duetime import errors, files, scenario
 from duetime._core import version
@@ -26,12 +26,16 @@ from duetime.engine.work import TABLES
 from duetime.quantities import counted
 from duetime.results import Bound, Result
 from duetime.run import resolve_each, simulate
-from duetime.statistics import BOUNDS, over_seeds, paired, seeds_differ
+from duetime.statistics import BOUNDS, merged_runs, over_seeds, paired, seeds_differ
 from duetime.verdict import verdicts
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from duetime.contract import comparisons
+    from duetime.contract.comparisons import Differences, OfPair, SavedComparison, Verdict
+    from duetime.contract.runs import Judged, Limit, Limits, OfTransport, Seeds
+    from duetime.contract.scenarios import Resolved
     from duetime.plots import Picture
 
 R = TypeVar("R", Result, list[Result])
@@ -40,6 +44,8 @@ R = TypeVar("R", Result, list[Result])
 ALL = "all"
 #: Where a comparison's folder keeps finished runs.
 RUNS = "runs"
+#: The figures of a bound that a run has too.
+OF_BOUND: Final = ("missed", "missed_percent")
 #: The parts of a run's JSON that are compared figure by figure.
 COMPARED = ("drops", "marks", "timeouts", "retransmits", "summary", "classes", "sets")
 
@@ -62,7 +68,7 @@ class Comparison(Generic[R]):
         #: Whether it was stopped before all runs were done; the rest is missing here.
         self.interrupted = interrupted
         #: What became of conditions under which the comparison fails, where some were given.
-        self.limits: list[dict[str, Any]] = []
+        self.limits: list[Judged] = []
         #: What the others are compared with.
         self.against = against if against in self.by_seed else next(iter(self.by_seed), "")
 
@@ -99,19 +105,21 @@ class Comparison(Generic[R]):
         return {transport: list(results) for transport, results in self.by_seed.items()}  # type: ignore[misc]
 
     @property
-    def data(self) -> dict[str, Any]:
+    def data(self) -> comparisons.Comparison:
         """The object that ``duetime compare --json`` prints, as a dictionary."""
-        return {
+        found: comparisons.Comparison = {
             "runs": {transport: self._object(results) for transport, results in self.by_seed.items()},
-            "bound": self.bound,
+            "bound": self._bound,
             "against": self.against,
             "differences": self._differences,
             "verdicts": self.verdicts,
-            **({"limits": self.limits} if self.limits else {}),
         }
+        if self.limits:
+            found["limits"] = self.limits
+        return found
 
     @property
-    def verdicts(self) -> list[dict[str, Any]]:
+    def verdicts(self) -> list[Verdict]:
         """Transports that do better than `against`, if seeds can tell, and by how much: ``sentence`` each."""
         summaries = {
             transport: [result.data["summary"] for result in results]
@@ -128,10 +136,10 @@ class Comparison(Generic[R]):
         """
         from duetime.frames import pl
 
-        rows: list[dict[str, Any]] = []
+        rows: list[dict[str, object]] = []
         against = against or self.against
         for transport, parts in self._against(against).items():
-            named: dict[str, Any] = {"all": parts["summary"]}
+            named: dict[str, Mapping[str, object]] = {"all": parts["summary"]}
             named |= {
                 f"class {ALL}" if name == ALL else name: part for name, part in parts["classes"].items()
             }
@@ -140,31 +148,31 @@ class Comparison(Generic[R]):
                     {"transport": transport, "against": against, "class": of_class, **figure}
                     for figure in _figures(part)
                 ]
-        words: list[tuple[str, Any]] = [
-            (name, pl.String) for name in ("transport", "against", "class", "figure")
-        ]
-        numbers: list[tuple[str, Any]] = [(name, pl.Float64) for name in ("difference", "low", "high")]
-        return pl.DataFrame(rows, schema=[*words, *numbers])
+        schema: dict[str, type[pl.DataType]] = {
+            **dict.fromkeys(("transport", "against", "class", "figure"), pl.String),
+            **dict.fromkeys(("difference", "low", "high"), pl.Float64),
+        }
+        return pl.DataFrame(rows, schema=schema)
 
     @cached_property
-    def _differences(self) -> dict[str, Any]:
+    def _differences(self) -> dict[str, OfPair]:
         return self._against(self.against)
 
-    def _against(self, against: str) -> dict[str, Any]:
+    def _against(self, against: str) -> dict[str, OfPair]:
         if not self.by_seed:
             return {}
         if against not in self.by_seed:
             raise KeyError(f"{against} was not compared; there are {', '.join(self.by_seed)}")
         others = {result.seed: result.data for result in self.by_seed[against]}
-        found = {}
+        found: dict[str, OfPair] = {}
         for transport, results in self.by_seed.items():
             pairs = [(result.data, others[result.seed]) for result in results if result.seed in others]
             if transport == against or not pairs:
                 continue
             ours = [{key: one.get(key) for key in COMPARED} for one, _ in pairs]
             theirs = [{key: other.get(key) for key in COMPARED} for _, other in pairs]
-            merged = paired(ours, theirs)
-            found[transport] = _only_values(merged) if self.seeds is None else merged
+            merged = cast("Differences[Seeds, Seeds]", paired(ours, theirs))
+            found[transport] = _of_one_seed(merged) if self.seeds is None else merged
         return found
 
     @property
@@ -173,15 +181,20 @@ class Comparison(Generic[R]):
 
         Transports that differ in their headers can differ in this too: the least counts, for each seed.
         """
-        of_seeds: dict[int, list[dict[str, Any]]] = {}
+        return Bound.of(self._bound)
+
+    @property
+    def _bound(self) -> Limits[int, float] | Limits[Seeds, Seeds] | None:
+        of_seeds: dict[int, list[Limits[int, float]]] = {}
         for results in self.by_seed.values():
             for result in results:
-                of_seeds.setdefault(result.seed, []).extend([result.bound] if result.bound else [])
-        least = [{"seed": seed, "bound": _least(bounds)} for seed, bounds in of_seeds.items()]
-        if not least:
-            return None
-        merged: dict[str, Any] = least[0] if self.seeds is None else over_seeds(least)
-        return Bound.of(merged["bound"])
+                bound = result.data["bound"]
+                of_seeds.setdefault(result.seed, []).extend([bound] if bound else [])
+        least = {seed: _least(bounds) for seed, bounds in of_seeds.items()}
+        if self.seeds is None or not least:
+            return next(iter(least.values()), None)
+        merged = over_seeds([{"seed": seed, "bound": bound} for seed, bound in least.items()])
+        return cast("Limits[Seeds, Seeds] | None", merged["bound"])
 
     def json(self) -> str:
         """Return the JSON object of ``duetime compare --json``."""
@@ -195,15 +208,15 @@ class Comparison(Generic[R]):
         """
         from duetime.frames import pl
 
-        rows: list[dict[str, Any]] = []
-        objects: dict[str, dict[str, Any]] = self.data["runs"]
-        bound: Mapping[str, Any] = self.bound or {}
-        for transport, figures in objects.items():
+        rows: list[dict[str, object]] = []
+        data = self.data
+        bound = data["bound"]
+        for transport, figures in data["runs"].items():
             rows.append(
                 {"transport": transport, "class": "all", **flat(figures["summary"]), **_missed(bound)}
             )
             for name, part in figures["classes"].items():
-                least = _missed(bound.get("classes", {}).get(name) or {})
+                least = _missed(bound["classes"].get(name) if bound else None)
                 rows.append({"transport": transport, "class": name, **flat(part), **least})
         return pl.DataFrame(rows, infer_schema_length=None)
 
@@ -221,12 +234,25 @@ class Comparison(Generic[R]):
                         part /= f"seed-{result.seed}"
                     part.mkdir(parents=True)
                     result.write(part)
-            record = {"version": version(), "interrupted": self.interrupted, **self.data}
+            record: SavedComparison = {"version": version(), "interrupted": self.interrupted, **self.data}
             (aside / "compare.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
         return Path(folder)
 
-    def _object(self, results: list[Result]) -> dict[str, Any]:
-        return results[0].data if self.seeds is None else over_seeds([result.data for result in results])
+    def _object(self, results: list[Result]) -> OfTransport:
+        return results[0].data if self.seeds is None else merged_runs([result.data for result in results])
+
+
+#: A comparison without or with seeds.
+AnyComparison: TypeAlias = Comparison[Result] | Comparison[list[Result]]
+
+
+def comparison_of(
+    by_seed: Mapping[str, list[Result]], seeds: int | None, interrupted: bool, against: str | None
+) -> AnyComparison:
+    """Return a comparison of these results."""
+    if seeds is None:
+        return Comparison[Result](by_seed, seeds, interrupted, against)
+    return Comparison[list[Result]](by_seed, seeds, interrupted, against)
 
 
 @overload
@@ -266,7 +292,7 @@ def compare(
     against: str | None = None,
     store: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
-) -> Comparison[Any]:
+) -> AnyComparison:
     """Simulate a scenario under each of `transports`, `jobs` runs at a time (default: one for each core).
 
     With `seeds` every transport runs with that many seeds, counted up from `seed` or else the scenario's,
@@ -277,7 +303,7 @@ def compare(
     """
     plan = prepare(scenario.read(source), transports, seeds=seeds, seed=seed, set=set, against=against)
     kept = None if store is None else Path(store)
-    comparison: Comparison[Any] = plan.carry_out(jobs, progress, store=kept)
+    comparison = plan.carry_out(jobs, progress, store=kept)
     if comparison.interrupted:
         raise KeyboardInterrupt
     return comparison
@@ -294,7 +320,7 @@ class Plan:
     seeds: int | None
     changes: scenario.Changes | None
     #: The scenario under the first transport, with every default filled in.
-    resolved: dict[str, Any]
+    resolved: Resolved
     #: Transport -> what the reader should know of the scenario under it.
     notes: dict[str, list[str]]
 
@@ -308,7 +334,7 @@ class Plan:
         *,
         store: Path | None = None,
         cluster: str | None = None,
-    ) -> Comparison[Any]:
+    ) -> AnyComparison:
         """Run everything; Ctrl-C stops it, and finished runs are kept.
 
         With a store, the same call resumes from there.
@@ -325,11 +351,11 @@ class Plan:
             interrupted = in_threads(
                 len(self.tasks), one, jobs=jobs, follow=shown.follow, finished=results.__setitem__
             )
-        return Comparison(self._in_order(results), self.seeds, interrupted, self.against)
+        return comparison_of(self._in_order(results), self.seeds, interrupted, self.against)
 
     def _from(
         self, store: Path, jobs: int | None, progress: bool | None, cluster: str | None
-    ) -> Comparison[Any]:
+    ) -> AnyComparison:
         changes = tuple(scenario.changes(self.changes))
         points = [Point(self.read, changes, transport, seed) for transport, seed in self.tasks]
         try:
@@ -343,7 +369,7 @@ class Plan:
         if failed is not None:
             raise errors.Unreadable(failed.removeprefix("error: "))
         results = {number: _result(each) for number, each in kept.items()}
-        return Comparison(self._in_order(results), self.seeds, interrupted, self.against)
+        return comparison_of(self._in_order(results), self.seeds, interrupted, self.against)
 
     def _in_order(self, results: Mapping[int, Result]) -> dict[str, list[Result]]:
         by_seed: dict[str, list[Result]] = {}
@@ -421,16 +447,20 @@ class _Stored:
         return self.kept.table("trace")
 
 
-def _only_values(part: Any) -> Any:
-    """Differences of one seed as plain numbers, as the figures of one run are."""
+def _of_one_seed(merged: Differences[Seeds, Seeds]) -> Differences[int, float]:
+    """Return differences of one seed as plain numbers, as the figures of one run are."""
+    return cast("Differences[int, float]", _only_values(merged))
+
+
+def _only_values(part: object) -> object:
     if isinstance(part, dict) and "ci95" in part:
         return part["mean"]
     return {key: _only_values(value) for key, value in part.items()} if isinstance(part, dict) else part
 
 
-def _figures(part: Mapping[str, Any], prefix: str = "") -> list[dict[str, Any]]:
+def _figures(part: Mapping[str, object], prefix: str = "") -> list[dict[str, object]]:
     """Each difference of a part with its interval, under the name of its column."""
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, object]] = []
     for key, value in part.items():
         name = _joined(prefix, key)
         if isinstance(value, dict) and "ci95" not in value:
@@ -443,34 +473,35 @@ def _figures(part: Mapping[str, Any], prefix: str = "") -> list[dict[str, Any]]:
     return rows
 
 
-def _least(bounds: list[dict[str, Any]]) -> dict[str, Any] | None:
+def _least(bounds: Sequence[Limits[int, float]]) -> Limits[int, float] | None:
     """Return the lowest of several bounds of the same messages, and of each class the lowest."""
     if not bounds:
         return None
 
-    def least(bounds: list[Any]) -> Any:
-        return min(bounds, key=lambda bound: bound["missed"] if bound else 0)
+    def missed(bound: Limit[int, float] | None) -> float:
+        return bound["missed"] if bound else 0
 
     names = bounds[0]["classes"]
     return {
-        **least(bounds),
-        "classes": {name: least([each["classes"][name] for each in bounds]) for name in names},
+        **min(bounds, key=missed),
+        "classes": {name: min((each["classes"][name] for each in bounds), key=missed) for name in names},
     }
 
 
-def _missed(bound: Mapping[str, Any]) -> dict[str, Any]:
+def _missed(bound: Limit[int, float] | Limit[Seeds, Seeds] | None) -> dict[str, object]:
     """Return the figures of a bound that can be compared with the figures of a run."""
-    return flat({key: bound[key] for key in ("missed", "missed_percent") if key in bound}, "bound")
+    return {} if bound is None else flat({key: bound[key] for key in OF_BOUND}, "bound")
 
 
-def flat(part: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def flat(part: Mapping[str, object], prefix: str = "") -> dict[str, object]:
     """Put nested figures side by side: ``fct_us.p99`` becomes ``fct_p99_us``."""
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for key, value in part.items():
         name = _joined(prefix, key)
         if key == BOUNDS:
             # Next to the figures that they bound; left out where all are known.
-            bounds = {f"{each}_{BOUNDS}": bound for each, bound in (value or {}).items()}
+            known = value.items() if isinstance(value, Mapping) else ()
+            bounds = {f"{each}_{BOUNDS}": bound for each, bound in known}
             found.update(flat(bounds, prefix))
         elif isinstance(value, dict) and "ci95" in value:
             found[name] = value["mean"]

@@ -15,11 +15,16 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
+from duetime.contract.figures import at, bound_at
 from duetime.errors import MistakenCondition
 from duetime.quantities import short
 from duetime.statistics import BOUNDS
+
+if TYPE_CHECKING:
+    from duetime.contract.runs import Bounded, Figure, Judged, OfTransport
+    from duetime.contract.scenarios import Resolved
 
 TIMES = ("mean", "p50", "p90", "p99", "max")
 #: Figures of a class, or of all classes together, that a condition can use.
@@ -87,11 +92,11 @@ class Condition:
     threshold: float
     certain: bool = False
 
-    def hold_against(self, transport: str, result: Mapping[str, Any]) -> dict[str, Any]:
+    def hold_against(self, transport: str, result: OfTransport) -> Judged:
         """Evaluate the condition on a run, or on several seeds: the value, and whether it ``failed``."""
         found = self._of(result)
-        low, high = found["ci95"] if isinstance(found, Mapping) else (None, None)
-        value = found["mean"] if isinstance(found, Mapping) else found
+        low, high = found["ci95"] if isinstance(found, dict) else (None, None)
+        value = found["mean"] if isinstance(found, dict) else found
         least = self._bound(result, found)
         upwards = self.op.startswith(">")
         end = high if upwards != self.certain else low
@@ -108,6 +113,7 @@ class Condition:
                 if not upwards and not self.certain
                 else failed
             )
+        bounded: Bounded = {} if least is None else {"at_least": least}
         return {
             "condition": self.text,
             "transport": transport,
@@ -116,39 +122,28 @@ class Condition:
             "threshold": self.threshold,
             "value": value,
             "ci95": [low, high],
-            **({} if least is None else {BOUNDS: least}),
+            **bounded,
             "failed": failed,
         }
 
-    def _bound(self, result: Mapping[str, Any], found: Any) -> float | None:
+    def _bound(self, result: OfTransport, found: Figure) -> float | None:
         """Return the lower bound of a figure that is not known; none where there is none."""
-        part: Any
-        if isinstance(found, Mapping):
-            part = found.get(BOUNDS)
-            return None if part is None else float(part)
-        *parents, name = _steps(self.figure)
-        part = self._part(result)
-        for key in (*parents, BOUNDS, name):
-            part = part.get(key) if isinstance(part, Mapping) else None
-        return None if part is None else float(part)
+        if isinstance(found, dict):
+            return found.get(BOUNDS) if found["mean"] is None else None
+        return bound_at(self._part(result), tuple(_steps(self.figure)))
 
-    def _of(self, result: Mapping[str, Any]) -> Any:
-        if self.figure in TOTALS:
-            return result[self.figure]
-        part: Any = self._part(result)
-        for key in _steps(self.figure):
-            part = part.get(key) if isinstance(part, Mapping) else None
-        return part
+    def _of(self, result: OfTransport) -> Figure:
+        part = result if self.figure in TOTALS else self._part(result)
+        return at(part, _steps(self.figure))
 
-    def _part(self, result: Mapping[str, Any]) -> Any:
+    def _part(self, result: OfTransport) -> Mapping[str, object]:
         if self.of_class is None:
             return result["summary"]
-        return {**result.get("sets", {}), **result["classes"]}[self.of_class]
+        sets: Mapping[str, Mapping[str, object]] = result.get("sets", {})
+        return {**sets, **result["classes"]}[self.of_class]
 
 
-def read(
-    text: str, scenario: Mapping[str, Any], transports: Iterable[str], *, certain: bool = False
-) -> Condition:
+def read(text: str, scenario: Resolved, transports: Iterable[str], *, certain: bool = False) -> Condition:
     """Read a condition on a resolved scenario and transports; `MistakenCondition` shows the mistake in it."""
     parts = _PARTS.match(text)
     example = "a condition is a figure, a comparison and a number: answers.missed_percent > 1"
@@ -167,18 +162,18 @@ def read(
     )
 
 
-def sentence(judged: Mapping[str, Any]) -> str:
+def sentence(judged: Judged) -> str:
     """Say what became of a condition."""
     where = f"{judged['class']}.{judged['figure']}" if judged["class"] else judged["figure"]
     low, high = judged["ci95"]
     value = "not measured" if judged["value"] is None else short(judged["value"], 6)
-    if judged.get(BOUNDS) is not None:
+    if BOUNDS in judged:
         value = f"at least {short(judged[BOUNDS], 6)}"
-    interval = "" if low is None else f" (95 % interval {short(low, 4)} to {short(high, 4)})"
+    interval = "" if low is None or high is None else f" (95 % interval {short(low, 4)} to {short(high, 4)})"
     return f"{judged['condition']}: {judged['transport']} has {where} = {value}{interval}"
 
 
-def _figure(text: str, parts: re.Match[str], scenario: Mapping[str, Any]) -> tuple[str | None, str]:
+def _figure(text: str, parts: re.Match[str], scenario: Resolved) -> tuple[str | None, str]:
     """Return the class, or none, and the figure."""
     written, (at, end) = parts["figure"], parts.span("figure")
     classes = [str(each["name"]) for each in scenario["traffic"]]
@@ -198,7 +193,7 @@ def _figure(text: str, parts: re.Match[str], scenario: Mapping[str, Any]) -> tup
     raise _mistaken(text, end - len(figure), end, f"unknown figure `{figure}`", near)
 
 
-def _of_requests(classes: Iterable[Mapping[str, Any]], of_class: str | None) -> list[str]:
+def _of_requests(classes: Iterable[Mapping[str, object]], of_class: str | None) -> list[str]:
     """Return the figures of the requests of stages of one class or set, or of all; none without any."""
     meant = [
         each
@@ -210,10 +205,13 @@ def _of_requests(classes: Iterable[Mapping[str, Any]], of_class: str | None) -> 
     return [f"requests.{name}" for name in (*OF_REQUESTS, *attained)] if meant else []
 
 
-def goals_of(of_class: Mapping[str, Any]) -> list[str]:
+def goals_of(of_class: Mapping[str, object]) -> list[str]:
     """Return the names of the goals of the requests of a class, as the resolved scenario has it."""
     whole = ["deadline"] if of_class.get("deadline") is not None else []
-    return [*whole, *(str(goal["name"]) for goal in of_class.get("goal") or ())]
+    return [
+        *whole,
+        *(str(goal["name"]) for goal in cast("list[dict[str, object]]", of_class.get("goal") or [])),
+    ]
 
 
 def _steps(figure: str) -> list[str]:

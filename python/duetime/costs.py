@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from duetime import _core, quantities, scenario
+from duetime.contract import reading
 from duetime.errors import TooLarge, Unreadable
 from duetime.quantities import counted, short
 
 if TYPE_CHECKING:
+    from duetime.contract.scenarios import Cost
     from duetime.engine.points import Point
 
 #: Bytes of a finished run's figures in memory, beside its rows.
@@ -25,7 +26,7 @@ LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 def cost(
     read: scenario.Scenario, seed: int | None, changes: scenario.Changes | None, transport: str | None = None
-) -> dict[str, Any]:
+) -> Cost:
     """Return the expected cost of a run: what ``duetime check --explain --json`` has under ``cost``."""
     text = _core.cost(
         read.text,
@@ -35,8 +36,7 @@ def cost(
         seed=seed,
         transport=transport,
     )
-    found: dict[str, Any] = json.loads(text)
-    return found
+    return reading.cost(text)
 
 
 @dataclass(frozen=True)
@@ -67,19 +67,19 @@ def machine_memory() -> int | None:
     return min((each for each in known if each > 0), default=None)
 
 
-def memory(each: Mapping[str, Any], runs: int, at_once: int, rows: bool, out: bool = False) -> float:
+def memory(each: Cost, runs: int, at_once: int, rows: bool, out: bool = False) -> float:
     """Return the bytes that runs of equal cost need here.
 
     With `rows` all rows are kept; with `out` they are written meanwhile.
     """
-    kind = "memory_with_rows_bytes" if rows else "memory_with_out_bytes" if out else "memory_bytes"
-    active = min(runs, at_once) * each[kind]
+    without_rows = each["memory_with_out_bytes"] if out else each["memory_bytes"]
+    active = min(runs, at_once) * (each["memory_with_rows_bytes"] if rows else without_rows)
     held = 0 if runs == 1 else runs * (RECORD_BYTES + (each["rows_bytes"] if rows else 0))
     return float(active + held)
 
 
 def afford(
-    each: Mapping[str, Any],
+    each: Cost,
     allowed: Limit | None,
     *,
     runs: int = 1,
@@ -105,7 +105,7 @@ def afford(
             _refuse(each, 1, memory(each, 1, 1, rows, out), Limit(share, "each thread of a worker has"))
 
 
-def _refuse(each: Mapping[str, Any], runs: int, needed: float, allowed: Limit) -> None:
+def _refuse(each: Cost, runs: int, needed: float, allowed: Limit) -> None:
     """Raise `TooLarge` if runs need more memory than they may."""
     if needed > allowed.bytes:
         raise TooLarge(
@@ -129,7 +129,7 @@ def afford_points(
     """
     if allowed is None or not points:
         return
-    found: list[dict[str, Any]] = []
+    found: list[Cost] = []
     for point in dict.fromkeys((points[0], points[-1])):
         with suppress(_core.ScenarioError, Unreadable):
             given = point.scenario

@@ -12,10 +12,10 @@ from __future__ import annotations
 import difflib
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from duetime import _core, costs, errors, files, language, scenario
 from duetime.conditions import ALL_GOALS, goals_of
@@ -26,6 +26,10 @@ from duetime.run import resolve_each
 from duetime.statistics import difference, estimate, seeds_differ, seeds_needed, share, trials
 
 if TYPE_CHECKING:
+    from duetime.contract import searches
+    from duetime.contract.runs import Mean, Summary
+    from duetime.contract.scenarios import Resolved
+    from duetime.contract.searches import Asked, Found, Level, Search
     from duetime.plots import Picture
 
 #: Seeds of each level, unless asked otherwise: enough for an interval, few enough to wait for.
@@ -48,7 +52,7 @@ class Ladder:
     coarse: tuple[int, ...]
     #: The changes that make a level, and its value for people.
     changes: Callable[[int], tuple[str, ...]]
-    value: Callable[[int], Any]
+    value: Callable[[int], Level]
 
 
 @dataclass(frozen=True)
@@ -74,13 +78,13 @@ class Measured:
     """The misses of a transport at a level: of deadlines of messages, or of a goal of requests."""
 
     #: Percent: mean, one value for each seed, and 95 % interval unless misses are too few.
-    missed: dict[str, Any]
+    missed: Mean
     #: The same, less what the level may miss at most. Its interval guides the search, few misses or not.
-    excess: dict[str, Any]
+    excess: Mean
     #: About how many seeds would do, where misses are too few for an interval.
     seeds: int | None
     #: Percent that no schedule could avoid, where the results say it.
-    bound: dict[str, Any] | None
+    bound: Mean | None
 
 
 @dataclass
@@ -167,7 +171,7 @@ class Answer:
 class Decision:
     """The answers, and the question."""
 
-    data: dict[str, Any] = field(repr=False)
+    data: Search = field(repr=False)
 
     def __repr__(self) -> str:
         """Return a sentence for each answer."""
@@ -229,7 +233,7 @@ def tighten(
         allowed = _missed(_evaluate(runs, {(against, 0)}, ladder)[against, 0], runs.goal)
     assert allowed is not None
     answers = _search(runs, ladder, allowed)
-    asked: dict[str, Any] = {
+    asked: Asked = {
         "question": "tighten",
         "target_percent": target,
         "against": against,
@@ -261,7 +265,7 @@ def capacity(
     _check_direction(key, "more", "duetime need", "smallest")
     ladder = _values(key, _written(resolved, key), start, end, step)
     answers = _search(runs, ladder, target)
-    asked = {"question": "capacity", "target_percent": target, "over": key}
+    asked: Asked = {"question": "capacity", "target_percent": target, "over": key}
     return _decision(runs, resolved, asked, answers, "largest")
 
 
@@ -283,11 +287,11 @@ def need(
     _check_direction(key, "less", "duetime capacity", "largest")
     ladder = _values(key, _written(resolved, key), start, end, step, smallest=True)
     answers = _search(runs, ladder, target)
-    asked = {"question": "need", "target_percent": target, "over": key}
+    asked: Asked = {"question": "need", "target_percent": target, "over": key}
     return _decision(runs, resolved, asked, answers, "smallest")
 
 
-def _resolved(runs: Runs) -> tuple[dict[str, Any], list[str]]:
+def _resolved(runs: Runs) -> tuple[Resolved, list[str]]:
     """Check every transport, so that a mistake shows before the first run."""
     read = scenario.read_file(runs.scenario)
     resolved, notes = resolve_each(read, None, list(runs.overrides), runs.transports)[runs.transports[0]]
@@ -296,7 +300,7 @@ def _resolved(runs: Runs) -> tuple[dict[str, Any], list[str]]:
     return resolved, notes
 
 
-def _check_goal(goal: str, resolved: Mapping[str, Any]) -> None:
+def _check_goal(goal: str, resolved: Resolved) -> None:
     classes = [each for each in resolved["traffic"] if each["pattern"] == "stages"]
     known = list(dict.fromkeys(name for each in classes for name in goals_of(each)))
     if not known:
@@ -347,25 +351,28 @@ def _measured(group: list[Kept], allowed: float | list[float], goal: str | None)
     if any(kept.error is not None for kept in group):
         return None
     missed = _missed(group, goal)
-    summaries = [kept.result["summary"] for kept in group]
+    summaries = [kept.run["summary"] for kept in group]
     events = _trials(summaries, goal)
     found, always = share(missed, events), share(missed, events, always=True)
     assert found is not None
     assert always is not None
     if isinstance(allowed, list):
         apart = [value - limit for value, limit in zip(missed, allowed, strict=True)]
-        excess, seeds = estimate(apart), (difference(apart) or {}).get("seeds")
+        excess, told = estimate(apart), difference(apart)
+        seeds = told.get("seeds") if told else None
     else:
         # A search needs an interval at each level, few events or not.
         ends = [None if end is None else end - allowed for end in always["ci95"]]
         values = [value - allowed for value in missed]
-        excess, seeds = {"mean": found["mean"] - allowed, "ci95": ends, "values": values}, found.get("seeds")
+        excess = {"mean": found["mean"] - allowed, "ci95": ends, "values": [*values]}
+        seeds = found.get("seeds")
         if found["mean"] in (0, 100) and ends == [None, None] and seeds_differ(summaries):
             # Without queries or requests to count, zero misses in all seeds give no bound.
             seeds = seeds_needed(missed, found["mean"])
     assert excess is not None
     # The bound counts messages.
-    bounds = [(kept.result.get("bound") or {}).get("missed_percent") for kept in group if goal is None]
+    runs = [kept.run for kept in group if goal is None]
+    bounds = [bound["missed_percent"] if (bound := run.get("bound")) else None for run in runs]
     return Measured(found, excess, seeds, share(bounds))
 
 
@@ -374,7 +381,7 @@ def _missed(group: list[Kept], goal: str | None) -> list[float]:
     for kept in group:
         if kept.error is not None:
             raise errors.Unreadable(kept.error.removeprefix("error: "))
-        percent = _missed_percent(kept.result["summary"], goal)
+        percent = _missed_percent(kept.run["summary"], goal)
         if percent is None:
             what = "message has a deadline" if goal is None else "request has a goal"
             raise errors.Unreadable(f"{kept.point.scenario}: no {what} that was decided")
@@ -382,67 +389,76 @@ def _missed(group: list[Kept], goal: str | None) -> list[float]:
     return missed
 
 
-def _missed_percent(summary: Mapping[str, Any], goal: str | None) -> float | None:
+def _missed_percent(summary: Summary[int, float], goal: str | None) -> float | None:
     """Return the share of messages that missed their deadline, or of requests that missed a goal."""
     if goal is None:
-        percent: float | None = summary["missed_percent"]
-        return percent
-    part, key = _attainment(summary, goal)
-    return None if part[key] is None else 100 - float(part[key])
+        return summary["missed_percent"]
+    attained = _attained(summary, goal)
+    return None if attained is None else 100 - attained
 
 
-def _attainment(summary: Mapping[str, Any], goal: str) -> tuple[Mapping[str, Any], str]:
-    """Return the object that has the attainment of a goal, and its key there."""
-    requests: Mapping[str, Any] = summary["requests"]
+def _attained(summary: Summary[int, float], goal: str) -> float | None:
+    """Return the share of requests that reached a goal, or all goals."""
+    requests = summary["requests"]
     if goal == ALL_GOALS:
-        return requests, "all_goals_percent"
-    return requests["goals"][goal], "attainment_percent"
+        return requests["all_goals_percent"]
+    return requests["goals"][goal]["attainment_percent"]
 
 
-def _trials(summaries: list[Mapping[str, Any]], goal: str | None) -> list[float]:
+def _trials(summaries: list[Summary[int, float]], goal: str | None) -> list[float]:
     """Return the number of independent events behind each seed's share: queries, or requests."""
     if goal is None:
         return trials("missed_percent", summaries)
-    parts = [_attainment(summary, goal) for summary in summaries]
-    return trials(parts[0][1], [part for part, _ in parts])
+    requests = [summary["requests"] for summary in summaries]
+    if goal == ALL_GOALS:
+        return trials("all_goals_percent", requests)
+    return trials("attainment_percent", [each["goals"][goal] for each in requests])
 
 
-def _decision(
-    runs: Runs, resolved: Mapping[str, Any], asked: dict[str, Any], answers: list[Answer], name: str
-) -> Decision:
+def _decision(runs: Runs, resolved: Resolved, asked: Asked, answers: list[Answer], name: Found) -> Decision:
+    if runs.goal is not None:
+        asked["goal"] = runs.goal
     return Decision(
         {
             "version": _core.version(),
             "title": resolved["title"],
             **asked,
-            **({} if runs.goal is None else {"goal": runs.goal}),
             "seeds": list(runs.seeds),
             "answers": [_answered(answer, resolved, name) for answer in answers],
         }
     )
 
 
-def _answered(answer: Answer, resolved: Mapping[str, Any], name: str) -> dict[str, Any]:
+def _answered(answer: Answer, resolved: Resolved, name: Found) -> searches.Answer:
     best, value = answer.best(), answer.ladder.value
     at = None if best is None else answer.levels[best]
     written = answer.levels[answer.ladder.start]
     assert written is not None
+    seeds, own = answer.seeds(), resolved.get("transport")
+    few: searches.TooFew = {} if seeds is None else {"seeds": seeds}
+    direction: searches.Direction = {} if name == "tighter_percent" else {"turned": answer.turned()}
     return {
-        "transport": answer.transport or resolved.get("transport", {}).get("name"),
-        name: None if best is None else value(best),
+        "transport": answer.transport or (own and own["name"]),
+        **_value(name, None if best is None else value(best)),
         "ci95": [None if level is None else value(level) for level in answer.interval()],
-        **({} if answer.seeds() is None else {"seeds": answer.seeds()}),
+        **few,
         "missed_percent": None if at is None else at.missed,
         "bound_percent": None if at is None else at.bound,
         "as_written_missed_percent": written.missed,
         "ends_with": answer.ends_with(),
         "uneven": answer.uneven(),
-        **({} if name == "tighter_percent" else {"turned": answer.turned()}),
+        **direction,
         "tried": [
             {"value": value(level), "missed_percent": None if each is None else each.missed}
             for level, each in sorted(answer.levels.items())
         ],
     }
+
+
+def _value(name: Found, level: Level | None) -> searches.Value:
+    if name == "tighter_percent":
+        return {"tighter_percent": level}
+    return {"largest": level} if name == "largest" else {"smallest": level}
 
 
 def _check_direction(key: str, wrong: str, other: str, extreme: str) -> None:
@@ -518,7 +534,7 @@ def _doubling(at: int, count: int) -> tuple[int, ...]:
     return tuple(sorted({0, *down, at, *up, count}))
 
 
-def _obvious(resolved: Mapping[str, Any]) -> str:
+def _obvious(resolved: Resolved) -> str:
     """Name the scenario's fan-in, or else its load."""
     for name in ("fan_in", "load"):
         if name in resolved.get("parameters", {}):
@@ -540,7 +556,7 @@ def _obvious(resolved: Mapping[str, Any]) -> str:
     raise errors.Unreadable(f"name the key to raise with --over: {meant}")
 
 
-def _written(resolved: Mapping[str, Any], key: str) -> object:
+def _written(resolved: Resolved, key: str) -> object:
     """Find the value that a scenario has for a key, written as for ``--set``."""
     if "." not in key:
         parameters = resolved.get("parameters", {})
@@ -551,7 +567,7 @@ def _written(resolved: Mapping[str, Any], key: str) -> object:
             )
         return parameters[key]
     section, rest = key.split(".", 1)
-    part: Any = resolved.get(section)
+    part = resolved.get(section)
     if section == "traffic":
         named = [each for each in resolved["traffic"] if rest.startswith(f"{each['name']}.")]
         if not named:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from duetime import manifest
-from duetime.comparison import Comparison
+from duetime.comparison import AnyComparison, comparison_of
+from duetime.contract import reading
+from duetime.contract.nothing import Nothing
 from duetime.decide import Decision
 from duetime.engine.points import Kept, Point
 from duetime.engine.store import Store
@@ -17,6 +19,13 @@ from duetime.results import load_run
 from duetime.robustness import MEASURES, SEED, Choice, Outcome, Robustness, Variant
 from duetime.statistics import BOUNDS
 from duetime.sweeping import RUNS, Sweep, Swept
+
+if TYPE_CHECKING:
+    from duetime.contract import variants
+    from duetime.estimates import Estimate
+    from duetime.experiments.reproduce import Reproduction
+
+R = TypeVar("R")
 
 
 def load(folder: str | os.PathLike[str]) -> Any:
@@ -41,20 +50,20 @@ def load(folder: str | os.PathLike[str]) -> Any:
     raise FileNotFoundError(f"{folder}: holds no result{more}")
 
 
-def _comparison(folder: Path) -> Comparison[Any]:
-    record = manifest.record(folder / "compare.json")
+def _comparison(folder: Path) -> AnyComparison:
+    record = _record(folder / "compare.json", reading.comparison)
     by_seed, seeds = {}, None
     for name in record["runs"]:
         of_seeds = sorted((folder / name).glob("seed-*"), key=lambda path: int(path.name[5:]))
         by_seed[name] = [load_run(path) for path in of_seeds or [folder / name]]
         seeds = max(seeds or 0, len(of_seeds)) or None
-    found: Comparison[Any] = Comparison(by_seed, seeds, record["interrupted"], record["against"])
+    found = comparison_of(by_seed, seeds, record["interrupted"], record["against"])
     found.limits = record.get("limits", [])
     return found
 
 
 def _swept(folder: Path) -> Swept:
-    record = manifest.record(folder / "sweep.json")
+    record = _record(folder / "sweep.json", reading.sweep)
     sweep = Sweep(
         record["title"],
         Path(record["scenario"]),
@@ -69,7 +78,7 @@ def _swept(folder: Path) -> Swept:
     store = Store(folder / RUNS)
     points, each = sweep.points, len(sweep.transports) * len(sweep.seeds)
     reasons = {
-        (failed["point"], failed["transport"], failed["seed"]): failed["error"]
+        (failed["point"], failed["transport"], failed["seed"]): str(failed["error"])
         for failed in record["failures"]
     }
     return Swept(
@@ -81,24 +90,32 @@ def _swept(folder: Path) -> Swept:
     )
 
 
+def _record(path: Path, read: Callable[[bytes], R]) -> R:
+    """Return the JSON object in a file of a result; `Unreadable` if it is none."""
+    found = read(manifest.content(path))
+    if not isinstance(found, dict):
+        raise Unreadable(f"{path}: is not what duetime writes: it holds no JSON object")
+    return found
+
+
 def _kept(point: Point, key: str, store: Store, error: str | None) -> Kept:
     if error is not None:
-        return Kept(point, key, {}, error)
+        return Kept(point, key, Nothing(), error)
     found = store.record(key)
     if found is None:
         raise FileNotFoundError(f"{store.folder}: a run of this sweep is no longer there; sweep again")
     return Kept(point, key, found["result"], None, found["scenario"], (), store)
 
 
-def _decision(question: str) -> Callable[[Path], Any]:
-    def read(folder: Path) -> Any:
-        return Decision(manifest.record(folder / f"{question}.json"))
+def _decision(question: str) -> Callable[[Path], Decision]:
+    def read(folder: Path) -> Decision:
+        return Decision(_record(folder / f"{question}.json", reading.search))
 
     return read
 
 
 def _robustness(folder: Path) -> Robustness:
-    record = manifest.record(folder / "robust.json")
+    record = _record(folder / "robust.json", reading.robustness)
     measure = next(each for each in MEASURES if each.name == record["measure"]["name"])
     outcomes = [
         Outcome(Variant(tuple(_choices(each))), each["values"], each["error"], each.get(BOUNDS) or {})
@@ -107,7 +124,7 @@ def _robustness(folder: Path) -> Robustness:
     return Robustness(record["title"], tuple(record["transports"]), measure, tuple(outcomes))
 
 
-def _choices(variant: Mapping[str, Any]) -> list[Choice]:
+def _choices(variant: variants.Variant) -> list[Choice]:
     """The choices of a variant; the record has their changes together, and the first has them here."""
     left = tuple(variant["set"])
     found = []
@@ -117,21 +134,21 @@ def _choices(variant: Mapping[str, Any]) -> list[Choice]:
     return found
 
 
-def _estimate(folder: Path) -> Any:
+def _estimate(folder: Path) -> Estimate:
     # Loaded late: it needs numpy and polars, which many folders do not.
     from duetime.estimates import Estimate
 
-    record = manifest.record(folder / "estimate.json")
+    record = _record(folder / "estimate.json", reading.estimate)
     del record["version"]
     return Estimate(record)
 
 
-def _reproduction(folder: Path) -> Any:
+def _reproduction(folder: Path) -> Reproduction:
     # Loaded late: the measures of experiments need polars, which many folders do not.
     from duetime.experiments.reproduce import Reproduction
 
     path = folder / "result.json"
-    record = manifest.record(path)
+    record = _record(path, reading.reproduction)
     missing = [key for key in ("id", "title", "charts", "rows", "claims") if key not in record]
     if missing:
         raise Unreadable(f"{path}: is not what duetime writes: it has no {missing[0]!r}")
@@ -139,7 +156,7 @@ def _reproduction(folder: Path) -> Any:
 
 
 #: The file that identifies a folder, and the function that reads it.
-READERS: dict[str, Callable[[Path], Any]] = {
+READERS: dict[str, Callable[[Path], object]] = {
     "run.json": load_run,
     "compare.json": _comparison,
     "sweep.json": _swept,

@@ -7,13 +7,12 @@ result is loaded, tables when they are read.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from duetime.errors import Damaged, Unreadable
 
@@ -133,17 +132,6 @@ def content(path: Path) -> bytes:
     sums = read(path.parent)
     if sums is not None:
         compare(path, digest(found), sums.get(path.name))
-    return found
-
-
-def record(path: Path) -> dict[str, Any]:
-    """Return the JSON object in a file of a result; `Unreadable` if it is none."""
-    try:
-        found = json.loads(content(path))
-    except (ValueError, RecursionError) as error:
-        raise Unreadable(f"{path}: is not what duetime writes: {error!r}") from None
-    if not isinstance(found, dict):
-        raise Unreadable(f"{path}: is not what duetime writes: it holds no JSON object")
     return found
 
 

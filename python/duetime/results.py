@@ -7,15 +7,18 @@ import os
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from duetime import files, manifest
 from duetime._core import version
+from duetime.contract import reading
 
 if TYPE_CHECKING:
     import polars as pl
 
     from duetime._core import _Column as Column
+    from duetime.contract.runs import ClassSummary, Limits, Run, SavedRun, Seeds, Summary
+    from duetime.contract.scenarios import Resolved
     from duetime.plots import Picture
 
 
@@ -40,7 +43,7 @@ class Bound(dict[str, Any]):
     """The fewest deadlines that any schedule misses: a dictionary that a notebook shows as a table."""
 
     @classmethod
-    def of(cls, found: Mapping[str, Any] | None) -> Bound | None:
+    def of(cls, found: Limits[int, float] | Limits[Seeds, Seeds] | None) -> Bound | None:
         """Return the bound of a run's JSON object under ``bound``."""
         return None if found is None else cls(found)
 
@@ -48,7 +51,7 @@ class Bound(dict[str, Any]):
         # Loaded late: it takes time to load, and only a notebook shows it.
         from duetime.display import bounds, grid
 
-        return grid.html(*bounds.table("", self))
+        return grid.html(*bounds.table("", cast("Limits[int, float]", self)))
 
 
 class Result:
@@ -63,9 +66,9 @@ class Result:
         self._contract = contract
         self._tables = tables
         #: What ``duetime run --json`` prints, as a dictionary.
-        self.data: dict[str, Any] = json.loads(contract)
+        self.data: Run[int, float] = reading.run(contract)
         #: The scenario with every default filled in.
-        self.scenario: dict[str, Any] = json.loads(resolved)
+        self.scenario: Resolved = reading.resolved(resolved)
         #: What the reader should know of the scenario: dropped keys and the like.
         self.notes = notes
 
@@ -80,7 +83,7 @@ class Result:
 
         return grid.html(*runs.table(self))
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[type[Result], tuple[str, str, list[str], Tables]]:
         """Pickle and copy it with its tables, which the engine makes when they are first asked for."""
         held = Held({name: getattr(self, name) for name in TABLES})
         return Result, (self._contract, json.dumps(self.scenario), self.notes, held)
@@ -114,17 +117,17 @@ class Result:
         return int(self.data["seed"])
 
     @property
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Summary[int, float]:
         """The figures over all classes."""
-        return dict(self.data["summary"])
+        return self.data["summary"].copy()
 
     @property
-    def classes(self) -> dict[str, dict[str, Any]]:
+    def classes(self) -> dict[str, ClassSummary[int, float]]:
         """The figures of each class, by its name."""
         return dict(self.data["classes"])
 
     @property
-    def sets(self) -> dict[str, dict[str, Any]]:
+    def sets(self) -> dict[str, Summary[int, float]]:
         """The figures of each ``set`` of classes, by its name; empty without sets."""
         return dict(self.data.get("sets", {}))
 
@@ -208,17 +211,17 @@ class Result:
 
     def write_record(self, folder: Path) -> None:
         """Write ``run.json`` into an existing folder, beside the tables."""
-        record = {"version": version(), **self.data, "notes": self.notes, "scenario": self.scenario}
+        record: SavedRun = {"version": version(), **self.data, "notes": self.notes, "scenario": self.scenario}
         (folder / "run.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
 
 
 def load_run(folder: Path) -> Result:
     """Read a result that `Result.save` or ``duetime run --out`` wrote."""
-    record = json.loads(manifest.content(folder / "run.json"))
-    scenario, notes = record.pop("scenario"), record.pop("notes")
-    del record["version"]
-    contract = json.dumps(record, separators=(",", ":"), ensure_ascii=False)
-    return Result(contract, json.dumps(scenario), notes, Saved(folder))
+    record = reading.saved_run(manifest.content(folder / "run.json"))
+    apart = ("version", "notes", "scenario")
+    run = {key: value for key, value in record.items() if key not in apart}
+    contract = json.dumps(run, separators=(",", ":"), ensure_ascii=False)
+    return Result(contract, json.dumps(record["scenario"]), record["notes"], Saved(folder))
 
 
 class Held:

@@ -15,18 +15,19 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from duetime import _core, errors, files, scenario
+from duetime.contract.figures import at, bound_at
 from duetime.engine.points import Kept, Point, run_points
 from duetime.run import resolve, resolve_each
 from duetime.statistics import BOUNDS
 
 if TYPE_CHECKING:
+    from duetime.contract import variants as contract
+    from duetime.contract.runs import Run
+    from duetime.contract.scenarios import Resolved
     from duetime.plots import Picture
-
-#: A resolved scenario, as `duetime.check` gives it.
-Resolved = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -243,19 +244,14 @@ class Measure:
         share = f"within {100 * self.least_share:g} %"
         return f"{share} or {self.least:g} points" if self.least else share
 
-    def of(self, result: Mapping[str, Any]) -> float | None:
+    def of(self, result: Run[int, float]) -> float | None:
         """Look it up in a run's result."""
-        found: Any = result
-        for key in self.path:
-            found = found.get(key) if isinstance(found, Mapping) else None
-        return None if found is None else float(found)
+        found = at(result, self.path)
+        return float(found) if isinstance(found, int | float) else None
 
-    def bound(self, result: Mapping[str, Any]) -> float | None:
+    def bound(self, result: Run[int, float]) -> float | None:
         """Return its lower bound in a run's result that does not know it."""
-        found: Any = result
-        for key in (*self.path[:-1], BOUNDS, self.path[-1]):
-            found = found.get(key) if isinstance(found, Mapping) else None
-        return None if found is None else float(found)
+        return bound_at(result, self.path)
 
 
 #: The first that all runs have decides.
@@ -332,14 +328,15 @@ class Robustness:
         """The first transport against each of the others."""
         return [self.against(other) for other in self.transports[1:]]
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> contract.Robustness:
         """Return the object of ``robust.json`` and of ``duetime robust --json``."""
+        measure = {key: value for key, value in asdict(self.measure).items() if key != "path"}
         return {
             "version": _core.version(),
             "title": self.title,
             "transports": list(self.transports),
-            "measure": {key: value for key, value in asdict(self.measure).items() if key != "path"},
-            "verdicts": [asdict(each) | {"sentence": each.sentence} for each in self.verdicts],
+            "measure": cast("contract.Measure", measure),
+            "verdicts": [each.record() for each in self.verdicts],
             "variants": [
                 {
                     "choices": {choice.dimension: choice.value for choice in each.variant.choices},
@@ -369,6 +366,21 @@ class Verdict:
     margin: str
     #: Where it is reversed, in words: "answer jitter up to 50 us (3 of 3)".
     where: tuple[str, ...]
+
+    def record(self) -> contract.Verdict:
+        """Return its object in ``robust.json``."""
+        return {
+            "better": self.better,
+            "other": self.other,
+            "wins": self.wins,
+            "equal": self.equal,
+            "reversed": self.reversed,
+            "failed": self.failed,
+            "unknown": self.unknown,
+            "margin": self.margin,
+            "where": self.where,
+            "sentence": self.sentence,
+        }
 
     @property
     def variants(self) -> int:
@@ -547,7 +559,7 @@ PARTS = {RUNS, "robust.json", "robust.png", "robust.svg", "report.html"}
 
 
 def _measure(kept: Sequence[Kept]) -> Measure:
-    results = [each.result for each in kept if each.error is None]
+    results = [each.run for each in kept if each.error is None]
     for measure in MEASURES:
         known = (measure.of(result) is not None or measure.bound(result) is not None for result in results)
         if results and all(known):
@@ -558,8 +570,8 @@ def _measure(kept: Sequence[Kept]) -> Measure:
 def _outcome(variant: Variant, measure: Measure, kept: Sequence[Kept]) -> Outcome:
     errors = [f"{each.point.transport}: {each.error}" for each in kept if each.error is not None]
     values = {
-        str(each.point.transport): measure.of(each.result) if each.error is None else None for each in kept
+        str(each.point.transport): measure.of(each.run) if each.error is None else None for each in kept
     }
-    bounds = {str(each.point.transport): measure.bound(each.result) for each in kept if each.error is None}
+    bounds = {str(each.point.transport): measure.bound(each.run) for each in kept if each.error is None}
     at_least = {name: bound for name, bound in bounds.items() if bound is not None}
     return Outcome(variant, values, "; ".join(errors) or None, at_least)

@@ -10,11 +10,14 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from duetime.contract.rows import Cell, Row
 
 
-def written(rows: Iterable[Mapping[str, Any]]) -> str:
+def written(rows: Iterable[Row]) -> str:
     """Return the table of the rows; its columns are all theirs, in the order of their first row."""
     kept = list(rows)
     columns = list(dict.fromkeys(name for row in kept for name in row))
@@ -25,13 +28,13 @@ def written(rows: Iterable[Mapping[str, Any]]) -> str:
     return text.getvalue()
 
 
-def read(text: str) -> list[dict[str, Any]]:
+def read(text: str) -> list[Row]:
     """Return the rows of a table; a cell that a row did not have is None."""
     columns, *lines = csv.reader(io.StringIO(text))
     return [{name: _value(cell) for name, cell in zip(columns, line, strict=True)} for line in lines]
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Cell) -> str:
     if value is None:
         return ""
     if isinstance(value, str) and _value(value) == value:
@@ -39,10 +42,10 @@ def _cell(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _value(cell: str) -> Any:
+def _value(cell: str) -> Cell:
     if cell == "":
         return None
     try:
-        return json.loads(cell)
+        return cast("Cell", json.loads(cell))
     except ValueError:
         return cell

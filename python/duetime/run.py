@@ -6,11 +6,16 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from duetime import _core, errors, files, fluid, scenario
+from duetime.contract import reading
 from duetime.engine import Progress
 from duetime.results import Bound, Result, Saved
+
+if TYPE_CHECKING:
+    from duetime.contract.runs import Foresight
+    from duetime.contract.scenarios import Explanation, Resolved
 
 #: So many rows are written at a time: 10 MB of messages.
 BLOCK = 65_536
@@ -55,7 +60,7 @@ def check(
     seed: int | None = None,
     set: scenario.Changes | None = None,
     transport: str | None = None,
-) -> tuple[dict[str, Any], list[str]]:
+) -> tuple[Resolved, list[str]]:
     """Read a scenario without running it: what it says with every default filled in, and notes.
 
     Raises what `run` raises.
@@ -142,13 +147,13 @@ def simulate(
 
 def resolve(
     read: scenario.Scenario, seed: int | None, set: scenario.Changes | None, transport: str | None
-) -> tuple[dict[str, Any], list[str]]:
+) -> tuple[Resolved, list[str]]:
     """Check a scenario that was read."""
     _check_seed(seed)
     resolved, notes, _ = _core.check(
         read.text, read.name, read.folder, set=scenario.changes(set), seed=seed, transport=transport
     )
-    return _object(resolved), notes
+    return reading.resolved(resolved), notes
 
 
 def resolve_each(
@@ -156,7 +161,7 @@ def resolve_each(
     seed: int | None,
     set: scenario.Changes | None,
     transports: Sequence[Name],
-) -> dict[Name, tuple[dict[str, Any], list[str]]]:
+) -> dict[Name, tuple[Resolved, list[str]]]:
     """Check a scenario under each of `transports`, which takes the place of the name in ``[transport]``.
 
     A parameter that only some of them have is dropped for the others, with a note. Raises
@@ -172,21 +177,22 @@ def resolve_each(
     return found
 
 
-def explanation(read: scenario.Scenario, seed: int | None, set: scenario.Changes | None) -> dict[str, Any]:
+def explanation(read: scenario.Scenario, seed: int | None, set: scenario.Changes | None) -> Explanation:
     """Describe a scenario that was read, before it is run: what ``duetime check --explain --json`` prints."""
     _check_seed(seed)
-    return _object(_core.explain(read.text, read.name, read.folder, set=scenario.changes(set), seed=seed))
+    text = _core.explain(read.text, read.name, read.folder, set=scenario.changes(set), seed=seed)
+    return reading.explanation(text)
 
 
 def foresee(
     read: scenario.Scenario, seed: int | None, set: scenario.Changes | None, transport: str | None
-) -> tuple[dict[str, Any], list[str]]:
+) -> tuple[Foresight, list[str]]:
     """Return the object that ``duetime bound --json`` prints, and notes, of a scenario that was read."""
     _check_seed(seed)
     foresight, notes = _core.bound(
         read.text, read.name, read.folder, set=scenario.changes(set), seed=seed, transport=transport
     )
-    return _object(foresight), notes
+    return reading.foresight(foresight), notes
 
 
 def _check_seed(seed: int | None) -> None:
@@ -194,9 +200,3 @@ def _check_seed(seed: int | None) -> None:
         raise TypeError(f"a seed is a whole number, not {seed!r}")
     if seed is not None and not 0 <= seed <= scenario.LAST_SEED:
         raise errors.Unreadable(f"a seed is 0 to {scenario.LAST_SEED}, not {seed}")
-
-
-def _object(text: str) -> dict[str, Any]:
-    value = json.loads(text)
-    assert isinstance(value, dict)
-    return value

@@ -10,15 +10,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias
+from typing import BinaryIO, TypeAlias
 
 from duetime.data import SCENARIOS
 from duetime.errors import Unreadable as Unreadable
 
 #: A path, the text of a scenario (it has more than one line), or a dictionary of its sections.
-Source: TypeAlias = str | os.PathLike[str] | Mapping[str, Any]
+Source: TypeAlias = str | os.PathLike[str] | Mapping[str, object]
 #: ``["network.buffer=50 KB"]`` or ``{"network.buffer": "50 KB"}``.
-Changes: TypeAlias = Sequence[str] | Mapping[str, Any]
+Changes: TypeAlias = Sequence[str] | Mapping[str, object]
+
+#: A value as a file can hold it.
+Value: TypeAlias = "bool | int | float | str | list[Value] | dict[str, Value]"
 
 LARGEST = 16 * 1024 * 1024
 LAST_SEED = 2**64 - 1
@@ -114,14 +117,15 @@ def changes(given: Changes | None) -> list[str]:
     return list(given)
 
 
-def to_toml(resolved: Mapping[str, Any]) -> str:
+def to_toml(resolved: Mapping[str, object]) -> str:
     """Write a scenario as a file; keys without a value, which TOML cannot say, are left out."""
     import tomli_w
 
-    return tomli_w.dumps(_without_nothing(resolved))
+    known = {key: _without_nothing(each) for key, each in resolved.items() if each is not None}
+    return tomli_w.dumps(known)
 
 
-def _without_nothing(value: Any) -> Any:
+def _without_nothing(value: object) -> object:
     if isinstance(value, Mapping):
         return {key: _without_nothing(each) for key, each in value.items() if each is not None}
     if isinstance(value, Sequence) and not isinstance(value, str):
@@ -142,26 +146,30 @@ def _text(file: BinaryIO, name: str) -> str:
         raise Unreadable(f"{name}:{line}:{column}: not UTF-8 text (byte 0x{byte:02x})") from None
 
 
-def toml(sections: Mapping[str, Any], what: str = "scenario") -> str:
+def toml(sections: Mapping[str, object], what: str = "scenario") -> str:
     """Write a dictionary as a file; `Unreadable` names the key whose value no file can hold."""
     import tomli_w
 
-    return tomli_w.dumps(plain(sections, what))
+    return tomli_w.dumps(_table(sections, what))
 
 
-def plain(value: Any, key: str) -> Any:
+def _table(sections: Mapping[str, object], key: str) -> dict[str, Value]:
+    found = {}
+    for name, each in sections.items():
+        if not isinstance(name, str):
+            raise Unreadable(f"{key}: a key is a text, not {name!r}")
+        found[name] = plain(each, f"{key}.{name}")
+    return found
+
+
+def plain(value: object, key: str) -> Value:
     """Return a value as a file can hold it: numbers of numpy, times of datetime and paths are taken too."""
     if isinstance(value, Mapping):
-        found = {}
-        for name, each in value.items():
-            if not isinstance(name, str):
-                raise Unreadable(f"{key}: a key is a text, not {name!r}")
-            found[name] = plain(each, f"{key}.{name}")
-        return found
+        return _table(value, key)
     if isinstance(value, timedelta):
         return f"{value // timedelta(microseconds=1)} us"
     if isinstance(value, os.PathLike):
-        return os.fspath(value)
+        value = os.fspath(value)
     if isinstance(value, str):
         return str(value)
     # Arrays and their elements: this is how numpy and others give Python's own.
@@ -169,9 +177,9 @@ def plain(value: Any, key: str) -> Any:
         value = value.tolist()
     if isinstance(value, list | tuple):
         return [plain(each, f"{key}[{number}]") for number, each in enumerate(value)]
-    if not isinstance(value, bool | int | float):
-        raise Unreadable(f"{key}: {value!r} is no value of a scenario; leave out a key that has none")
-    return value
+    if isinstance(value, bool | int | float):
+        return value
+    raise Unreadable(f"{key}: {value!r} is no value of a scenario; leave out a key that has none")
 
 
 def _value(value: object, key: str) -> str:

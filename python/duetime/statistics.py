@@ -31,10 +31,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Final, cast
+
+if TYPE_CHECKING:
+    from duetime.contract.runs import Mean, Merged, Run, Unknown
 
 #: Where an object has lower bounds of its figures that are not known.
-BOUNDS = "at_least"
+BOUNDS: Final = "at_least"
 #: Keys that name a run or its parts and are no measurements.
 NAMES = {"title", "transport", "seed", "from", "to", "side", "method", "reason", "kernel", "stragglers"}
 #: With fewer seeds an interval is wide and leans on the assumption that seeds differ normally.
@@ -62,14 +65,14 @@ TRIALS = {
 }
 
 
-def over_seeds(objects: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def over_seeds(objects: Sequence[Mapping[str, object]]) -> dict[str, object]:
     """Put objects of the JSON contract, one for each seed, into one.
 
     Each number becomes ``{"mean", "ci95": [low, high], "values": [one for each seed]}``; null where no seed
     has one. ``seeds`` lists the seeds, ``seed`` is the first of them; ``seeds_differ`` is false where all of
     several seeds gave the same, which leaves nothing to be said by an interval.
     """
-    merged: dict[str, Any] = {}
+    merged: dict[str, object] = {}
     differ = seeds_differ(objects)
     for key, value in objects[0].items():
         if key == "seed":
@@ -81,14 +84,21 @@ def over_seeds(objects: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return merged
 
 
-def seeds_differ(objects: Sequence[Mapping[str, Any]]) -> bool:
+def merged_runs(runs: Sequence[Run[int, float]]) -> Merged:
+    """Return the runs of one transport, one for each seed, as one object (`over_seeds`)."""
+    return cast("Merged", over_seeds(runs))
+
+
+def seeds_differ(objects: Sequence[Mapping[str, object]]) -> bool:
     """Return whether the results of several seeds differ in anything; true of one."""
     apart = {"seed", *WALL_CLOCK}
     told = [{key: value for key, value in each.items() if key not in apart} for each in objects]
     return len(told) < 2 or any(each != told[0] for each in told)
 
 
-def paired(objects: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def paired(
+    objects: Sequence[Mapping[str, object]], others: Sequence[Mapping[str, object]]
+) -> dict[str, object]:
     """Take each number of `others` from that of `objects`, seed by seed, and put the seeds into one.
 
     Both have one object for each seed, in the same order; the numbers become what `over_seeds` makes of them.
@@ -100,7 +110,7 @@ def paired(objects: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, A
     }
 
 
-def estimate(values: Sequence[float | None]) -> dict[str, Any] | None:
+def estimate(values: Sequence[float | None]) -> Mean | None:
     """Mean and 95 % confidence interval (Student's t) of the values that are there."""
     present = [value for value in values if value is not None]
     if not present:
@@ -114,7 +124,7 @@ def estimate(values: Sequence[float | None]) -> dict[str, Any] | None:
     }
 
 
-def difference(values: Sequence[float | None]) -> dict[str, Any] | None:
+def difference(values: Sequence[float | None]) -> Mean | None:
     """Return mean and 95 % confidence interval of differences, one for each seed; missing ones are left out.
 
     Where too few seeds differ there is no interval, and ``seeds`` says about how many would do.
@@ -122,10 +132,11 @@ def difference(values: Sequence[float | None]) -> dict[str, Any] | None:
     present = [value for value in values if value is not None]
     if not present:
         return None
-    found = {"mean": math.fsum(present) / len(present), "ci95": [None, None], "values": list(values)}
+    mean = math.fsum(present) / len(present)
+    found: Mean = {"mean": mean, "ci95": [None, None], "values": list(values)}
     ends = interval(present)
     if ends is not None:
-        return {**found, "ci95": ends}
+        return {**found, "ci95": [*ends]}
     # Where all are the same more seeds may show the same.
     needed = None if standard_error(present) is None else seeds_needed(present)
     return found if needed is None else {**found, "seeds": needed}
@@ -184,7 +195,7 @@ def _hall(values: Sequence[float], mean: float, error: float, reach: float) -> f
 
 def of_figure(
     name: str, values: Sequence[float | None], trials: Sequence[float] = (), *, always: bool = False
-) -> dict[str, Any] | None:
+) -> Mean | None:
     """Return `share` of figures that are shares, by their name, and `estimate` of others."""
     return share(values, trials, always=always) if _is_share(name, values) else estimate(values)
 
@@ -206,7 +217,7 @@ def _is_share(name: str, values: Sequence[float | None]) -> bool:
 
 def share(
     percents: Sequence[float | None], trials: Sequence[float] = (), *, always: bool = False
-) -> dict[str, Any] | None:
+) -> Mean | None:
     """Return mean and 95 % confidence interval of a share in percent, which is between 0 and 100.
 
     `trials`, of how many independent ones each is the share, say how far one of 0 or 100 is from being
@@ -325,14 +336,14 @@ def _t_quantile(degrees: int, confidence: float) -> float:
     return high
 
 
-def trials(figure: str, beside: Sequence[Any]) -> list[float]:
+def trials(figure: str, beside: Sequence[object]) -> list[float]:
     """Return the number of trials of each seed's share, from the objects beside it; 0: not counted."""
     parts = [part for part in beside if isinstance(part, Mapping)]
     signs = [(-1 if name.startswith("-") else 1, name.removeprefix("-")) for name in TRIALS.get(figure, ())]
-    return [sum(sign * part.get(name, 0) for sign, name in signs) for part in parts]
+    return [sum(sign * (_number(part.get(name)) or 0) for sign, name in signs) for part in parts]
 
 
-def _merge(key: str, values: list[Any], beside: Sequence[Any], *, differ: bool) -> Any:
+def _merge(key: str, values: Sequence[object], beside: Sequence[object], *, differ: bool) -> object:
     first = values[0]
     parts = [value for value in values if isinstance(value, dict)]
     if parts:
@@ -345,41 +356,41 @@ def _merge(key: str, values: list[Any], beside: Sequence[Any], *, differ: bool) 
         }
     if key in NAMES:
         return first if all(value == first for value in values) else values
-    found = of_figure(key, values, trials(key, beside))
+    found = of_figure(key, _numbers(values), trials(key, beside))
     return found if differ or found is None else {**found, "ci95": [None, None]}
 
 
-def _columns(values: Sequence[Any]) -> list[tuple[str, list[Any], list[Any]]]:
+def _columns(values: Sequence[object]) -> list[tuple[str, list[object], list[object]]]:
     """Return each key of the objects of several seeds, its value in each, and its lower bound in each.
 
     Where a seed has no such object (no queue, say), it has no values in it either.
     """
-    parts: list[Mapping[str, Any]] = [value if isinstance(value, Mapping) else {} for value in values]
+    parts: list[Mapping[str, object]] = [value if isinstance(value, Mapping) else {} for value in values]
     names = [name for part in parts for name in part if name != BOUNDS]
-    bounds = [part.get(BOUNDS) or {} for part in parts]
+    bounds = [_object(part.get(BOUNDS)) for part in parts]
     return [
         (name, [part.get(name) for part in parts], [bound.get(name) for bound in bounds])
         for name in dict.fromkeys(names)
     ]
 
 
-def _unknown(values: list[Any], bounds: list[Any]) -> dict[str, Any]:
+def _unknown(values: Sequence[object], bounds: Sequence[object]) -> Unknown:
     """Return a figure that some seeds know a lower bound of only: its mean has one too."""
     known = [bound if value is None else value for value, bound in zip(values, bounds, strict=True)]
-    present = [value for value in known if value is not None]
+    present = [value for value in _numbers(known) if value is not None]
     return {
         "mean": None,
         "ci95": [None, None],
-        "values": list(values),
-        "at_least": math.fsum(present) / len(present),
+        "values": _numbers(values),
+        BOUNDS: math.fsum(present) / len(present),
     }
 
 
-def _paired(values: list[Any], others: list[Any]) -> Any:
+def _paired(values: Sequence[object], others: Sequence[object]) -> object:
     if any(isinstance(value, Mapping) for value in (*values, *others)):
-        ours, theirs = _columns(values), {name: column for name, *column in _columns(others)}
-        nothing = [[None] * len(others)] * 2
-        found = {}
+        ours, theirs = _columns(values), {name: columns for name, *columns in _columns(others)}
+        nothing: list[list[object]] = [[None] * len(others)] * 2
+        found: dict[str, object] = {}
         for name, column, bounds in ours:
             other, other_bounds = theirs.get(name, nothing)
             if name in NAMES:
@@ -390,17 +401,30 @@ def _paired(values: list[Any], others: list[Any]) -> Any:
     return difference(_subtracted(values, others))
 
 
-def _of_unknown(values: list[Any], others: list[Any]) -> dict[str, Any]:
+def _of_unknown(values: Sequence[object], others: Sequence[object]) -> Unknown:
     """Return the difference of a figure that is not known in every seed: unknown as well."""
     return {"mean": None, "ci95": [None, None], "values": _subtracted(values, others)}
 
 
-def _subtracted(values: list[Any], others: list[Any]) -> list[float | None]:
+def _subtracted(values: Sequence[object], others: Sequence[object]) -> list[float | None]:
     numbers = int | float
     return [
         a - b if isinstance(a, numbers) and isinstance(b, numbers) else None
         for a, b in zip(values, others, strict=True)
     ]
+
+
+def _numbers(values: Sequence[object]) -> list[float | None]:
+    return [_number(value) for value in values]
+
+
+def _number(value: object) -> float | None:
+    assert value is None or isinstance(value, int | float), f"{value!r} is no figure"
+    return value
+
+
+def _object(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _logistic(x: float) -> float:

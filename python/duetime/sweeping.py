@@ -9,10 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from duetime import _core, errors, files, manifest, scenario
-from duetime.comparison import flat
+from duetime.comparison import OF_BOUND, flat
+from duetime.contract import reading
 from duetime.engine.points import Kept, Point, run_points
 from duetime.quantities import counted
 from duetime.statistics import paired
@@ -20,6 +21,9 @@ from duetime.statistics import paired
 if TYPE_CHECKING:
     import polars as pl
 
+    from duetime.contract import comparisons
+    from duetime.contract.rows import Cell, Row
+    from duetime.contract.runs import Limit, Run
     from duetime.plots import Picture
 
 
@@ -37,7 +41,7 @@ class Sweep:
     shared: tuple[str, ...]
     #: The keys that differ, and for each point their values and the same as changes.
     axes: tuple[str, ...]
-    values: tuple[tuple[Any, ...], ...]
+    values: tuple[tuple[object, ...], ...]
     changes: tuple[tuple[str, ...], ...]
     #: What the other transports are compared with; None: the first.
     against: str | None = None
@@ -51,6 +55,21 @@ class Sweep:
             for transport in self.transports
             for seed in self.seeds
         ]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The point of a run, the values of the axes there, and its transport and seed."""
+
+    point: int
+    axes: Row
+    transport: str | None
+    seed: int
+
+    @property
+    def row(self) -> Row:
+        """The beginning of the rows of its run."""
+        return {"point": self.point, **self.axes, "transport": self.transport, "seed": self.seed}
 
 
 @dataclass(frozen=True, repr=False)
@@ -92,28 +111,30 @@ class Swept:
     @cached_property
     def columns(self) -> tuple[str, ...]:
         """The column of each axis: its key, with a ``$`` where another column is called so."""
-        taken = {name for kept in self.kept for name in (*_figures(kept.result), *_of_classes(kept.result))}
+        done = [kept.run for kept in self.kept if kept.error is None]
+        taken = {name for run in done for name in (*_figures(run), *_of_classes(run))}
         return tuple(f"${axis}" if axis in taken | TELLING else axis for axis in self.sweep.axes)
 
     @property
-    def failures(self) -> list[dict[str, Any]]:
+    def failures(self) -> list[Row]:
         """The runs that failed: number, axes, transport, seed and reason."""
-        return [{**where, "error": kept.error} for where, kept in self._rows() if kept.error is not None]
+        return [{**where.row, "error": kept.error} for where, kept in self._rows() if kept.error is not None]
 
     def runs(self) -> pl.DataFrame:
         """One row per finished run: the axes, transport, seed, and every figure of the whole run."""
         rows = []
         for where, kept in self._rows():
             if kept.error is None:
-                rows.append({**where, **_figures(kept.result)})
+                rows.append({**where.row, **_figures(kept.run)})
         return _frame(rows)
 
     def classes(self) -> pl.DataFrame:
         """One row per finished run and traffic class."""
         rows = []
         for where, kept in self._rows():
-            for name, figures in kept.result.get("classes", {}).items():
-                rows.append({**where, "class": name, **flat(figures), **_bound(kept.result, name)})
+            classes = kept.run["classes"] if kept.error is None else {}
+            for name, figures in classes.items():
+                rows.append({**where.row, "class": name, **flat(figures), **_bound(kept.run, name)})
         return _frame(rows)
 
     @property
@@ -130,7 +151,7 @@ class Swept:
         """
         against, rows = self.against, []
         by_run = {
-            (where["point"], where["transport"], where["seed"]): (where, _figures(kept.result))
+            (where.point, where.transport, where.seed): (where, _figures(kept.run))
             for where, kept in self._rows()
             if kept.error is None
         }
@@ -142,12 +163,12 @@ class Swept:
                 ]
                 pairs = [(one, other[1]) for one, other in runs if one is not None and other is not None]
                 if transport != against and pairs:
-                    where = {key: value for key, value in pairs[0][0][0].items() if key != "seed"}
+                    where = {key: value for key, value in pairs[0][0][0].row.items() if key != "seed"}
                     found = paired([one for (_, one), _ in pairs], [other for _, other in pairs])
                     rows.append({**where, "against": against, "seeds": len(pairs), **flat(found)})
         return _frame(rows)
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> comparisons.Sweep:
         """Return the object of ``sweep.json``: the source of the figures, and the failures."""
         sweep = self.sweep
         return {
@@ -181,17 +202,15 @@ class Swept:
                 files.write(folder / name, files.table(table))
             files.write(folder / "sweep.json", record.encode())
 
-    def _rows(self) -> Iterator[tuple[dict[str, Any], Kept]]:
+    def _rows(self) -> Iterator[tuple[Place, Kept]]:
         """Yield each run with its axis values, transport and seed."""
         sweep = self.sweep
         each = len(sweep.transports) * len(sweep.seeds)
         for number, kept in enumerate(self.kept):
             values = sweep.values[number // each]
-            where: dict[str, Any] = {"point": number // each}
-            where |= {column: _plain(value) for column, value in zip(self.columns, values, strict=True)}
-            where["transport"] = kept.point.transport or kept.result.get("transport")
-            where["seed"] = kept.point.seed
-            yield where, kept
+            axes = {column: _plain(value) for column, value in zip(self.columns, values, strict=True)}
+            transport = kept.point.transport or (kept.run["transport"] if kept.error is None else None)
+            yield Place(number // each, axes, transport, kept.point.seed), kept
 
 
 #: Parts of a run's JSON that are no figures of the run as a whole, or that each row has anyway.
@@ -208,7 +227,7 @@ def read(file: Path, against: str | None = None) -> Sweep:
     return _read(scenario.read_file(file, "sweep"), file.parent, against)
 
 
-def _described(sections: Mapping[str, Any], out: Path, against: str | None) -> Sweep:
+def _described(sections: Mapping[str, object], out: Path, against: str | None) -> Sweep:
     """Read a sweep from a dictionary."""
     sections, inside = dict(sections), sections.get("scenario")
     if isinstance(inside, Mapping):
@@ -223,7 +242,7 @@ def _described(sections: Mapping[str, Any], out: Path, against: str | None) -> S
 
 def _read(text: scenario.Scenario, folder: Path, against: str | None) -> Sweep:
     try:
-        found = json.loads(_core.sweep(text.text, text.name, text.folder))
+        found = reading.plan(_core.sweep(text.text, text.name, text.folder))
     except _core.ScenarioError:
         _starts_from_scenario(text, folder)
         raise
@@ -260,7 +279,7 @@ def _starts_from_scenario(text: scenario.Scenario, folder: Path) -> None:
 
 
 def sweep(
-    source: str | os.PathLike[str] | Mapping[str, Any],
+    source: str | os.PathLike[str] | Mapping[str, object],
     *,
     out: str | os.PathLike[str],
     against: str | None = None,
@@ -306,37 +325,36 @@ PARTS = {
 }
 
 
-def _figures(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return every figure of the run as a whole, each under the name of its column; none after a failure."""
-    if not result:
-        return {}
+def _figures(result: Run[int, float]) -> dict[str, object]:
+    """Return every figure of the run as a whole, each under the name of its column."""
     # A figure that a run lacks (requests for rates, say) has columns of its own where another run has it.
     apart = {name: value for name, value in result.items() if name not in APART and value is not None}
     return {**flat(apart), **flat(result["summary"]), **_bound(result)}
 
 
-def _of_classes(result: Mapping[str, Any]) -> Iterator[str]:
-    return (name for part in result.get("classes", {}).values() for name in flat(part))
+def _of_classes(result: Run[int, float]) -> Iterator[str]:
+    return (name for part in result["classes"].values() for name in flat(part))
 
 
-def _bound(result: Mapping[str, Any], of_class: str | None = None) -> dict[str, Any]:
+def _bound(result: Run[int, float], of_class: str | None = None) -> dict[str, object]:
     """Return the deadlines that no schedule could meet, in the run or in one of its classes."""
-    bound = result.get("bound") or {}
+    whole = result["bound"]
+    bound: Limit[int, float] | None = whole
     if of_class is not None:
-        bound = bound.get("classes", {}).get(of_class) or {}
-    return {f"bound_{name}": bound.get(name) for name in ("missed", "missed_percent")}
+        bound = whole["classes"].get(of_class) if whole else None
+    return {f"bound_{name}": bound[name] if bound else None for name in OF_BOUND}
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Cell:
     """Return a value for a column: tables and lists as they are written."""
     return value if isinstance(value, bool | int | float | str) else json.dumps(value, ensure_ascii=False)
 
 
-def _frame(rows: Sequence[dict[str, Any]]) -> pl.DataFrame:
+def _frame(rows: Sequence[Mapping[str, object]]) -> pl.DataFrame:
     """Put rows together; a column that holds texts and numbers holds texts."""
     from duetime.frames import pl
 
-    columns: dict[str, list[Any]] = {}
+    columns: dict[str, list[object]] = {}
     for name in dict.fromkeys(name for row in rows for name in row):
         values = [row.get(name) for row in rows]
         kinds = {type(value) for value in values if value is not None}
@@ -345,6 +363,6 @@ def _frame(rows: Sequence[dict[str, Any]]) -> pl.DataFrame:
                 value if value is None or isinstance(value, str) else json.dumps(value) for value in values
             ]
         elif kinds == {int, float}:
-            values = [None if value is None else float(value) for value in values]
+            values = [float(value) if isinstance(value, int | float) else None for value in values]
         columns[name] = values
     return pl.DataFrame(columns)

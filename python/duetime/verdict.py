@@ -11,9 +11,15 @@ is said. That two transports are the same is never said either: only how large a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from duetime.statistics import BOUNDS, FEW_SEEDS, interval, max_unseen, seeds_needed, trials
+from duetime.contract.figures import at, bound_at
+from duetime.statistics import FEW_SEEDS, interval, max_unseen, seeds_needed, trials
+
+if TYPE_CHECKING:
+    from duetime.contract.comparisons import Judgement, OfPair, Verdict
+    from duetime.contract.runs import Figure as Value
+    from duetime.contract.runs import Summary
 
 
 class Figure(NamedTuple):
@@ -57,11 +63,11 @@ FIGURES = (
 
 def verdicts(
     against: str,
-    summaries: Mapping[str, Sequence[Mapping[str, Any]]],
-    differences: Mapping[str, Any],
+    summaries: Mapping[str, Sequence[Summary[int, float]]],
+    differences: Mapping[str, OfPair],
     *,
     seeds_differ: bool,
-) -> list[dict[str, Any]]:
+) -> list[Verdict]:
     """Judge each transport of `differences` against one: the object of each, with its sentence.
 
     `summaries` has one summary for each seed, by transport.
@@ -69,9 +75,9 @@ def verdicts(
     figure = _figure([each for of_one in summaries.values() for each in of_one])
     if figure is None:
         return []
-    found = []
+    found: list[Verdict] = []
     for transport, difference in differences.items():
-        part = _at(difference["summary"], figure.path)
+        part = at(difference["summary"], figure.path)
         compared = _Compared(
             figure,
             transport,
@@ -100,13 +106,13 @@ class _Compared(NamedTuple):
     transport: str
     against: str
     #: One for each seed.
-    ours: Sequence[Mapping[str, Any]]
-    theirs: Sequence[Mapping[str, Any]]
+    ours: Sequence[Summary[int, float]]
+    theirs: Sequence[Summary[int, float]]
     #: How many are compared with that one.
     several: int
     seeds_differ: bool
 
-    def judged(self, values: list[float]) -> dict[str, Any]:
+    def judged(self, values: list[float]) -> Judgement:
         """Return the better transport, if the seeds can tell, and the reason."""
         figure, transport, against = self.figure, self.transport, self.against
         refused = self._censored() or self._undecided()
@@ -161,29 +167,26 @@ class _Compared(NamedTuple):
         words = f"No difference seen between {one} in {figure.name}, with {seeds}"
         if len(values) > 1 and not self.seeds_differ:
             return f"{words}: nothing here is random, so seeds add nothing."
-        *parents, name = figure.path
-        queries = sum(trials(name, [_at(each, tuple(parents)) for each in self.ours]))
+        of_requests = figure.path[0] == "requests"
+        parts = [each["requests"] if of_requests else each for each in self.ours]
+        queries = sum(trials(figure.path[-1], parts))
         if not queries:
             return f"{words}; what others would show cannot be said."
         most = _amount(100 * max_unseen(queries), figure)
-        what = parents[0] if parents else "queries"
+        what = "requests" if of_requests else "queries"
         return f"{words}; up to {most} cannot be excluded, if {what} are independent of each other."
 
     def _censored(self) -> str:
         """Return why completion times cannot be compared; nothing where they are all known."""
-        *parents, name = self.figure.path
-
-        def bound(summary: Mapping[str, Any]) -> Any:
-            return (_at(_at(summary, tuple(parents)), (BOUNDS,)) or {}).get(name)
-
-        if all(bound(each) is None for each in (*self.ours, *self.theirs)):
+        path = self.figure.path
+        if all(bound_at(each, path) is None for each in (*self.ours, *self.theirs)):
             return ""
-        part = ("requests",) if parents[0] == "requests" else ()
+        of_requests = path[0] == "requests"
         ours, theirs = (
-            sum((_at(each, part) or {}).get("censored", 0) for each in side)
+            sum((each["requests"] if of_requests else each)["censored"] for each in side)
             for side in (self.ours, self.theirs)
         )
-        these = "requests had not ended" if part else "messages had not arrived"
+        these = "requests had not ended" if of_requests else "messages had not arrived"
         return (
             f"{self.transport} and {self.against} are not compared in {self.figure.name}: "
             f"{ours:,} and {theirs:,} {these} when the run ended "
@@ -192,21 +195,17 @@ class _Compared(NamedTuple):
 
     def _undecided(self) -> str:
         """Return why misses cannot be compared: the undecided could turn the order; nothing if not."""
-        parts = {("missed_percent",): (), ("requests", "all_goals_percent"): ("requests",)}
-        if self.figure.path not in parts:
+        counted = {("missed_percent",): "messages", ("requests", "all_goals_percent"): "requests"}
+        what = counted.get(self.figure.path)
+        if what is None:
             return ""
-        part = parts[self.figure.path]
-        ours, theirs = ([_at(each, part) or {} for each in side] for side in (self.ours, self.theirs))
-        return self._turned(ours, theirs, part[0] if part else "messages")
-
-    def _turned(
-        self, of_ours: Sequence[Mapping[str, Any]], of_theirs: Sequence[Mapping[str, Any]], what: str
-    ) -> str:
-        """Return why misses cannot be compared, from the objects that count `what` missed them."""
-        left = sum(each.get("undecided", 0) for each in (*of_ours, *of_theirs))
+        of_requests = what == "requests"
+        left = sum(
+            (each["requests"] if of_requests else each)["undecided"] for each in (*self.ours, *self.theirs)
+        )
         if not left:
             return ""
-        ours, theirs = ([_ends(each) for each in side] for side in (of_ours, of_theirs))
+        ours, theirs = ([_ends(each, of_requests) for each in side] for side in (self.ours, self.theirs))
         least = sum(a[0] - b[1] for a, b in zip(ours, theirs, strict=True))
         most = sum(a[1] - b[0] for a, b in zip(ours, theirs, strict=True))
         if least > 0 or most < 0:
@@ -221,11 +220,14 @@ class _Compared(NamedTuple):
         return self.transport if (mean < 0) == self.figure.lower_is_better else self.against
 
 
-def _ends(summary: Mapping[str, Any]) -> tuple[float, float]:
+def _ends(summary: Summary[int, float], of_requests: bool) -> tuple[float, float]:
     """Return the share missed if all that is undecided were met, and if it were missed."""
-    missed = summary["missed"]
-    many = max(1, summary["with_goals" if "with_goals" in summary else "with_deadline"])
-    return 100 * missed / many, 100 * (missed + summary["undecided"]) / many
+    if of_requests:
+        requests = summary["requests"]
+        missed, undecided, many = requests["missed"], requests["undecided"], requests["with_goals"]
+    else:
+        missed, undecided, many = summary["missed"], summary["undecided"], summary["with_deadline"]
+    return 100 * missed / max(1, many), 100 * (missed + undecided) / max(1, many)
 
 
 def _excludes_zero(ends: Sequence[float]) -> bool:
@@ -244,26 +246,18 @@ def _paired(values: list[float]) -> str:
     return f"(paired, {len(values)} seeds)"
 
 
-def _figure(summaries: list[Mapping[str, Any]]) -> Figure | None:
+def _figure(summaries: list[Summary[int, float]]) -> Figure | None:
     """Return the first figure that is there, known or not."""
 
     def is_there(figure: Figure) -> bool:
-        *parents, name = figure.path
-        found = [_at(each, tuple(parents)) for each in summaries]
-        known = any(_at(part, (name,)) is not None for part in found)
-        return known or any(_at(part, (BOUNDS, name)) is not None for part in found)
+        known = any(at(each, figure.path) is not None for each in summaries)
+        return known or any(bound_at(each, figure.path) is not None for each in summaries)
 
     return next(filter(is_there, FIGURES), None)
 
 
-def _at(part: Any, path: tuple[str, ...]) -> Any:
-    for key in path:
-        part = part.get(key) if isinstance(part, Mapping) else None
-    return part
-
-
-def _values(part: Any) -> list[float]:
-    values = part["values"] if isinstance(part, Mapping) else [part]
+def _values(part: Value) -> list[float]:
+    values = part["values"] if isinstance(part, dict) else [part]
     return [value for value in values if value is not None]
 
 

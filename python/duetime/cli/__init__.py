@@ -8,7 +8,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
-from typing import Any, cast
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -16,6 +16,9 @@ from duetime import InternalError, ScenarioError, __version__
 from duetime.cli import completion  # noqa: F401  (it brings its script for fish)
 from duetime.engine import interrupt
 from duetime.errors import Damaged, Failed, Missing, Refused, Unreadable, Unusable
+
+if TYPE_CHECKING:
+    from collections.abc import MutableMapping
 
 #: Exit codes beside 0 and 1 (something failed on the way).
 BAD_INPUT, BUG, INTERRUPTED = 2, 70, 130
@@ -65,7 +68,7 @@ class Commands(Mapping[str, click.Command]):
 
 
 @click.group(
-    commands=cast(Any, Commands()),
+    commands=cast("MutableMapping[str, click.Command]", Commands()),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, prog_name="duetime")
@@ -80,7 +83,7 @@ def main() -> None:
     """Run the command line and end the process."""
     open_streams()
 
-    def command() -> Any:
+    def command() -> object:
         interrupt.loud()
         return commands.main(prog_name="duetime", standalone_mode=False)
 
@@ -97,7 +100,7 @@ def open_streams() -> None:
             stream.reconfigure(errors="replace")
 
 
-def status(command: Callable[[], Any]) -> int:
+def status(command: Callable[[], object]) -> int:
     """Run `command`, report an error on standard error in one message, and return the exit code."""
     try:
         result = command()

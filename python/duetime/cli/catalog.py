@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import difflib
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from duetime.cli import completion
 from duetime.cli.options import Mistake
-from duetime.language import FAMILIES, catalog
+from duetime.language import FAMILIES, LISTED, catalog, named
+
+if TYPE_CHECKING:
+    from duetime.contract.catalog import Family, Kind, Section
 
 #: The section that each kind is chosen in.
-SECTIONS = {kind: section for section, kind in FAMILIES.items()}
+SECTIONS: dict[Family, Section] = {kind: section for section, kind in FAMILIES.items()}
 
 
-def _command(kind: str, what: str) -> click.Command:
+def _command(kind: Kind, what: str) -> click.Command:
     @click.command(
         kind,
         help=f"List the {kind}, or the keys of the {what} NAME: defaults, ranges, sources.",
@@ -27,19 +30,18 @@ def _command(kind: str, what: str) -> click.Command:
         from duetime.display import catalog as show
 
         known = catalog()
-        entries: list[dict[str, Any]] = known[kind]
         if name is None:
-            show.entries(entries)
+            show.entries(known[kind])
             return
-        entry = next((entry for entry in entries if entry["name"] == name), None)
-        if entry is None:
-            raise Mistake(_unknown(what, name, [entry["name"] for entry in entries]))
+        names = [entry["name"] for entry in known[kind]]
+        if name not in names:
+            raise Mistake(_unknown(what, name, names))
         if kind == "profiles":
-            show.profile(entry)
+            show.profile(named(known["profiles"], name))
             return
         # Keys of the section, which every entry has beside its own. The catalogue has none for transports.
-        section = SECTIONS[kind]
-        show.entry(entry, section if section in known else None, known.get(section, []))
+        section = next((each for each in LISTED if each == SECTIONS[kind]), None)
+        show.entry(named(known[kind], name), section, known[section] if section else [])
 
     return command
 

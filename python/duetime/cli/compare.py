@@ -6,13 +6,12 @@ import os
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import click
 
 from duetime import costs, files
 from duetime.cli import completion, options
-from duetime.comparison import RUNS, Comparison, prepare
+from duetime.comparison import RUNS, AnyComparison, prepare
 from duetime.quantities import counted
 
 
@@ -97,7 +96,7 @@ def compare(
     return options.tell_failed(comparison.limits)
 
 
-def _deliver(comparison: Comparison[Any], out: Path | None, as_json: bool) -> None:
+def _deliver(comparison: AnyComparison, out: Path | None, as_json: bool) -> None:
     if out is not None:
         comparison.save(out)
     if as_json:
@@ -118,7 +117,7 @@ def _remove_empty(out: Path) -> None:
         out.rmdir()
 
 
-def _kept(comparison: Comparison[Any], runs: int, out: Path | None) -> str:
+def _kept(comparison: AnyComparison, runs: int, out: Path | None) -> str:
     finished = sum(len(results) for results in comparison.by_seed.values())
     if finished == 0:
         return "no run was finished, nothing was kept"

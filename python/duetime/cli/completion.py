@@ -5,9 +5,9 @@ click calls each function with the word typed so far; a mistake in a file gives 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from click import Context, Parameter
 from click.shell_completion import CompletionItem, FishComplete, add_completion_class
@@ -17,6 +17,10 @@ from duetime.errors import NoExperiments
 from duetime.language import catalog
 from duetime.run import resolve
 from duetime.scenario import read_file
+
+if TYPE_CHECKING:
+    from duetime.contract.catalog import Kind
+    from duetime.contract.scenarios import Resolved
 
 
 class _Fish(FishComplete):
@@ -39,7 +43,7 @@ def transports(_: Context, __: Parameter, typed: str) -> list[CompletionItem]:
     )
 
 
-def names(kind: str) -> Any:
+def names(kind: Kind) -> Callable[[Context, Parameter, str], list[CompletionItem]]:
     """Return the completion function for names of the catalog's `kind`."""
 
     def offered(_: Context, __: Parameter, typed: str) -> list[CompletionItem]:
@@ -83,17 +87,18 @@ def keys(context: Context, _: Parameter, typed: str) -> list[CompletionItem]:
     return _items(((f"{key}=", f"now {value}") for key, value in settings(resolved)), typed)
 
 
-def settings(resolved: Mapping[str, Any]) -> list[tuple[str, Any]]:
+def settings(resolved: Resolved) -> list[tuple[str, object]]:
     """Every key of a resolved scenario that ``--set`` can change, with its value."""
     found = list(resolved.get("parameters", {}).items())
     for section in ("run", "network", "transport"):
         found += _flat(section, resolved.get(section, {}))
-    for each in resolved.get("traffic", ()):
-        found += _flat(f"traffic.{each['name']}", {key: each[key] for key in each if key != "name"})
+    for each in resolved["traffic"]:
+        own = {key: value for key, value in each.items() if key != "name"}
+        found += _flat(f"traffic.{each['name']}", own)
     return found
 
 
-def _flat(path: str, value: Any) -> list[tuple[str, Any]]:
+def _flat(path: str, value: object) -> list[tuple[str, object]]:
     if not isinstance(value, Mapping):
         return [(path, value)]
     return [entry for key, each in value.items() for entry in _flat(f"{path}.{key}", each)]

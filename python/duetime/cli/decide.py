@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypedDict, TypeVar, Unpack
 
 import click
 
@@ -17,7 +17,22 @@ from duetime.cli import completion, options
 from duetime.conditions import ALL_GOALS
 from duetime.run import resolve_each
 
-F = TypeVar("F", bound=Callable[..., Any])
+
+class Shared(TypedDict):
+    """The arguments that all searches have."""
+
+    file: Path
+    transports: str | None
+    seeds: int
+    seed: int | None
+    changes: tuple[str, ...]
+    jobs: int | None
+    cluster: str | None
+    max_memory: float | None
+    yes: bool
+
+
+F = TypeVar("F", bound=Callable[..., object])
 
 
 class Percent(click.ParamType[float]):
@@ -25,7 +40,7 @@ class Percent(click.ParamType[float]):
 
     name = "percent"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Read a percentage from the command line."""
         text = str(value).strip()
         try:
@@ -154,7 +169,7 @@ def tighten(
     step: float,
     out: Path | None,
     as_json: bool,
-    **shared: Any,
+    **shared: Unpack[Shared],
 ) -> None:
     """Find how much tighter the deadlines of the scenario in FILE can be.
 
@@ -192,7 +207,7 @@ def capacity(
     step: str | None,
     out: Path | None,
     as_json: bool,
-    **shared: Any,
+    **shared: Unpack[Shared],
 ) -> None:
     """Find the largest fan-in or load that the scenario in FILE carries.
 
@@ -221,7 +236,7 @@ def need(
     step: str | None,
     out: Path | None,
     as_json: bool,
-    **shared: Any,
+    **shared: Unpack[Shared],
 ) -> None:
     """Find the smallest rate, buffer or the like with which the scenario in FILE meets its deadlines.
 

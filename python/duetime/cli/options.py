@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from typing import IO, TYPE_CHECKING, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
@@ -19,8 +19,10 @@ from duetime.errors import Missing, MistakenCondition
 
 if TYPE_CHECKING:
     from duetime import conditions
+    from duetime.contract.runs import Judged, OfTransport
+    from duetime.contract.scenarios import Resolved
 
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=Callable[..., object])
 
 
 class Whole(click.IntRange):
@@ -34,9 +36,9 @@ class Number(click.FloatRange):
 
     name = "number"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    def convert(self, value: float, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Read a finite number from the command line."""
-        number = super().convert(value, param, ctx)
+        number = float(super().convert(value, param, ctx))
         if not math.isfinite(number):
             self.fail(f"{value!r} is not a finite number.", param, ctx)
         return number
@@ -105,7 +107,7 @@ class Memory(click.ParamType[float]):
 
     name = "size"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Read a size from the command line."""
         match = re.fullmatch(r"([\d.]+) *([KMGT]i?)?B", str(value).strip())
         try:
@@ -138,7 +140,7 @@ class Mistake(click.ClickException):
 
     exit_code = 2
 
-    def show(self, file: IO[Any] | None = None) -> None:
+    def show(self, file: IO[str] | None = None) -> None:
         """Write it to standard error."""
         print(f"error: {self.message}", file=file or sys.stderr)
 
@@ -162,7 +164,7 @@ FAILED = 3
 def conditions_of(
     fail_if: Iterable[str],
     fail_if_certain: Iterable[str],
-    resolved: Mapping[str, Any],
+    resolved: Resolved,
     transports: Iterable[str],
 ) -> list[conditions.Condition]:
     """Read conditions before anything is run."""
@@ -178,9 +180,7 @@ def conditions_of(
         raise Mistake(str(mistake)) from None
 
 
-def judge(
-    given: Iterable[conditions.Condition], runs: Mapping[str, Mapping[str, Any]]
-) -> list[dict[str, Any]]:
+def judge(given: Iterable[conditions.Condition], runs: Mapping[str, OfTransport]) -> list[Judged]:
     """Hold the objects of `runs`, by transport, against conditions."""
     return [
         condition.hold_against(transport, run)
@@ -190,7 +190,7 @@ def judge(
     ]
 
 
-def tell_failed(limits: Iterable[Mapping[str, Any]]) -> int:
+def tell_failed(limits: Iterable[Judged]) -> int:
     """Name the conditions that hold on standard error; give the exit code."""
     failed = [each for each in limits if each["failed"]]
     if not failed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,6 +13,9 @@ from duetime import costs
 from duetime.cli import completion, options
 from duetime.quantities import counted
 from duetime.sweeping import Swept, carry_out, read
+
+if TYPE_CHECKING:
+    from duetime.contract.rows import Row
 
 
 @click.command(short_help="Simulate a scenario at many points.")
@@ -80,9 +83,9 @@ def _tell_notes(swept: Swept) -> None:
 def _tell_failures(swept: Swept) -> int:
     """Name each reason once, with the first run that failed of it; all of them are in sweep.json."""
     most = 5
-    by_reason: dict[str, list[dict[str, Any]]] = {}
+    by_reason: dict[str, list[Row]] = {}
     for failure in swept.failures:
-        by_reason.setdefault(failure["error"], []).append(failure)
+        by_reason.setdefault(str(failure["error"]), []).append(failure)
     for reason, failures in list(by_reason.items())[:most]:
         first = failures[0]
         telling = [name for name in (*swept.columns, "transport", "seed") if first[name] is not None]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 import click
 
 from duetime import files
 from duetime.cli import completion, options
 from duetime.comparison import Comparison
+from duetime.results import Result
 from duetime.run import resolve
 
 
@@ -97,7 +97,7 @@ def _comparison(
     seed: int | None,
     changes: tuple[str, ...],
     network: tuple[bool, bool],
-) -> Comparison[Any]:
+) -> Comparison[Result]:
     # Loaded late: the same.
     from duetime.testbed import Options
     from duetime.testbed.experiments import EXPERIMENTS, Arm, carry_out

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 from duetime.display.figures import ALL, MISSED, Place, as_count, as_plain, written
 from duetime.display.grid import Column, Grid, Shown
 
+if TYPE_CHECKING:
+    from duetime.contract.runs import Limit, Limits, Seeds, Word
 
-def table(title: str, bound: dict[str, Any]) -> Shown:
+    #: The bound of a run or of several seeds, and its part for a class.
+    Bound: TypeAlias = Limits[int, float] | Limits[Seeds, Seeds]
+    BoundPart: TypeAlias = Limit[int, float] | Limit[Seeds, Seeds]
+
+
+def table(title: str, bound: Bound | None) -> Shown:
     """How few deadlines can be missed: a row for each class."""
     least = Least(bound)
     columns = [Column(name) for name in ("missed", MISSED)]
@@ -16,15 +23,21 @@ def table(title: str, bound: dict[str, Any]) -> Shown:
     grid = Grid(["class"], columns, title)
     for name, part in least.parts():
         if part:
-            missed = [as_count(part["missed"]), as_plain(part["missed_percent"])]
-            grid.add([name], [*missed, part["side"] or "-", part["method"]])
+            missed = [written(part["missed"], as_count), written(part["missed_percent"], as_plain)]
+            grid.add([name], [*missed, _words(part["side"]), _words(part["method"])])
     return grid, [least.sentence()]
+
+
+def _words(found: Word) -> str:
+    """Return a word of a bound, or each word of several seeds once."""
+    several = found if isinstance(found, list) else [found]
+    return ", ".join(dict.fromkeys(word for word in several if word)) or "-"
 
 
 class Least:
     """How few deadlines can be missed; false without deadlines."""
 
-    def __init__(self, bound: dict[str, Any] | None) -> None:
+    def __init__(self, bound: Bound | None) -> None:
         """Wrap the object of a run's JSON under ``bound``."""
         self.bound = bound
 
@@ -32,7 +45,7 @@ class Least:
         """Return whether any message has a deadline."""
         return self.bound is not None
 
-    def parts(self) -> list[tuple[str, dict[str, Any] | None]]:
+    def parts(self) -> list[tuple[str, BoundPart | None]]:
         """Return every class, and all together where more than one has a bound."""
         if self.bound is None:
             return []
@@ -45,7 +58,7 @@ class Least:
         kind, name = place
         if self.bound is None or kind == "sets":
             return "-"
-        part = self.bound["classes"][name] if kind == "classes" else self.bound
+        part: BoundPart | None = self.bound["classes"][name] if kind == "classes" else self.bound
         return written(part and part["missed_percent"], as_plain)
 
     def sentence(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 from rich.text import Text
@@ -11,13 +11,16 @@ from rich.text import Text
 from duetime.display import terminal
 from duetime.display.grid import Column, Grid
 
+if TYPE_CHECKING:
+    from duetime.contract.catalog import Entry, Key, Named, Profile, Setting
 
-def entries(known: list[dict[str, Any]]) -> None:
+
+def entries(known: Sequence[Named | Entry | Profile]) -> None:
     """Print names with what they are."""
     _listed([(entry["name"], entry["help"]) for entry in known])
 
 
-def entry(known: dict[str, Any], section: str | None, shared: list[dict[str, Any]]) -> None:
+def entry(known: Entry, section: str | None, shared: Sequence[Key]) -> None:
     """Print one transport, topology or pattern with its own keys and the keys shared with its kind."""
     shown = terminal.console()
     shown.print(Text.assemble((known["name"], "bold"), "  ", known["help"]))
@@ -40,7 +43,7 @@ def entry(known: dict[str, Any], section: str | None, shared: list[dict[str, Any
         )
 
 
-def profile(known: dict[str, Any]) -> None:
+def profile(known: Profile) -> None:
     """Print one profile: what it sets, and where each value is from."""
     shown = terminal.console()
     shown.print(Text.assemble((known["name"], "bold"), "  ", known["help"]))
@@ -55,7 +58,7 @@ def profile(known: dict[str, Any]) -> None:
     terminal.say(shown, "a key that is written replaces it; a transport keeps what it declares anew")
 
 
-def preset(setting: dict[str, Any]) -> str:
+def preset(setting: Setting) -> str:
     """Say what a setting of a profile is: the value, with the rule where it follows from another key."""
     value, default = setting["value"], setting["default"]
     return str(value) if value == default else f"{default} ({value})"
@@ -84,7 +87,7 @@ def _listed(known: Sequence[Sequence[str]]) -> None:
     shown.print(table)
 
 
-def _keys(keys: list[dict[str, Any]]) -> Grid:
+def _keys(keys: Sequence[Key]) -> Grid:
     columns = [Column("what", words=True), Column("default", words=True)]
     columns += [Column(title, words=True) for title in ("range", "what it does", "source")]
     grid = Grid(["key"], columns)
@@ -95,7 +98,7 @@ def _keys(keys: list[dict[str, Any]]) -> Grid:
     return grid
 
 
-def default_of(key: dict[str, Any]) -> str | None:
+def default_of(key: Key) -> str | None:
     """Return the default of a key, and the values of profiles that differ from it."""
     default = key["default"]
     others = {name: value for name, value in (key["profiles"] or {}).items() if value != default}
@@ -108,7 +111,7 @@ def default_of(key: dict[str, Any]) -> str | None:
     return f"{'none' if default is None else default} ({listed})"
 
 
-def _range(key: dict[str, Any]) -> str | None:
+def _range(key: Key) -> str | None:
     if key["choices"]:
         return ", ".join(key["choices"])
     if key["range"] is None or key["unit"] is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Final
 
 from duetime.display.bounds import Least
 from duetime.display.figures import (
@@ -22,23 +22,27 @@ from duetime.quantities import counted
 from duetime.statistics import FEW_SEEDS
 
 if TYPE_CHECKING:
-    from duetime.comparison import Comparison
+    from duetime.comparison import AnyComparison
+    from duetime.contract.comparisons import OfPair
+    from duetime.display.figures import Part
 
+COUNTED: Final = ("drops", "marks", "timeouts", "retransmits")
 #: The words where differences are left out.
 NARROW = "the differences, figure by figure, need more room; --json has them"
 
 
-def table(compared: Comparison[Any]) -> Shown:
+def table(compared: AnyComparison) -> Shown:
     """Transports side by side: a column for each, the figures of each class below one another."""
-    runs: dict[str, dict[str, Any]] = compared.data["runs"]
+    data = compared.data
+    runs = data["runs"]
     first = next(iter(runs.values()))
     figures = figures_of(list(runs.values()))
-    least = Least(compared.bound)
+    least = Least(data["bound"])
     title = str(first["title"])
     if compared.seeds is not None:
         title += f": mean ± 95 % interval over {counted(len(first['seeds']), 'seed')}"
     # Many columns do not fit a screen; the sentences below give the main results, and --json all of them.
-    differences = compared.data["differences"] if compared.seeds is not None and len(runs) <= 4 else {}
+    differences = data["differences"] if compared.seeds is not None and len(runs) <= 4 else {}
     names = [*runs, *([BOUND] if least else []), *(f"{each} - {compared.against}" for each in differences)]
     grid = Grid(
         ["class", ""],
@@ -59,24 +63,25 @@ def table(compared: Comparison[Any]) -> Shown:
                 beside += [signed(other, write) for other in others]
                 grid.add([name, what], [*(written(value, write) for value in values), *beside])
         grid.line()
-    for what in ("drops", "marks", "timeouts", "retransmits"):
+    for total in COUNTED:
         beside = [""] if least else []
-        beside += [signed(each[what], as_count) for each in differences.values()]
-        grid.add(["", what], [*(written(run[what], as_count) for run in runs.values()), *beside])
+        beside += [signed(each[total], as_count) for each in differences.values()]
+        grid.add(["", total], [*(written(run[total], as_count) for run in runs.values()), *beside])
     lines = [least.sentence()] if least else []
     lines += [*_of_seeds(compared), *left_open(list(runs.values()))]
     lines += [line for name, run in runs.items() for line in timers(run, f" of {name}")]
     return grid, [*lines, *(each["sentence"] for each in compared.verdicts)]
 
 
-def _part(differences: dict[str, Any], place: Place) -> dict[str, Any]:
+def _part(differences: OfPair, place: Place) -> Part:
     """Find the differences of one of `parts_of`."""
     kind, name = place
-    found: dict[str, Any] = differences["summary"] if kind == "summary" else differences[kind][name]
-    return found
+    if kind == "summary":
+        return differences["summary"]
+    return differences["classes"][name] if kind == "classes" else (differences["sets"] or {})[name]
 
 
-def _of_seeds(compared: Comparison[Any]) -> list[str]:
+def _of_seeds(compared: AnyComparison) -> list[str]:
     """Say what the intervals rest on, where that is less than a reader may think."""
     if compared.seeds is None:
         return []

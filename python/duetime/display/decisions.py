@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from duetime.conditions import ALL_GOALS
 from duetime.display.figures import as_plain, written
 from duetime.display.grid import Column, Grid, Shown
 from duetime.quantities import counted
 
+if TYPE_CHECKING:
+    from duetime.contract.searches import Answer, Found, Level, Question, Search
+
 #: The key of each question's answer.
-ANSWERS = {"tighten": "tighter_percent", "capacity": "largest", "need": "smallest"}
+ANSWERS: dict[Question, Found] = {"tighten": "tighter_percent", "capacity": "largest", "need": "smallest"}
+
+#: What an answer is called where the scenario names no transport of its own.
+AS_WRITTEN = "the scenario"
 
 
-def table(data: Mapping[str, Any]) -> Shown:
+def table(data: Search) -> Shown:
     """A row and a sentence for each transport."""
     tighter = data["question"] == "tighten"
     name = ANSWERS[data["question"]]
@@ -37,15 +42,15 @@ def table(data: Mapping[str, Any]) -> Shown:
         cells = [level(each[name], tighter), interval, *(written(value, as_plain) for value in misses)]
         if bounded:
             cells.append(written(each["bound_percent"], as_plain))
-        grid.add([each["transport"]], cells)
+        grid.add([each["transport"] or AS_WRITTEN], cells)
     return grid, [sentence(data, each) for each in data["answers"]]
 
 
-def sentence(data: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
+def sentence(data: Search, answer: Answer) -> str:
     """Put the answer for one transport into a sentence."""
     tighter = data["question"] == "tighten"
     goal, beyond = _limits(data)
-    name = answer["transport"]
+    name = answer["transport"] or AS_WRITTEN
     few = answer.get("seeds")
     if few is not None:
         name += f", on average of {counted(len(data['seeds']), 'seed')},"
@@ -55,7 +60,7 @@ def sentence(data: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
         easiest = "deadlines four times as long" if tighter else f"the {most} {data['over']} that was tried"
         text = f"{name} {beyond}, even with {easiest}"
         return f"{text}{_turned(data, answer)}{_too_few(few)}."
-    if not tighter:
+    if not tighter or isinstance(value, str):
         so_far = "up to" if data["question"] == "capacity" else "from"
         text = f"{name} {goal} {so_far} {data['over']} = {value}"
         text += "" if data["question"] == "capacity" else " on"
@@ -78,7 +83,7 @@ def sentence(data: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
     return f"{text}{_turned(data, answer)}{_too_few(few)}."
 
 
-def _limits(data: Mapping[str, Any]) -> tuple[str, str]:
+def _limits(data: Search) -> tuple[str, str]:
     """Return the words for misses within the limit that was asked for, and for misses beyond it."""
     against, goal = data.get("against"), data.get("goal")
     if goal is None:
@@ -99,7 +104,7 @@ def _too_few(seeds: int | None) -> str:
     return "" if seeds is None else f"; too few misses to compare, {seeds} seeds would do"
 
 
-def _turned(data: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
+def _turned(data: Search, answer: Answer) -> str:
     """Say so where the question was asked the wrong way round."""
     if not answer.get("turned"):
         return ""
@@ -108,16 +113,16 @@ def _turned(data: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
     return f"; misses fall as {data['over']} shrinks: `duetime capacity` asks for the largest"
 
 
-def level(value: Any, tighter: bool) -> str:
+def level(value: Level | None, tighter: bool) -> str:
     """Write an answer, or an end of its interval."""
     if value is None:
         return "none"
     return f"{value:g} %" if tighter else str(value)
 
 
-def _between(low: Any, high: Any, tighter: bool) -> str:
+def _between(low: Level, high: Level, tighter: bool) -> str:
     """Write an interval; that of the smallest value has its sure end first, which is the larger."""
-    if not tighter:
+    if not tighter or isinstance(low, str) or isinstance(high, str):
         return f"{low} to {high}"
     if high < 0:
         return f"{-high:g} to {-low:g} % looser"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from duetime.display.grid import Column, Grid, Shown
 from duetime.quantities import counted
 
 if TYPE_CHECKING:
+    from duetime.contract import estimates as contract
     from duetime.estimates.estimate import Estimate
 
 
@@ -24,7 +25,8 @@ def table(found: Estimate) -> Shown:
     grid.line()
     for part in data["sizes"]:
         grid.add([f"up to {part['up_to']:,} B"], _cells(part, None))
-    lines = _run_instead(data["cost"]) if data["method"] == "run" else _by_links(data)
+    links = data["links"]
+    lines = _run_instead(data["cost"]) if links is None else _by_links(links, data["cost"])
     if ranges is not None:
         lines.append("In brackets: ranges that held for nine of ten networks drawn at random.")
     if "cpu_s" in data:
@@ -34,7 +36,7 @@ def table(found: Estimate) -> Shown:
     return grid, lines
 
 
-def _run_instead(cost: Mapping[str, int]) -> list[str]:
+def _run_instead(cost: contract.Cost) -> list[str]:
     return [
         "This is a full run, whose figures have no error of an estimate: it was expected to take "
         f"{cost['run'] / 1e6:,.1f} million packet-hops, and an estimate as much as "
@@ -42,8 +44,7 @@ def _run_instead(cost: Mapping[str, int]) -> list[str]:
     ]
 
 
-def _by_links(data: Mapping[str, Any]) -> list[str]:
-    links, cost = data["links"], data["cost"]
+def _by_links(links: contract.Links, cost: contract.Cost) -> list[str]:
     clusters = counted(links["clusters"], "cluster")
     lines = [
         f"{links['simulated']:,} of {links['of']:,} links simulated, {clusters}: "
@@ -55,8 +56,8 @@ def _by_links(data: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _cells(part: Mapping[str, Any], ranges: Mapping[str, Any] | None) -> list[str]:
-    figures = {
+def _cells(part: contract.Figures, ranges: contract.Ranges | None) -> list[str]:
+    figures: dict[contract.Name, float | None] = {
         "missed_percent": part["missed_percent"],
         "slowdown_p50": part["slowdown"]["p50"],
         "slowdown_p99": part["slowdown"]["p99"],
@@ -73,15 +74,12 @@ def _cell(value: float | None, span: Sequence[float] | None) -> str:
     return f"{value:,.2f}" if span is None else f"{value:,.2f} [{span[0]:,.2f}, {span[1]:,.2f}]"
 
 
-def _error(check: Mapping[str, Any]) -> str:
+def _error(check: contract.Check) -> str:
     """Say how far the sum over links is from a full run."""
     size = f"with {', '.join(check['set'])}" if check["set"] else "of the whole"
     errors = check["errors"]
-    parts = [
-        f"slowdown {name} {errors[f'slowdown_{name}_percent']:+.1f} %"
-        for name in ("p50", "p99")
-        if errors[f"slowdown_{name}_percent"] is not None
-    ]
+    slowdowns = {"p50": errors["slowdown_p50_percent"], "p99": errors["slowdown_p99_percent"]}
+    parts = [f"slowdown {name} {off:+.1f} %" for name, off in slowdowns.items() if off is not None]
     if errors["missed_points"] is not None:
         parts.append(f"misses {errors['missed_points']:+.2f} points")
     return f"Corrected by a full run {size}, from which the links' sum is off by: {', '.join(parts)}."

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from duetime.statistics import BOUNDS
 
+if TYPE_CHECKING:
+    from duetime.contract.runs import Figure as Value
+    from duetime.contract.runs import OfTransport, Requests, RequestTimes, Seeds, Slowdown, Summary, Times
+
+    #: The figures of a part of a run, without or with seeds.
+    Part: TypeAlias = Summary[int, float] | Summary[Seeds, Seeds]
+
 #: Title, where the figure is in a summary, and how it is written.
-Figure: TypeAlias = tuple[str, Callable[[dict[str, Any]], Any], Callable[[float], str]]
+Figure: TypeAlias = "tuple[str, Callable[[Part], Value], Callable[[float], str]]"
 
 #: Where a part of a run's JSON is: its key, and in it the name of a class or set.
-Place: TypeAlias = tuple[str, str]
+Place: TypeAlias = tuple[Literal["summary", "classes", "sets"], str]
 
 MISSED, BOUND = "missed %", "bound"
 ALL = "all"
@@ -42,9 +49,9 @@ MICROSECONDS = TIMES[-1]
 LONG = 100
 
 
-def figures_of(runs: list[dict[str, Any]]) -> list[Figure]:
+def figures_of(runs: Sequence[OfTransport]) -> list[Figure]:
     """Choose the figures that any of the runs has something to say on."""
-    parts = [part for run in runs for kind in ("classes", "sets") for part in run.get(kind, {}).values()]
+    parts = [part for run in runs for part in _named_parts(run)]
     known: list[Figure] = [
         *_of_requests(parts),
         ("messages", lambda part: part["messages"], as_count),
@@ -60,16 +67,22 @@ def figures_of(runs: list[dict[str, Any]]) -> list[Figure]:
     return [figure for figure in known if any(figure[1](part) is not None for part in parts)]
 
 
-def _of_requests(parts: Iterable[dict[str, Any]]) -> list[Figure]:
+def _named_parts(run: OfTransport) -> Iterator[Part]:
+    """Yield the figures of every class and set."""
+    yield from run["classes"].values()
+    yield from run.get("sets", {}).values()
+
+
+def _of_requests(parts: Iterable[Part]) -> list[Figure]:
     """Return the figures of requests of stages: the attainment of each goal, and times."""
     requests = [part["requests"] for part in parts if "requests" in part]
     goals = list(dict.fromkeys(goal for each in requests for goal in each["goals"]))
 
-    def of(find: Callable[[dict[str, Any]], Any]) -> Callable[[dict[str, Any]], Any]:
-        return lambda part: find(part["requests"]) if part.get("requests") else None
+    def of(find: Callable[[Requests[int, float] | Requests[Seeds, Seeds]], Value]) -> Callable[[Part], Value]:
+        return lambda part: find(part["requests"]) if "requests" in part else None
 
-    def attained(goal: str) -> Callable[[dict[str, Any]], Any]:
-        return of(lambda each: each["goals"].get(goal, {}).get("attainment_percent"))
+    def attained(goal: str) -> Callable[[Part], Value]:
+        return of(lambda each: each["goals"][goal]["attainment_percent"] if goal in each["goals"] else None)
 
     figures: list[Figure] = [("requests", of(lambda each: each["number"]), as_count)]
     figures += [(f"{goal} met %", attained(goal), as_plain) for goal in goals]
@@ -83,22 +96,30 @@ def _of_requests(parts: Iterable[dict[str, Any]]) -> list[Figure]:
     ]
 
 
-def _known(part: dict[str, Any], name: str) -> Any:
+def _known(
+    part: Times[float]
+    | Times[Seeds]
+    | RequestTimes[float]
+    | RequestTimes[Seeds]
+    | Slowdown[float]
+    | Slowdown[Seeds],
+    name: Literal["p50", "p99"],
+) -> Value:
     """Return a figure of an object, or where it is not known its lower bound as over seeds."""
     bound = (part.get(BOUNDS) or {}).get(name)
     if part[name] is not None or bound is None:
         return part[name]
-    return {"mean": None, "ci95": [None, None], BOUNDS: bound}
+    return {"mean": None, "ci95": [None, None], "values": [], BOUNDS: bound}
 
 
 def parts_of(
-    data: dict[str, Any], figures: Sequence[Figure], runs: Sequence[dict[str, Any]] = ()
-) -> list[tuple[str, Place, dict[str, Any]]]:
+    data: OfTransport, figures: Sequence[Figure], runs: Sequence[OfTransport] = ()
+) -> list[tuple[str, Place, Part]]:
     """Return every class, every set of classes and all together: its name, its place, its figures.
 
     All together are left out if they repeat one of the others in all `runs`.
     """
-    parts: list[tuple[str, Place, dict[str, Any]]] = [
+    parts: list[tuple[str, Place, Part]] = [
         (f"class {name}" if name == ALL else name, ("classes", name), part)
         for name, part in data["classes"].items()
     ]
@@ -108,18 +129,18 @@ def parts_of(
     return parts
 
 
-def _says_more(run: dict[str, Any], figures: Sequence[Figure]) -> bool:
+def _says_more(run: OfTransport, figures: Sequence[Figure]) -> bool:
     """Return whether no single part of a run has the same figures as the whole run."""
     together = [find(run["summary"]) for _, find, _ in figures]
 
-    def says_it(part: dict[str, Any]) -> bool:
+    def says_it(part: Part) -> bool:
         own = (find(part) for _, find, _ in figures)
         return all(value is None or value == other for value, other in zip(together, own, strict=True))
 
-    return not any(says_it(part) for part in (*run["classes"].values(), *run.get("sets", {}).values()))
+    return not any(says_it(part) for part in _named_parts(run))
 
 
-def in_one_unit(values: Iterable[Any], write: Callable[[float], str]) -> Callable[[float], str]:
+def in_one_unit(values: Iterable[Value], write: Callable[[float], str]) -> Callable[[float], str]:
     """Return a formatter for a row or column: times in one unit, chosen by the least and the most."""
     if not isinstance(write, Time):
         return write
@@ -132,25 +153,28 @@ def in_one_unit(values: Iterable[Any], write: Callable[[float], str]) -> Callabl
     )
 
 
-def mean_of(value: Any) -> float | None:
+def mean_of(value: Value) -> float | None:
     """Return a figure, its mean over seeds, or the lower bound of one that is not known."""
     if not isinstance(value, dict):
         return None if value is None else float(value)
-    mean: float | None = value["mean"]
-    return value.get(BOUNDS) if mean is None else mean
+    return value.get(BOUNDS) if value["mean"] is None else value["mean"]
 
 
-def written(value: Any, write: Callable[[float], str]) -> str:
+def values_of(value: Value) -> list[float | None] | None:
+    """Return the value of each seed; none where the mean is not known."""
+    return value["values"] if isinstance(value, dict) and value["mean"] is not None else None
+
+
+def written(value: Value, write: Callable[[float], str]) -> str:
     """Write a figure; over seeds with its interval: ± where that is even, else its ends."""
     if value is None:
         return "-"
     if not isinstance(value, dict):
         return write(value)
-    low, high = value["ci95"]
-    mean = value["mean"]
-    if mean is None:
+    if value["mean"] is None:
         return f">= {write(value[BOUNDS])}" if BOUNDS in value else "-"
-    if low is None:
+    mean, (low, high) = value["mean"], value["ci95"]
+    if low is None or high is None:
         return write(mean)
     if isinstance(write, Time):
         parts = (_seen(part / write.unit, _hundredths) for part in (mean, (high - low) / 2))
@@ -166,7 +190,7 @@ def _seen(value: float, write: Callable[[float], str]) -> str:
     return f"{value:.1g}" if abs(value) > LEAST and not re.search("[1-9]", text) else text
 
 
-def signed(value: Any, write: Callable[[float], str]) -> str:
+def signed(value: Value, write: Callable[[float], str]) -> str:
     """Write a difference, with its sign."""
     text = written(value, write)
     mean = value["mean"] if isinstance(value, dict) else value

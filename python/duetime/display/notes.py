@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Literal
 
+from duetime.contract.figures import at
 from duetime.display.figures import as_count, mean_of
 from duetime.quantities import counted
 from duetime.statistics import max_unseen
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-def left_open(runs: list[dict[str, Any]]) -> list[str]:
+    from duetime.contract.runs import Figure, OfTransport, Summary
+
+
+def left_open(runs: Sequence[OfTransport]) -> list[str]:
     """Say which messages the end of the run left undecided."""
 
-    def many(name: str) -> int:
-        found = (run["summary"][name] for run in runs)
-        return sum(int(sum(value["values"])) if isinstance(value, dict) else value for value in found)
+    def many(name: Literal["undecided", "censored"]) -> int:
+        return sum(_total(run["summary"][name]) for run in runs)
 
     lines = []
     if many("undecided"):
@@ -30,11 +34,11 @@ def left_open(runs: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
-def of_requests(summary: dict[str, Any]) -> list[str]:
+def of_requests(summary: Summary[int, float]) -> list[str]:
     """Say which requests of stages of one run the figures leave out, and what a share of them rests on."""
-    requests = summary.get("requests")
-    if not requests:
+    if "requests" not in summary:
         return []
+    requests = summary["requests"]
     lines = []
     if requests["undecided"]:
         left = counted(requests["undecided"], "request")
@@ -51,16 +55,22 @@ def of_requests(summary: dict[str, Any]) -> list[str]:
     return lines
 
 
-def stragglers(data: Mapping[str, Any], of: str = "") -> list[str]:
+def stragglers(data: OfTransport, of: str = "") -> list[str]:
     """Name the hosts that most often took longest; nothing without requests, or of several seeds."""
-    found = (data["summary"].get("requests") or {}).get("stragglers") or []
-    if not found or not all(isinstance(each, dict) for each in found):
+    if "requests" not in data["summary"]:
         return []
-    parts = (f"host {each['host']} ({each['percent']:.3g} % of the requests)" for each in found)
-    return [f"longest on the critical path{of}: {', '.join(parts)}"]
+    found = data["summary"]["requests"]["stragglers"]
+    parts = [f"host {each['host']} ({each['percent']:.3g} % of the requests)" for each in found or ()]
+    return [f"longest on the critical path{of}: {', '.join(parts)}"] if parts else []
 
 
-def nothing_missed(summary: dict[str, Any]) -> list[str]:
+def _total(count: Figure) -> int:
+    """Return a count, over all seeds."""
+    values = count["values"] if isinstance(count, dict) else [count]
+    return int(sum(value for value in values if value is not None))
+
+
+def nothing_missed(summary: Summary[int, float]) -> list[str]:
     """Bound the share of missed deadlines where none was missed."""
     decided = summary["with_deadline"] - summary["undecided"]
     if summary["missed"] or not decided:
@@ -82,13 +92,13 @@ TIMERS = {
 }
 
 
-def timers(data: dict[str, Any], of: str = "") -> list[str]:
+def timers(data: OfTransport, of: str = "") -> list[str]:
     """Return the line about the timers of a run's timeouts, or of their means; none without timeouts."""
     timers = data.get("timers")
     # A testbed does not know its timers.
     if not timers or not mean_of(data["timeouts"]):
         return []
-    many = {name: mean_of(value) or 0.0 for name, value in timers.items()}
+    many = {name: mean_of(at(timers, (name,))) or 0.0 for name in timers}
     parts = [f"{as_count(many[name])} by {words}" for name, words in TIMERS.items() if many[name]]
     if many["probes"]:
         parts.append(f"{as_count(many['probes'])} tail-loss probe{'' if many['probes'] == 1 else 's'}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Final
 
 from duetime.display.bounds import Least
 from duetime.display.figures import BOUND, MISSED, as_count, figures_of, in_one_unit, parts_of, written
@@ -10,14 +10,17 @@ from duetime.display.grid import Column, Grid, Shown
 from duetime.display.notes import left_open, nothing_missed, of_requests, stragglers, timers
 
 if TYPE_CHECKING:
+    from duetime.contract.runs import Run
     from duetime.results import Result
+
+TOTALS: Final = ("packets_delivered", "drops", "marks", "timeouts", "retransmits")
 
 
 def table(run: Result) -> Shown:
     """One run: a row for each class."""
     data = run.data
     figures = figures_of([data])
-    least = Least(run.bound)
+    least = Least(data["bound"])
     parts = parts_of(data, figures)
     titles = [
         title
@@ -45,7 +48,7 @@ def table(run: Result) -> Shown:
     ]
 
 
-def _title(data: dict[str, Any]) -> str:
+def _title(data: Run[int, float]) -> str:
     text = f"{data['title']}: {data['transport']}, seed {data['seed']}, {data['simulated_s']:.6g} s simulated"
     if data["wall_s"]:
         rate = data["packets_delivered"] / data["wall_s"] / 1e6
@@ -53,6 +56,5 @@ def _title(data: dict[str, Any]) -> str:
     return text
 
 
-def _totals(data: dict[str, Any]) -> str:
-    names = ("packets_delivered", "drops", "marks", "timeouts", "retransmits")
-    return ", ".join(f"{name.replace('_', ' ')} {as_count(data[name])}" for name in names)
+def _totals(data: Run[int, float]) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {as_count(data[name])}" for name in TOTALS)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.text import Text
@@ -11,8 +12,11 @@ from duetime.display import terminal
 from duetime.display.grid import Column, Grid
 from duetime.quantities import counted, memory, short
 
+if TYPE_CHECKING:
+    from duetime.contract.scenarios import Cost, Explanation, Fault, Link, Offered, Ports, Profile, Spread
 
-def explained(data: dict[str, Any]) -> None:
+
+def explained(data: Explanation) -> None:
     """Print the senders and receivers of each class, the load of each port, and the random inputs."""
     shown = terminal.console()
     shown.print(
@@ -42,14 +46,14 @@ def explained(data: dict[str, Any]) -> None:
         "path; floors: what all windows at cwnd_floor keep under way",
     )
     terminal.show(shown, _ports(data["ports"]))
-    for number, each in enumerate(data["faults"], 1):
-        terminal.say(shown, f"fault {number}: {fault(each)}")
+    for number, one in enumerate(data["faults"], 1):
+        terminal.say(shown, f"fault {number}: {fault(one)}")
     terminal.say(shown, expected_cost(data["cost"]))
     words = "; ".join(data["random"])
     terminal.say(shown, f"random: {words}" if words else "nothing is random: every seed gives the same run")
 
 
-def profile(shown: Console, known: dict[str, Any]) -> None:
+def profile(shown: Console, known: Profile) -> None:
     """Print the profile, and each key that it has set, with its source."""
     terminal.say(shown, f"profile {known['name']}: {known['help']} ({known['source']})")
     if not known["set"]:
@@ -63,7 +67,7 @@ def profile(shown: Console, known: dict[str, Any]) -> None:
     terminal.show(shown, grid)
 
 
-def _ports(groups: list[dict[str, Any]]) -> Grid:
+def _ports(groups: Sequence[Ports]) -> Grid:
     """Return the ports by the way in which the engine simulates them."""
     columns = [Column("ports"), Column("mode", words=True), Column("because", words=True)]
     grid = Grid(["ports from"], columns)
@@ -78,7 +82,7 @@ def _written(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def checked(data: dict[str, Any]) -> None:
+def checked(data: Explanation) -> None:
     """Print the mean of each distribution of sizes, and the drawn load beside the configured one."""
     shown = terminal.console()
     for each in data["classes"]:
@@ -96,7 +100,7 @@ def checked(data: dict[str, Any]) -> None:
     terminal.say(shown, expected_cost(data["cost"]))
 
 
-def unknown(shown: Console, data: dict[str, Any]) -> None:
+def unknown(shown: Console, data: Explanation) -> None:
     """Say that the expected loads of some links are not known, where that is so."""
     if not data["expected_is_complete"]:
         terminal.say(
@@ -104,7 +108,7 @@ def unknown(shown: Console, data: dict[str, Any]) -> None:
         )
 
 
-def offered(each: dict[str, Any]) -> list[str]:
+def offered(each: Offered) -> list[str]:
     """Say the mean size of a class, and its messages and payload: those expected, and those drawn."""
     if not each["expected_mbps"] and not each["drawn_mbps"]:
         return []
@@ -119,9 +123,9 @@ def offered(each: dict[str, Any]) -> list[str]:
     ]
 
 
-def expected_cost(each: dict[str, Any]) -> str:
+def expected_cost(each: Cost) -> str:
     """Return the expected cost of a run in words."""
-    rows = sum(each["rows"].values())
+    rows = each["rows"]["flows"] + each["rows"]["queries"] + each["rows"]["links"]
     flows = each["flows_without_end"]
     endless = f" and {counted(round(flows), 'flow')} without end" if flows else ""
     parts = (
@@ -134,14 +138,14 @@ def expected_cost(each: dict[str, Any]) -> str:
     return f"expected cost: {', '.join(parts)}"
 
 
-def sentence(each: dict[str, Any]) -> str:
+def sentence(each: Offered) -> str:
     """Describe the senders, receivers, frequency and size of a class's messages."""
     hosts = f"{counted(each['senders'], 'host')} to {counted(each['receivers'], 'host')}"
     parts = [f"{each['name']} ({each['transport']}, {each['pattern']}): {hosts}"]
     finite = each["messages"] - each["without_end"]
     if each["without_end"]:
         parts.append(counted(each["without_end"], "flow") + " without end")
-    if finite:
+    if finite and each["bytes"]:
         drawn = f" in the first {short(each['drawn_until_s'])} s" if each["drawn_until_s"] else ""
         parts.append(f"{counted(finite, 'message')} of {_spread(each['bytes'], _size)}{drawn}")
     if each["at_once"]:
@@ -151,7 +155,7 @@ def sentence(each: dict[str, Any]) -> str:
     return ", ".join(parts) if each["messages"] else f"{parts[0]}: sends nothing"
 
 
-def fault(each: dict[str, Any]) -> str:
+def fault(each: Fault) -> str:
     """Describe a fault: its kind, its time, its links, and how many of them carry traffic."""
     end = "on" if each["until_s"] is None else f"to {_time(each['until_s'] * 1e6)}"
     names = ", ".join(each["links"][:4]) + (", ..." if each["directions"] > 4 else "")
@@ -161,27 +165,29 @@ def fault(each: dict[str, Any]) -> str:
     )
 
 
-def _links(links: list[dict[str, Any]]) -> Grid:
+def _links(links: Sequence[Link]) -> Grid:
     titles = ("rate", "asked", "drawn", "burst", "limit", "K", "BDP", "floors")
     grid = Grid(["link"], [*(Column(title) for title in titles), Column("classes", words=True)])
     for each in links:
-        asked, load = (f"{short(each[name])} %" for name in ("expected_percent", "load_percent"))
+        shares = (each["expected_percent"], each["load_percent"])
+        asked, load = (f"{short(share)} %" for share in shares)
         if flows := each["flows_without_end"]:
             # Each of several shortest paths carries a share of the flows that may take any of them.
             words = counted(round(flows), "long flow") if flows >= 1 else f"{short(flows, 2)} of a long flow"
             asked, load = (
-                f"{words} + {percent}" if each[name] else words
-                for name, percent in (("expected_percent", asked), ("load_percent", load))
+                f"{words} + {percent}" if share else words
+                for share, percent in zip(shares, (asked, load), strict=True)
             )
-        names = ("burst_bytes", "limit_bytes", "mark_bytes", "bandwidth_delay_bytes", "floor_bytes")
-        sizes = ("-" if each[name] is None else _size(each[name]) for name in names)
+        known = [each["burst_bytes"], each["limit_bytes"], each["mark_bytes"]]
+        known += [each["bandwidth_delay_bytes"], each["floor_bytes"]]
+        sizes = ("-" if size is None else _size(size) for size in known)
         grid.add([each["link"]], [_rate(each["rate_mbps"]), asked, load, *sizes, ", ".join(each["classes"])])
     return grid
 
 
-def _spread(values: dict[str, float], written: Any) -> str:
+def _spread(values: Spread, written: Callable[[float], str]) -> str:
     low, mean, high = (written(values[key]) for key in ("min", "mean", "max"))
-    return str(low) if low == high else f"{low} to {high} (mean {mean})"
+    return low if low == high else f"{low} to {high} (mean {mean})"
 
 
 def _rate(mbps: float) -> str:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from duetime.display.figures import MISSED, Figure, figures_of, in_one_unit, signed, written
+from duetime.display.figures import MISSED, Figure, figures_of, in_one_unit, signed, values_of, written
 from duetime.display.grid import Column, Grid, Shown
 from duetime.display.notes import left_open
 from duetime.quantities import counted
-from duetime.statistics import difference, over_seeds
+from duetime.statistics import difference, merged_runs
 
 if TYPE_CHECKING:
+    from duetime.contract.runs import Merged
     from duetime.sweeping import Swept
 
 
@@ -19,8 +20,8 @@ def table(swept: Swept) -> Shown:
     most = 60
     plan = swept.sweep
     groups = [swept.kept[i : i + len(plan.seeds)] for i in range(0, len(swept.kept), len(plan.seeds))]
-    done = [[kept.result for kept in group if kept.error is None] for group in groups]
-    merged = [over_seeds(runs) if runs else None for runs in done]
+    done = [[kept.run for kept in group if kept.error is None] for group in groups]
+    merged = [merged_runs(runs) if runs else None for runs in done]
     figures = figures_of([each for each in merged if each is not None])
     figures = [figure for figure in figures if figure[0] in (MISSED, "FCT p99", "goodput Mbps")]
     titles = [title for title, _, _ in figures]
@@ -29,7 +30,7 @@ def table(swept: Swept) -> Shown:
         titles.append(f"{figures[0][0]} - {against}")
     grid = Grid([*plan.axes, "transport"], [Column(title) for title in titles], plan.title)
     units = [
-        in_one_unit([run and find(run["summary"]) for run in merged[:most]], write)
+        in_one_unit([None if run is None else find(run["summary"]) for run in merged[:most]], write)
         for _, find, write in figures
     ]
     for number, (group, run) in enumerate(zip(groups[:most], merged[:most], strict=True)):
@@ -53,14 +54,13 @@ def table(swept: Swept) -> Shown:
     return grid, [*lines, *left_open([run for run in merged if run is not None])]
 
 
-def _compared(figure: Figure, run: dict[str, Any] | None, other: dict[str, Any] | None) -> str:
+def _compared(figure: Figure, run: Merged | None, other: Merged | None) -> str:
     """Write the difference of a figure of two merged runs, seed by seed."""
+    if run is None or other is None or run["seeds"] != other["seeds"]:
+        return "-"
     _, find, write = figure
-    parts: list[Any] = [run and find(run["summary"]), other and find(other["summary"])]
-    if run is None or other is None or None in parts or run["seeds"] != other["seeds"]:
+    ours, theirs = (values_of(find(each["summary"])) for each in (run, other))
+    if ours is None or theirs is None:
         return "-"
-    if any(part["mean"] is None for part in parts):
-        return "-"
-    ours, theirs = (part["values"] for part in parts)
     pairs = zip(ours, theirs, strict=True)
-    return signed(difference([None if None in pair else pair[0] - pair[1] for pair in pairs]), write)
+    return signed(difference([None if a is None or b is None else a - b for a, b in pairs]), write)

@@ -10,14 +10,14 @@ import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from duetime.engine.work import Answer, Build, Bundle, Task, build, do
 from duetime.errors import OtherBuild, Unusable
 from duetime.quantities import counted
 
 if TYPE_CHECKING:
-    from distributed import Client, Future
+    from distributed import Client, Future, KilledWorker
 
 #: How long a scheduler may take to answer.
 PATIENCE_S = 10
@@ -37,7 +37,7 @@ def on_cluster(
     """
     client = _connect(address)
     with client:
-        waiting: dict[Future[Any], int] = {}
+        waiting: dict[Future[Answer], int] = {}
         try:
             _wait_for_workers(client, address)
             _check_workers(client)
@@ -116,7 +116,7 @@ def _wait_for_workers(client: Client, address: str) -> None:
 
 def _check_workers(client: Client) -> None:
     """Compare the workers of this moment before the first run; `_on_worker` does so for later ones."""
-    found: dict[str, Any] = client.run(build, on_error="return")
+    found: dict[str, object] = client.run(build, on_error="return")
     for worker, theirs in sorted(found.items()):
         if not isinstance(theirs, tuple):
             raise Unusable(f"the worker {worker} cannot load duetime: {type(theirs).__name__}: {theirs}")
@@ -124,10 +124,10 @@ def _check_workers(client: Client) -> None:
             raise Unusable(f"the worker {worker} cannot be used: {_difference(Build(*theirs))}")
 
 
-def _submit(client: Client, work: Sequence[tuple[Task, str, Bundle]]) -> dict[Future[Any], int]:
+def _submit(client: Client, work: Sequence[tuple[Task, str, Bundle]]) -> dict[Future[Answer], int]:
     # A bundle is a separate result: sent to the scheduler once, and available to any worker at any time.
-    bundles: dict[int, Future[Any]] = {}
-    waiting = {}
+    bundles: dict[int, Future[Bundle]] = {}
+    waiting: dict[Future[Answer], int] = {}
     for number, (task, key, bundle) in enumerate(work):
         if id(bundle) not in bundles:
             bundles[id(bundle)] = client.submit(_same, bundle, key=f"duetime-scenario-{_hash(bundle)}")
@@ -136,7 +136,7 @@ def _submit(client: Client, work: Sequence[tuple[Task, str, Bundle]]) -> dict[Fu
     return waiting
 
 
-def _answer(future: Future[Any], address: str) -> Answer:
+def _answer(future: Future[Answer], address: str) -> Answer:
     from distributed import KilledWorker
 
     try:
@@ -153,7 +153,7 @@ def _answer(future: Future[Any], address: str) -> Answer:
         ) from None
 
 
-def _times(error: Any) -> str:
+def _times(error: KilledWorker) -> str:
     return counted(error.allowed_failures + 1, "time")
 
 

@@ -7,9 +7,10 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from duetime import _core, errors, scenario
+from duetime.contract.nothing import Nothing
 from duetime.engine import Progress
 from duetime.engine import progress as bars
 from duetime.engine.parallel import in_threads
@@ -19,6 +20,9 @@ from duetime.quantities import counted
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from duetime.contract.runs import Run
+    from duetime.contract.scenarios import Resolved
 
 
 @dataclass(frozen=True)
@@ -42,14 +46,21 @@ class Kept:
     #: The hash that it is kept under; empty if its scenario cannot be read.
     key: str
     #: What ``duetime run --json`` prints, without wall-clock times; empty after a failure.
-    result: dict[str, Any] = field(repr=False)
+    result: Run[int, float] | Nothing = field(repr=False)
     #: Why it failed.
     error: str | None = None
     #: The scenario with every default filled in.
-    scenario: dict[str, Any] = field(default_factory=dict, repr=False)
+    scenario: Resolved | Nothing = field(default_factory=Nothing, repr=False)
     #: What the reader should know of the scenario: dropped keys and the like.
     notes: tuple[str, ...] = ()
     store: Store | None = None
+
+    @property
+    def run(self) -> Run[int, float]:
+        """The result of a run that did not fail; `ValueError` of another."""
+        if "summary" not in self.result:
+            raise ValueError(f"the run failed and has no figures: {self.error}")
+        return self.result
 
     def table(self, name: str) -> pl.DataFrame:
         """Return one of `work.TABLES`; `FileNotFoundError` if it was not kept."""
@@ -178,10 +189,10 @@ class _Batch:
     def answer(self, point: Point) -> Kept:
         """Return the result of one point."""
         if point in self.unreadable:
-            return Kept(point, "", {}, self.unreadable[point])
+            return Kept(point, "", Nothing(), self.unreadable[point])
         prepared = self.by_point[point]
         if prepared.key in self.errors:
-            return Kept(point, prepared.key, {}, self.errors[prepared.key], notes=prepared.notes)
+            return Kept(point, prepared.key, Nothing(), self.errors[prepared.key], notes=prepared.notes)
         record = self.store.record(prepared.key, self.tables)
         if record is None:
             raise FileNotFoundError(f"{self.store.folder}: a run that was just kept is no longer there")

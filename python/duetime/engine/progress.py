@@ -7,11 +7,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from duetime.quantities import counted
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.progress import Progress
 
 #: Shows the completed part of a total, and the words beside it.
@@ -160,11 +161,11 @@ def _notebook(texts: int) -> Iterator[Show]:
 
 def _in_notebook() -> bool:
     """Say whether a kernel of Jupyter runs this."""
-    shell: Any = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    shell: object = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     return getattr(shell, "kernel", None) is not None
 
 
-def _progress(texts: int, console: Any) -> Progress:
+def _progress(texts: int, console: Console) -> Progress:
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     # Figures are left out rather than cut where a terminal is narrow.

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from duetime import errors, files, manifest
+from duetime.contract import reading
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from duetime.contract.runs import Stored
 
 
 class Store:
@@ -38,7 +40,7 @@ class Store:
             with suppress(OSError):
                 folder.rmdir()
 
-    def record(self, key: str, tables: Sequence[str] = ()) -> dict[str, Any] | None:
+    def record(self, key: str, tables: Sequence[str] = ()) -> Stored | None:
         """Return the record of a finished run; none if it, or one of these tables, is missing."""
         if any(not self._path(key, f".{name}.parquet").exists() for name in tables):
             return None
@@ -48,11 +50,7 @@ class Store:
         except OSError:
             return None
         self._check(path, manifest.digest(content))
-        try:
-            kept = json.loads(content)
-        except (ValueError, RecursionError):
-            return None
-        return kept if isinstance(kept, dict) and "result" in kept else None
+        return reading.stored(content)
 
     def table(self, key: str, name: str) -> pl.DataFrame:
         """Return a table; `FileNotFoundError` if the run was kept without it."""

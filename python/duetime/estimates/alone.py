@@ -9,7 +9,8 @@ import numpy as np
 
 from duetime.engine.points import Kept, Point
 from duetime.estimates.link import Shape, calibration, ideal
-from duetime.estimates.traffic import Column, Traffic
+from duetime.estimates.traffic import Traffic
+from duetime.foreseen import Column
 
 
 @dataclass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from duetime import _core, language
 from duetime.engine.points import Point
@@ -13,6 +13,10 @@ from duetime.estimates.paths import of_links
 from duetime.estimates.task import Runs, Task
 from duetime.frames import pl
 from duetime.quantities import time_ps
+
+if TYPE_CHECKING:
+    from duetime.contract.estimates import Check
+    from duetime.contract.scenarios import Traffic
 
 #: The smallest part of the time after the warm-up, where the network cannot be small enough.
 SHORTEST = 0.01
@@ -30,7 +34,7 @@ class Held:
     #: Packets dropped, as a share of the packets delivered.
     dropped: float
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> Check:
         """Return the changes, and the figures of both with the estimate's errors."""
         estimated, full = summary.figures(self.estimated), summary.figures(self.full)
         return {
@@ -39,13 +43,13 @@ class Held:
             "dropped": self.dropped,
             "estimated": estimated,
             "full": full,
-            "errors": summary.errors(estimated["summary"], full["summary"])
-            | {
+            "errors": {
+                **summary.errors(estimated["summary"], full["summary"]),
                 "classes": {
                     name: summary.errors(estimated["classes"][name], each)
                     for name, each in full["classes"].items()
                     if name in estimated["classes"]
-                }
+                },
             },
         }
 
@@ -56,10 +60,8 @@ def against_full(task: Task, runs: Runs, share: float) -> Held:
     made = _changed(task, changes)
     _, estimated = of_links(made, runs)
     (full,) = runs.of([Point(made.read, made.changes, seed=made.seed)])
-    dropped = full.result["drops"] / max(full.result["packets_delivered"], 1)
-    return Held(
-        changes, estimated, full.table("flows").filter("counted"), full.result["packet_hops"], dropped
-    )
+    dropped = full.run["drops"] / max(full.run["packets_delivered"], 1)
+    return Held(changes, estimated, full.table("flows").filter("counted"), full.run["packet_hops"], dropped)
 
 
 def smaller(task: Task, share: float) -> list[str]:
@@ -71,9 +73,10 @@ def smaller(task: Task, share: float) -> list[str]:
     growth = language.topology(network["topology"])["growth"]
     if growth and all(_anywhere(each) for each in resolved["traffic"]):
         key, power = growth["key"], growth["power"]
-        size = max(int(network[key] * share ** (1 / power)), growth["min"])
+        now = _number(network, key)
+        size = max(int(now * share ** (1 / power)), growth["min"])
         size -= size % growth["step"]
-        part = (size / network[key]) ** power
+        part = (size / now) ** power
         tried = [f"network.{key}={size}"]
         for each in resolved["traffic"]:
             if language.pattern(each["pattern"])["queries"]:
@@ -88,7 +91,13 @@ def smaller(task: Task, share: float) -> list[str]:
     return changes
 
 
-def _anywhere(each: Mapping[str, Any]) -> bool:
+def _number(table: Mapping[str, object], key: str) -> float:
+    found = table[key]
+    assert isinstance(found, int | float), f"{key} of a topology that grows is a number"
+    return found
+
+
+def _anywhere(each: Traffic) -> bool:
     """Return whether a class's hosts are drawn from all hosts, whatever their number."""
     drawn = language.pattern(each["pattern"])["draws_hosts"]
     return drawn and each.get("from") is None and each.get("to") is None

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from duetime.estimates.traffic import Column, Traffic
+from duetime.estimates.traffic import Traffic
+from duetime.foreseen import Column
 
 #: Clusters of a kind. Delays grow steeply with load. Four quarters of the bytes leave a factor of two or less
 #: within the upper ones; more clusters would each need their own samples.

@@ -7,11 +7,9 @@ mapping, as in the correction of weather forecasts. The map is applied to the wh
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from duetime.estimates.traffic import Column
+from duetime.foreseen import Column
 from duetime.frames import pl
 
 #: The minimum number of messages of a map. With fewer the 99th percentile is meaningless for a class, and
@@ -95,7 +93,7 @@ def _with(messages: pl.DataFrame, beyond: Column) -> pl.DataFrame:
     slowdown = 1.0 + beyond
     took = slowdown * messages["ideal_fct_us"].to_numpy()
     late = np.asarray(took > messages["deadline_us"].fill_null(float("inf")).to_numpy())
-    columns: dict[str, Any] = {"fct_us": took, "slowdown": slowdown}
+    columns: dict[str, Column] = {"fct_us": took, "slowdown": slowdown}
     frame = messages.with_columns(**{name: pl.Series(each) for name, each in columns.items()})
     return frame.with_columns(
         *(pl.when(pl.Series(done)).then(name).alias(name) for name in columns),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from duetime.estimates.traffic import Column
+from duetime.foreseen import Column
 
 #: The minimum number of delays in a bucket. Percentiles are taken over many buckets, so that none needs a
 #: tail of its own. Larger buckets would give the delays per packet of small messages to large ones.

@@ -6,7 +6,7 @@ import json
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from duetime import _core, errors, files
 from duetime.display import estimates as display
@@ -18,6 +18,9 @@ from duetime.estimates.task import Runs, Task
 from duetime.estimates.traffic import Traffic
 from duetime.frames import pl
 
+if TYPE_CHECKING:
+    from duetime.contract import estimates as contract
+
 RUNS = "runs"
 RECORD, MESSAGES = "estimate.json", "messages.parquet"
 #: What a folder of ours holds.
@@ -28,7 +31,7 @@ PARTS = {RUNS, RECORD, MESSAGES, "report.html"}
 class Estimate:
     """An estimate: `data` is the object that ``duetime estimate --json`` prints."""
 
-    data: dict[str, Any]
+    data: contract.Estimate
 
     def __repr__(self) -> str:
         """Name the scenario, the transport and the seed."""
@@ -56,12 +59,19 @@ def estimated(
         made, messages = _in_full(task, runs)
     else:
         made, messages = _by_links(task, runs, drawn, cut, budget)
-    found = {
+    own, figures = task.resolved.get("transport"), summary.figures(messages)
+    found: contract.Estimate = {
         "title": task.resolved["title"],
         "seed": task.seed,
-        "transport": task.resolved.get("transport", {}).get("name"),
-        **summary.figures(messages),
-        **made,
+        "transport": own and own["name"],
+        "summary": figures["summary"],
+        "classes": figures["classes"],
+        "sizes": figures["sizes"],
+        "method": made["method"],
+        "links": made["links"],
+        "ranges": made["ranges"],
+        "warnings": made["warnings"],
+        "check": made["check"],
         "cost": cost,
         "notes": task.notes,
     }
@@ -69,7 +79,8 @@ def estimated(
     with files.sealing(out, [RECORD, MESSAGES]):
         files.write(out / RECORD, record.encode())
         files.write(out / MESSAGES, files.table(messages))
-    return Estimate({**found, "cpu_s": time.process_time() - begun})
+    found["cpu_s"] = time.process_time() - begun
+    return Estimate(found)
 
 
 #: The cost of a simulation in addition to its packet-hops, in packet-hops. It is 30 ms to write, read and
@@ -80,23 +91,23 @@ PER_SIMULATION = 300_000
 AND_ALONE = 1.4
 
 
-def _cost(packet_hops: int, cut: Cut, budget: int) -> dict[str, int]:
+def _cost(packet_hops: int, cut: Cut, budget: int) -> contract.Cost:
     """Return the packet-hops that a full run, the links and the check should take, with no loss."""
     links = sum(int(AND_ALONE * each.packet_hops) + PER_SIMULATION for each in cut[1])
     share = min(budget / packet_hops, 1.0)
     return {"run": packet_hops, "links": links, "check": int(share * (packet_hops + links))}
 
 
-def _in_full(task: Task, runs: Runs) -> tuple[dict[str, Any], pl.DataFrame]:
+def _in_full(task: Task, runs: Runs) -> tuple[contract.Made, pl.DataFrame]:
     """Run the scenario: its figures have no error."""
     (run,) = runs.of([Point(task.read, task.changes, seed=task.seed)])
-    made: dict[str, Any] = {"method": "run", "links": None, "ranges": None, "warnings": [], "check": None}
+    made: contract.Made = {"method": "run", "links": None, "ranges": None, "warnings": [], "check": None}
     return made, summary.of_run(run.table("flows"))
 
 
 def _by_links(
     task: Task, runs: Runs, drawn: Traffic, cut: Cut, budget: int
-) -> tuple[dict[str, Any], pl.DataFrame]:
+) -> tuple[contract.Made, pl.DataFrame]:
     """Estimate the scenario link by link, and correct it by a full run of a smaller size."""
     completion, links = paths.completion(drawn, task.seed, runs, cut)
     messages = summary.messages(drawn, completion)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from duetime import errors, language
-from duetime.estimates.traffic import Column, Traffic, transports
+from duetime.contract import reading
+from duetime.estimates.traffic import Traffic, transports
+from duetime.foreseen import Column
 from duetime.quantities import counted
 
 if TYPE_CHECKING:
+    from duetime.contract.estimates import Coverage
+    from duetime.contract.scenarios import Resolved
     from duetime.estimates.check import Held
 
 #: By the profile of the networks that ranges were calibrated with: how many these and others were, and in how
@@ -31,7 +34,7 @@ MIN_MESSAGES = 100
 FEW = 0.01
 
 
-def refuse(resolved: Mapping[str, Any], name: str) -> None:
+def refuse(resolved: Resolved, name: str) -> None:
     """Raise `Unreadable` for a scenario of which links cannot be simulated one by one."""
 
     def no(what: str, why: str) -> errors.Unreadable:
@@ -40,10 +43,10 @@ def refuse(resolved: Mapping[str, Any], name: str) -> None:
             "`duetime run` simulates it"
         )
 
-    for each in transports(resolved):
-        if not language.transport(each["name"])["by_senders"]:
+    for own in transports(resolved):
+        if not language.transport(own["name"])["by_senders"]:
             raise no(
-                f"transport {each['name']}",
+                f"transport {own['name']}",
                 "what its switches or receivers decide rests on several links of a path at once",
             )
     for each in resolved["traffic"]:
@@ -64,7 +67,7 @@ def refuse(resolved: Mapping[str, Any], name: str) -> None:
 def warnings(traffic: Traffic) -> Iterator[str]:
     """Say which assumptions do not hold."""
     resolved = traffic.resolved
-    yield from _untested(resolved.get("profile"), json.loads(COVERAGE.read_text(encoding="utf-8")))
+    yield from _untested(resolved.get("profile"), reading.coverage(COVERAGE.read_text(encoding="utf-8")))
     for each in resolved["traffic"]:
         if each.get("connections") == "persistent":
             yield (
@@ -83,7 +86,7 @@ def warnings(traffic: Traffic) -> Iterator[str]:
             )
 
 
-def _untested(profile: str | None, coverage: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
+def _untested(profile: str | None, coverage: Mapping[str, Coverage]) -> Iterator[str]:
     """Yield a warning where ranges of a profile were not calibrated, or held too seldom in other networks."""
     if profile is None or profile not in coverage:
         names = " and ".join(coverage)

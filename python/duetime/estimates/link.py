@@ -29,17 +29,22 @@ there. This is found by a second simulation in which each sender has the link fo
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from duetime import scenario
-from duetime.estimates.traffic import NONE, NOT_HELD, Column, Framing, Traffic
+from duetime.estimates.traffic import NONE, NOT_HELD, Framing, Traffic
+from duetime.foreseen import Column
 from duetime.language import catalog
 from duetime.quantities import size_bytes
+
+if TYPE_CHECKING:
+    from duetime.contract.catalog import Listed
+    from duetime.contract.scenarios import Network
 
 #: How many times faster than the link are those behind it. Once would do for no queue to build; ten leaves
 #: hardly a delay.
@@ -48,6 +53,8 @@ BEHIND = 10
 #: how late.
 AFTERWARDS = 10**12
 
+#: A table of ``[[network.links]]``.
+Link: TypeAlias = dict[str, int | str]
 #: Rates (bit/s) and delays (ps) of the links of a path, in order.
 Shape = tuple[tuple[int, int], ...]
 
@@ -110,7 +117,7 @@ def alone(traffic: Traffic, link: int, only: Column | None = None, apart: bool =
         beside, answering = traffic.beside(rows, rows[held == NOT_HELD]), traffic.answering(rows)
     acks_share = float(traffic.acks[link]) * (1 - traffic.part(traffic.opposite[link], answering))
     nominal = {"rate": f"{int(rate * (1 - acks_share))} bps", "delay": f"{delay} ps", **_port(traffic, link)}
-    links = []
+    links: list[Link] = []
     near = [f"near {host}" for host in range(many)] if apart else ["near"] * many
     if first:
         links.append({"from": 0, "to": "near", **nominal})
@@ -168,10 +175,10 @@ def alone(traffic: Traffic, link: int, only: Column | None = None, apart: bool =
         also = traffic.classes[row], size, start, np.full(len(row), -1), host, nowhere
         fields = [np.concatenate(pair) for pair in zip(fields, also, strict=True)]
         many_hosts += 1
-    network = {"hosts": many_hosts, "switches": switches, "links": links}
+    network = {"hosts": many_hosts, "switches": switches}
     messages = _messages(traffic, *(field.tolist() for field in fields))
     run = {"duration": f"{int(traffic.start[rows[-1]]) + AFTERWARDS} ps"}
-    read = _scenario(traffic, title, network, messages, run)
+    read = _scenario(traffic, title, network, links, messages, run)
     elsewhere = many_hosts - 1 if len(others) else None
     return Alone(link, read, rows, elsewhere, shape, shapes, not (first or last), int(crossed))
 
@@ -194,7 +201,7 @@ def _around(traffic: Traffic, at: Column) -> tuple[Column, Column, Column]:
     return before, np.where(place == length - 1, -1.0, behind), slowest
 
 
-def _crossing(frames: Column, acks: Column, rate: Any) -> Column:
+def _crossing(frames: Column, acks: Column, rate: Column | int) -> Column:
     """Half of what a full packet and its acknowledgement take onto a link, in ps.
 
     A link's delay is the same both ways, so that this much on each keeps the round trip.
@@ -240,7 +247,7 @@ def _port(traffic: Traffic, link: int) -> dict[str, str]:
     return found
 
 
-def _shared(network: Mapping[str, Any], frame: int) -> float:
+def _shared(network: Network, frame: int) -> float:
     """Return the limit of a single busy port of a switch, in bytes."""
     number, unit = network["buffer"].split()
     whole = float(number) * frame if unit.startswith("packet") else float(size_bytes(network["buffer"]))
@@ -248,7 +255,7 @@ def _shared(network: Mapping[str, Any], frame: int) -> float:
     return {"dynamic": whole * alpha / (1 + alpha), "per-port": whole}.get(network["sharing"], 0.0)
 
 
-def _amount(size: float, as_in: Any, frame: int) -> str:
+def _amount(size: float, as_in: object, frame: int) -> str:
     """Write an amount in packets, if the scenario says it so."""
     words = list(as_in.values()) if isinstance(as_in, Mapping) else [as_in]
     if all(isinstance(word, str) and "packet" in word for word in words) and round(size) % frame == 0:
@@ -257,22 +264,23 @@ def _amount(size: float, as_in: Any, frame: int) -> str:
 
 
 @cache
-def _keys(section: str) -> frozenset[str]:
+def _keys(section: Listed) -> frozenset[str]:
     return frozenset(each["name"] for each in catalog()[section])
 
 
 def _scenario(
     traffic: Traffic,
     title: str,
-    network: Mapping[str, Any],
+    network: Mapping[str, object],
+    links: Sequence[Link],
     messages: Mapping[str, str],
-    run: Mapping[str, Any],
+    run: Mapping[str, str],
 ) -> scenario.Scenario:
     """Write it, with everything of the whole scenario that is not the network's shape or its traffic."""
     resolved = traffic.resolved
     shared, own = _keys("network") - {"rate", "delay", "mark"}, {*_keys("traffic"), "transport"} - {"set"}
     classes = [each for each in resolved["traffic"] if each["name"] in messages]
-    whole = {
+    whole: dict[str, object] = {
         "title": title,
         "profile": resolved["profile"],
         "run": {"seed": resolved["run"]["seed"], "cool_down": "0 s", **run},
@@ -284,7 +292,7 @@ def _scenario(
             **network,
             "links": LINKS,
         },
-        **({"transport": resolved["transport"]} if "transport" in resolved else {}),
+        "transport": resolved.get("transport"),
         "traffic": [
             {
                 **{key: value for key, value in each.items() if key in own},
@@ -296,7 +304,7 @@ def _scenario(
     }
     text = scenario.to_toml(whole)
     # They are many, and all of one form.
-    text = text.replace(f'"{LINKS}"', _list([_link(each) for each in network["links"]]), 1)
+    text = text.replace(f'"{LINKS}"', _list([_link(each) for each in links]), 1)
     for number, each in enumerate(classes):
         text = text.replace(f'"{_place(number)}"', messages[each["name"]], 1)
     return scenario.Scenario(text, title, None)
@@ -306,7 +314,7 @@ def _scenario(
 LINKS = "the links"
 
 
-def _link(link: Mapping[str, Any]) -> str:
+def _link(link: Link) -> str:
     return "{ " + ", ".join(f"{key} = {json.dumps(value)}" for key, value in link.items()) + " }"
 
 
@@ -341,15 +349,15 @@ def calibration(traffic: Traffic, number: int, shape: Shape) -> tuple[scenario.S
         for packets, start in zip(sizes.tolist(), starts[:-1].tolist(), strict=True)
     ]
     switches = [f"switch {place}" for place in range(len(shape) - 1)]
-    nodes = [0, *switches, 1]
-    links = [
+    nodes: list[int | str] = [0, *switches, 1]
+    links: list[Link] = [
         {"from": a, "to": b, "rate": f"{rate} bps", "delay": f"{delay} ps", "buffer": "1 TB"}
         for a, b, (rate, delay) in zip(nodes[:-1], nodes[1:], shape, strict=True)
     ]
     name = traffic.resolved["traffic"][number]["name"]
-    network = {"hosts": 2, "switches": switches, "links": links}
+    network = {"hosts": 2, "switches": switches}
     run = {"duration": f"{int(starts[-1])} ps"}
-    return _scenario(traffic, f"{name} alone", network, {name: _list(flows)}, run), sizes
+    return _scenario(traffic, f"{name} alone", network, links, {name: _list(flows)}, run), sizes
 
 
 def ideal(shape: Shape, packets: Column, size: Column, framing: Framing) -> Column:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,10 +13,14 @@ from duetime.estimates.alone import Unhurried
 from duetime.estimates.cluster import Cluster, clusters
 from duetime.estimates.link import AFTERWARDS, Alone, Shape, alone
 from duetime.estimates.task import Runs, Task
-from duetime.estimates.traffic import Column, Traffic, transports
+from duetime.estimates.traffic import Traffic, transports
 from duetime.estimates.traffic import of as traffic_of
+from duetime.foreseen import Column
 from duetime.frames import pl
 from duetime.quantities import time_ps
+
+if TYPE_CHECKING:
+    from duetime.contract.estimates import Links
 
 #: Clusters of links, and the links of them that are to be simulated.
 Cut = tuple[list[Cluster], list[Alone]]
@@ -28,16 +32,14 @@ def cut_out(traffic: Traffic) -> Cut:
     return chosen, [alone(traffic, int(link)) for each in chosen for link in each.simulated]
 
 
-def of_links(task: Task, runs: Runs) -> tuple[dict[str, Any], pl.DataFrame]:
+def of_links(task: Task, runs: Runs) -> tuple[Links, pl.DataFrame]:
     """Estimate a scenario: counts of the simulated links, and a row for each message that counts."""
     found = traffic_of(task.resolved, task.read, task.changes, task.seed)
     completed, links = completion(found, task.seed, runs)
     return links, summary.messages(found, completed)
 
 
-def completion(
-    traffic: Traffic, seed: int, runs: Runs, links: Cut | None = None
-) -> tuple[Column, dict[str, Any]]:
+def completion(traffic: Traffic, seed: int, runs: Runs, links: Cut | None = None) -> tuple[Column, Links]:
     """Estimate completion times in ps, infinite for messages that never arrive; count the simulations."""
     chosen, cut = links or cut_out(traffic)
     every = np.arange(len(traffic.start))
@@ -72,7 +74,7 @@ def completion(
         "of": sum(len(each.links) for each in chosen),
         "clusters": len(chosen),
         "simulated": len(cut),
-        "packet_hops": sum(int(run.result["packet_hops"]) for run in kept),
+        "packet_hops": sum(run.run["packet_hops"] for run in kept),
         "packet_hops_of_all": traffic.packet_hops,
     }
 

@@ -10,12 +10,14 @@ constants; other draws test them.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from duetime.contract.estimates import AllRanges, Check, Figures, Name, Ranges, Summaries
 
 #: The figures that have a range.
-NAMES = ("missed_percent", "slowdown_p50", "slowdown_p99")
+NAMES: tuple[Name, ...] = ("missed_percent", "slowdown_p50", "slowdown_p99")
 #: Messages in the check from which a figure of a class has a range: fewer say nothing of it.
 LEAST = {"missed_percent": 30, "slowdown_p50": 30, "slowdown_p99": 100}
 #: Messages of which one is beyond the figure: the error by chance falls with the root of their number.
@@ -50,7 +52,7 @@ SCALES = {
 }
 
 
-def of(figures: Mapping[str, Any], check: Mapping[str, Any]) -> dict[str, Any]:
+def of(figures: Summaries, check: Check) -> AllRanges:
     """Return the ranges of the figures over all and by class; null where the check says too little.
 
     `figures` are the figures of `summary.figures`, and `check` is the record of the check that corrected
@@ -67,12 +69,12 @@ def of(figures: Mapping[str, Any], check: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _ranges(
-    part: Mapping[str, Any],
-    estimated: Mapping[str, Any] | None,
-    full: Mapping[str, Any] | None,
+    part: Figures,
+    estimated: Figures | None,
+    full: Figures | None,
     dropped: float,
-) -> dict[str, list[float] | None]:
-    found: dict[str, list[float] | None] = dict.fromkeys(NAMES)
+) -> Ranges:
+    found: Ranges = dict.fromkeys(NAMES)
     for figure in NAMES:
         parts = known(figure, estimated, full) if estimated and full else None
         if parts is not None:
@@ -80,7 +82,7 @@ def _ranges(
     return found
 
 
-def known(figure: str, estimated: Mapping[str, Any], full: Mapping[str, Any]) -> tuple[float, float] | None:
+def known(figure: Name, estimated: Figures, full: Figures) -> tuple[float, float] | None:
     """Return the error of a check, and what chance leaves open in it; None where it says too little."""
     one, other = scaled(figure, estimated), scaled(figure, full)
     if one is None or other is None or full["messages"] < LEAST[figure]:
@@ -88,16 +90,16 @@ def known(figure: str, estimated: Mapping[str, Any], full: Mapping[str, Any]) ->
     return abs(one - other), math.sqrt(TELLING[figure] / full["messages"])
 
 
-def scaled(figure: str, part: Mapping[str, Any]) -> float | None:
+def scaled(figure: Name, part: Figures) -> float | None:
     """A figure on the scale of its errors: slowdowns as logarithms, shares as the arc sine of their root."""
     if figure == "missed_percent":
         value = part["missed_percent"]
         return None if value is None else math.asin(math.sqrt(value / 100.0))
-    value = part["slowdown"][figure.removeprefix("slowdown_")]
+    value = part["slowdown"]["p50" if figure == "slowdown_p50" else "p99"]
     return None if value is None else math.log(value)
 
 
-def _around(figure: str, part: Mapping[str, Any], half: float) -> list[float] | None:
+def _around(figure: Name, part: Figures, half: float) -> list[float] | None:
     middle = scaled(figure, part)
     if middle is None:
         return None

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from duetime.estimates.traffic import Column, Traffic
+from duetime.estimates.traffic import Traffic
+from duetime.foreseen import Column
 from duetime.frames import pl
 from duetime.slowdown import GROUPS, by_size
+
+if TYPE_CHECKING:
+    from duetime.contract.estimates import Errors, Figures, Summaries
 
 
 def messages(traffic: Traffic, completion: Column) -> pl.DataFrame:
@@ -53,7 +56,7 @@ def of_run(flows: pl.DataFrame) -> pl.DataFrame:
     return flows.filter("counted").select(COLUMNS)
 
 
-def figures(found: pl.DataFrame) -> dict[str, Any]:
+def figures(found: pl.DataFrame) -> Summaries:
     """Slowdown and misses over all, by class and by size, of an estimate or a run."""
     ends = by_size(found, GROUPS)["up_to"].to_list()
     return {
@@ -69,14 +72,16 @@ def figures(found: pl.DataFrame) -> dict[str, Any]:
     }
 
 
-def _figures(found: pl.DataFrame) -> dict[str, Any]:
+def _figures(found: pl.DataFrame) -> Figures:
     """Return the figures; a message undecided at the end has not missed, and is slower than all others."""
     decided, slowdown = found["missed"].drop_nulls().mean(), found["slowdown"].fill_null(float("inf"))
+    missed = 100.0 * decided if isinstance(decided, float) else None
     return {
         "messages": found.height,
-        "missed_percent": None if decided is None else 100.0 * decided,  # type: ignore[operator]
+        "missed_percent": missed,
         "slowdown": {
-            name: _finite(slowdown.quantile(share, "linear")) for name, share in (("p50", 0.5), ("p99", 0.99))
+            "p50": _finite(slowdown.quantile(0.5, "linear")),
+            "p99": _finite(slowdown.quantile(0.99, "linear")),
         },
     }
 
@@ -85,15 +90,14 @@ def _finite(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else value
 
 
-def errors(estimated: Mapping[str, Any], full: Mapping[str, Any]) -> dict[str, Any]:
+def errors(estimated: Figures, full: Figures) -> Errors:
     """Return the differences of two of these: slowdowns in percent of the full run's, misses in points."""
-    found: dict[str, Any] = {
-        f"slowdown_{name}_percent": _percent(estimated["slowdown"][name], full["slowdown"][name])
-        for name in ("p50", "p99")
-    }
     one, other = estimated["missed_percent"], full["missed_percent"]
-    found["missed_points"] = None if one is None or other is None else one - other
-    return found
+    return {
+        "slowdown_p50_percent": _percent(estimated["slowdown"]["p50"], full["slowdown"]["p50"]),
+        "slowdown_p99_percent": _percent(estimated["slowdown"]["p99"], full["slowdown"]["p99"]),
+        "missed_points": None if one is None or other is None else one - other,
+    }
 
 
 def _percent(one: float | None, other: float | None) -> float | None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from duetime import scenario
 from duetime.engine.points import Kept, Point, run_points
 from duetime.errors import Failed
 from duetime.run import resolve
+
+if TYPE_CHECKING:
+    from duetime.contract.scenarios import Resolved
 
 
 @dataclass(frozen=True)
@@ -20,7 +23,7 @@ class Task:
     read: scenario.Scenario
     changes: tuple[str, ...]
     seed: int
-    resolved: Mapping[str, Any]
+    resolved: Resolved
     #: What the reader should know of it.
     notes: list[str]
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from duetime import _core, errors, scenario
+from duetime import _core, errors, foreseen, scenario
+from duetime.foreseen import Column
 from duetime.quantities import size_bytes, time_ps
 
-Column = np.ndarray[Any, Any]
+if TYPE_CHECKING:
+    from duetime.contract.scenarios import Resolved, Transport
 
 #: Messages continue beyond the measured time, as in a run, for as long as this share of them takes at most on
 #: an empty network. So the messages that start last meet others too. More would cost more and change little.
@@ -64,7 +66,7 @@ class Traffic:
     Times are in ps, amounts in bytes, rates in bit/s; -1 means no deadline or no query.
     """
 
-    resolved: Mapping[str, Any]
+    resolved: Resolved
     classes: Column
     sender: Column
     receiver: Column
@@ -307,7 +309,7 @@ def _joined(begins: Column, ends: Column) -> list[tuple[int, int]]:
     return found
 
 
-def of(resolved: Mapping[str, Any], read: scenario.Scenario, changes: Sequence[str], seed: int) -> Traffic:
+def of(resolved: Resolved, read: scenario.Scenario, changes: Sequence[str], seed: int) -> Traffic:
     """Draw and route the messages of a scenario. Raises `Unreadable` where they depend on a run."""
     duration = time_ps(resolved["run"]["duration"])
     found = _foreseen(resolved, read, changes, seed)
@@ -319,9 +321,7 @@ def of(resolved: Mapping[str, Any], read: scenario.Scenario, changes: Sequence[s
     return _foreseen(resolved, read, longer, seed)
 
 
-def _foreseen(
-    resolved: Mapping[str, Any], read: scenario.Scenario, changes: Sequence[str], seed: int
-) -> Traffic:
+def _foreseen(resolved: Resolved, read: scenario.Scenario, changes: Sequence[str], seed: int) -> Traffic:
     try:
         ahead = _core.foreseen(read.text, read.name, folder=read.folder, set=list(changes), seed=seed)
     except _core.ScenarioError:
@@ -331,7 +331,7 @@ def _foreseen(
             f"{read.name}: class `{error}`: when its messages start follows from others (levels, sessions), "
             "and an estimate draws them ahead; `duetime run` simulates it"
         ) from None
-    columns = {name: np.frombuffer(each[1], each[0]) for name, each in ahead.items() if name != "links"}
+    columns = foreseen.columns(ahead)
     framing = [
         _framing(each, frame) for each, frame in zip(transports(resolved), columns["frame"], strict=True)
     ]
@@ -360,11 +360,11 @@ def _foreseen(
     )
 
 
-def transports(resolved: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def transports(resolved: Resolved) -> list[Transport]:
     """The transport of each class."""
     return [each.get("transport") or resolved["transport"] for each in resolved["traffic"]]
 
 
-def _framing(transport: Mapping[str, Any], frame: float) -> Framing:
+def _framing(transport: Transport, frame: float) -> Framing:
     mss = size_bytes(transport["mss"])
     return Framing(mss, int(frame) - mss, int(transport["ack_every"]))

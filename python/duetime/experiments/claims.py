@@ -5,14 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict, cast
 
 from duetime.errors import Mistaken
-from duetime.experiments.experiment import Claim, Experiment, expanded, facts, number_at, regimes
+from duetime.experiments.experiment import (
+    Claim,
+    Experiment,
+    Numbers,
+    expanded,
+    facts,
+    number_at,
+    regimes,
+)
 from duetime.experiments.queries import Tables, flat, sql
-from duetime.experiments.study import Row
 from duetime.experiments.texts import filled
 from duetime.statistics import jackknife, jackknife_seeds
+
+if TYPE_CHECKING:
+    from duetime.contract import experiments as contract
+    from duetime.contract.experiments import Judged, Published
+    from duetime.contract.rows import Cell, Row
 
 NOT_MEASURED = "not measured"
 TOO_FEW = "too few misses to compare; {} seeds would do"
@@ -21,10 +33,10 @@ TOO_FEW = "too few misses to compare; {} seeds would do"
 def judge(
     experiment: Experiment,
     rows: Sequence[Row],
-    scenario: Mapping[str, Any],
-    numbers: Mapping[str, Any],
+    scenario: Mapping[str, object],
+    numbers: Numbers,
     without_seeds: Sequence[Sequence[Row]] = (),
-) -> list[dict[str, Any]]:
+) -> list[contract.Claim]:
     """Return every claim of the experiment with its measured value, whether it holds, and what that is worth.
 
     A query sees the rows of a regime as the table ``rows``, and the resolved scenario as
@@ -49,14 +61,45 @@ def judge(
         if claim.fact and claim.fact not in known:
             raise Mistaken(f"{experiment.path}: no fact is called {claim.fact}; there are {', '.join(known)}")
     calibrated = "calibrated" in regimes(experiment.root)["regimes"][experiment.regime]
-    for number, (claim, one) in enumerate(zip(claims, judged, strict=True)):
-        if others:
-            what = ("measured", "low", "high", "holds")
-            one["beside"] = {"regime": experiment.beside} | {name: others[0][number][name] for name in what}
-        one |= {"kind": claim.kind, "fact": claim.fact, "late": claim.late}
-        one["status"] = _status(one, calibrated=calibrated and claim.calibrated and claim.kind == "claim")
-        one["why"] = reason(claim, one["holds"], one.get("seeds"), known)
-    return judged
+    beside = others[0] if others else [None] * len(judged)
+    return [
+        _worth(claim, one, other and _beside(experiment.beside, other), known, calibrated=calibrated)
+        for claim, one, other in zip(claims, judged, beside, strict=True)
+    ]
+
+
+def _beside(regime: str, other: Judged) -> contract.Beside:
+    return {
+        "regime": regime,
+        "measured": other["measured"],
+        "low": other["low"],
+        "high": other["high"],
+        "holds": other["holds"],
+    }
+
+
+class _Apart(TypedDict, total=False):
+    """A claim as it was judged in another regime, where there is one."""
+
+    beside: contract.Beside
+
+
+def _worth(
+    claim: Claim, one: Judged, beside: contract.Beside | None, known: Mapping[str, str], *, calibrated: bool
+) -> contract.Claim:
+    """Return a judged claim with what that is worth."""
+    apart: _Apart = {} if beside is None else {"beside": beside}
+    found: contract.Claim = {
+        **one,
+        **apart,
+        "kind": claim.kind,
+        "fact": claim.fact,
+        "late": claim.late,
+        "status": "",
+        "why": reason(claim, one["holds"], one.get("seeds"), known),
+    }
+    found["status"] = _status(found, calibrated=calibrated and claim.calibrated and claim.kind == "claim")
+    return found
 
 
 def reason(claim: Claim, holds: bool | None, seeds: int | None, known: Mapping[str, str]) -> str:
@@ -69,13 +112,15 @@ def reason(claim: Claim, holds: bool | None, seeds: int | None, known: Mapping[s
     return "" if holds else claim.why.strip() or known.get(claim.fact, "")
 
 
-def published_of(claim: Claim, numbers: Mapping[str, Any], where: str) -> Any:
+def published_of(claim: Claim, numbers: Numbers, where: str) -> Published:
     """Return what the paper says: a number, several, or words."""
     found = [number_at(path, numbers, where) for path in paths(claim)]
-    return claim.published if not found else found[0] if len(found) == 1 else found
+    if not found:
+        return claim.published if isinstance(claim.published, str) else [*claim.published]
+    return cast("Published", found[0] if len(found) == 1 else found)
 
 
-def ask(rows: Sequence[Mapping[str, Any]], query: str, where: str) -> tuple[list[str], list[Sequence[Any]]]:
+def ask(rows: Sequence[Row], query: str, where: str) -> tuple[list[str], list[Sequence[Cell]]]:
     """The names and the rows of what an SQL query over the table ``rows`` gives."""
     with Tables(where, rows=rows) as tables:
         names, found = tables.ask(query, where)
@@ -90,7 +135,7 @@ def finding(experiment: Experiment, rows: Sequence[Row]) -> str:
     own = of_regime(rows, experiment.regime)
     with Tables(where, rows=own, every=rows) as tables:
         names, answer = tables.ask(experiment.finding.measured, where, most=1)
-    values = dict(zip(names, answer[0], strict=True)) if answer else {"nothing": None}
+    values: Row = dict(zip(names, answer[0], strict=True)) if answer else {"nothing": None}
     return "" if None in values.values() else filled(experiment.finding.says, values, where)
 
 
@@ -99,8 +144,8 @@ def of_regime(rows: Sequence[Row], regime: str) -> list[Row]:
     return [row for row in rows if row.get("regime", regime) == regime]
 
 
-def _status(claim: Mapping[str, Any], *, calibrated: bool) -> str:
-    other = claim.get("beside", {}).get("holds")
+def _status(claim: contract.Claim, *, calibrated: bool) -> str:
+    other = claim["beside"]["holds"] if "beside" in claim else None
     if claim["holds"] is None:
         return "few" if "seeds" in claim else "open"
     if not claim["holds"]:
@@ -115,9 +160,9 @@ def _in_regime(
     claims: Sequence[Claim],
     rows: Sequence[Row],
     without: Sequence[Sequence[Row]],
-    scenario: Mapping[str, Any],
-    numbers: Mapping[str, Any],
-) -> list[dict[str, Any]]:
+    scenario: Mapping[str, object],
+    numbers: Numbers,
+) -> list[Judged]:
     with ExitStack() as stack:
 
         def tables(some: Sequence[Row]) -> Tables:
@@ -131,14 +176,15 @@ def _in_regime(
         return [_judged(claim, backed, seeds, numbers, experiment, others) for claim in claims]
 
 
-def _tables(experiment: Experiment, rows: Sequence[Row], scenario: Mapping[str, Any]) -> Tables:
+def _tables(experiment: Experiment, rows: Sequence[Row], scenario: Mapping[str, object]) -> Tables:
     values = [{"path": path, "value": value} for path, value in flat(scenario)]
     return Tables(str(experiment.path), rows=rows, scenario=values)
 
 
 def _seeds(rows: Sequence[Row]) -> list[int]:
     """Return the numbers of seeds that intervals without enough misses take, each once and in order."""
-    return sorted({row[name] for row in rows for name in row if name.endswith("_seeds")})
+    given = (row[name] for row in rows for name in row if name.endswith("_seeds"))
+    return sorted({seeds for seeds in given if isinstance(seeds, int)})
 
 
 def _backed(rows: Sequence[Row], seeds: int) -> list[Row]:
@@ -148,7 +194,7 @@ def _backed(rows: Sequence[Row], seeds: int) -> list[Row]:
         | {
             f"{name.removesuffix('_seeds')}{end}": row[name.removesuffix("_seeds")]
             for name, needed in row.items()
-            if name.endswith("_seeds") and needed <= seeds
+            if name.endswith("_seeds") and isinstance(needed, int) and needed <= seeds
             for end in ("_low", "_high")
         }
         for row in rows
@@ -165,10 +211,10 @@ def _judged(
     claim: Claim,
     backed: Callable[[int], Tables],
     more: Sequence[int],
-    numbers: Mapping[str, Any],
+    numbers: Numbers,
     experiment: Experiment,
     without: Sequence[Tables],
-) -> dict[str, Any]:
+) -> Judged:
     """Return the judged claim; `backed` gives the tables as they are, for 0, and as of `more` seeds."""
     where = f"{experiment.path}: claim {claim.claim!r}"
     published = published_of(claim, numbers, where)
@@ -181,8 +227,8 @@ def _judged(
             few = jackknife_seeds(measured, numeric)
             low, high = (None, None) if few else jackknife(measured, numeric) or (None, None)
 
-    def verdict(tables: Tables, low: Any, high: Any) -> bool | None:
-        values = {"published": sql(published), "measured": measured, "low": low, "high": high}
+    def verdict(tables: Tables, low: Cell, high: Cell) -> bool | None:
+        values: Row = {"published": sql(published), "measured": measured, "low": low, "high": high}
         given = ", ".join(f":{name} as {name}" for name in values)
         _, answer = tables.ask(f"select {claim.holds} from (select {given})", where, values, most=1)
         found = answer[0][0] if answer else None
@@ -200,7 +246,7 @@ def _judged(
             if verdict(tables, *ends) is not None:
                 seeds = each
                 break
-    return {
+    judged: Judged = {
         "claim": claim.claim,
         "published": published,
         "measured": measured,
@@ -210,15 +256,18 @@ def _judged(
         "holds": holds,
         "rule": claim.rule,
         "why": "",
-        **({} if seeds is None else {"seeds": seeds}),
     }
+    if seeds is not None:
+        judged["seeds"] = seeds
+    return judged
 
 
-def _measured(claim: Claim, tables: Tables, where: str) -> tuple[Any, Any, Any]:
+def _measured(claim: Claim, tables: Tables, where: str) -> tuple[Cell, Cell, Cell]:
     names, answer = tables.ask(claim.measured, where, most=1)
     if len(names) not in (1, 3):
         raise Mistaken(
             f"{where}: `measured` gives {len(names)} columns; it takes a value, or value, low, high"
         )
     value, *ends = answer[0] if answer else (None,)
-    return (value, *ends) if ends else (value, None, None)
+    low, high = ends or (None, None)
+    return value, low, high

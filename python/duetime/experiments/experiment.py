@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import UnionType
-from typing import Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast, get_args
 
+from duetime.contract.rows import Cell, Row
 from duetime.errors import Mistaken
+from duetime.experiments.fields import Options, make, make_list
 from duetime.experiments.places import FACTS, PUBLISHED, REGIMES
 from duetime.experiments.texts import filled
 from duetime.language import catalog
 from duetime.scenario import LARGEST
 
+if TYPE_CHECKING:
+    from duetime.contract.experiments import Regimes
+
 Scale = Literal["quick", "paper"]
 SCALES: tuple[Scale, ...] = get_args(Scale)
 Kind = Literal["claim", "setup", "own"]
-Labels: TypeAlias = dict[str, Any]
+Labels: TypeAlias = Row
+#: The numbers that the papers state: tables by section, as the file has them.
+Numbers: TypeAlias = Mapping[str, object]
 
 
 #: Among the transports of an experiment: every one that there is.
@@ -32,7 +37,7 @@ class Axis:
 
     column: str
     #: Values to be put into `set` in place of ``{}``.
-    values: list[Any] = field(default_factory=list)
+    values: list[Cell] = field(default_factory=list)
     set: list[str] = field(default_factory=list)
     #: Named lists of changes, where one value needs several.
     cases: dict[str, list[str]] = field(default_factory=dict)
@@ -57,7 +62,7 @@ class Size:
     seeds: int
     set: list[str] = field(default_factory=list)
     #: Axes with other values, or fewer cases, than at the other scale.
-    axes: dict[str, list[Any]] = field(default_factory=dict)
+    axes: dict[str, list[Cell]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -77,6 +82,20 @@ class Coordinate:
 
 
 @dataclass(frozen=True)
+class Point:
+    """A published value of a chart, or several: as they are, or the place where they are published."""
+
+    x: Cell | list[Cell]
+    y: Cell | list[Cell]
+    series: str | None = None
+    label: str | None = None
+    #: ``upper`` or ``lower``: the paper states a bound.
+    bound: str | None = None
+    #: The panel that it belongs to.
+    where: Labels = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Chart:
     """One panel of a figure."""
 
@@ -86,7 +105,7 @@ class Chart:
     y: Coordinate
     series: str
     where: Labels = field(default_factory=dict)
-    published: list[dict[str, Any]] = field(default_factory=list)
+    published: list[Point] = field(default_factory=list)
     #: A panel for each value of these columns.
     panels: list[str] = field(default_factory=list)
     #: Charts of the same number share a picture.
@@ -119,23 +138,7 @@ class Claim:
     #: Whether it may rest on the calibration of its regime; false where it cannot.
     calibrated: bool = True
     #: One claim for each position of these lists (or of the published lists they name).
-    each: dict[str, Any] = field(default_factory=dict)
-
-
-class Options(dict[str, Any]):
-    """The options of the measures; reading an option that the file does not have raises `Mistaken`."""
-
-    def __init__(self, table: Mapping[str, Any], where: str) -> None:
-        """Take the tables of a file; `where` is its path and the beginning of their names."""
-        super().__init__(table)
-        self._where = where
-
-    def __getitem__(self, key: str) -> Any:
-        """Return a value; a table in it raises the same error for a missing key."""
-        if key not in self:
-            raise Mistaken(f"{self._where}.{key}] is missing")
-        value = super().__getitem__(key)
-        return Options(value, f"{self._where}.{key}") if isinstance(value, dict) else value
+    each: dict[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -158,7 +161,7 @@ class Experiment:
     source: str
     question: str
     #: A scenario file, relative to this one; or the scenario itself.
-    scenario: str | dict[str, Any]
+    scenario: str | dict[str, object]
     scales: dict[str, Size]
     charts: list[Chart]
     claims: list[Claim]
@@ -166,7 +169,7 @@ class Experiment:
     transports: list[str]
     measures: list[str] = field(default_factory=lambda: ["summary"])
     #: Options of the measures.
-    options: dict[str, Any] = field(default_factory=dict)
+    options: Options = field(default_factory=lambda: Options({}, "[options"))
     #: Columns of the rows -> where they are in the JSON of a run; or places there -> their weights in a sum.
     metrics: dict[str, str | dict[str, float]] = field(default_factory=dict)
     variants: dict[str, Variant] = field(default_factory=dict)
@@ -182,7 +185,7 @@ class Experiment:
     #: Sections of the published numbers that this experiment answers.
     published: list[str] = field(default_factory=list)
     #: Fewer values or cases of axes, for the many variants of ``--robust`` and for runs that are cut.
-    robust: dict[str, list[Any]] = field(default_factory=dict)
+    robust: dict[str, list[Cell]] = field(default_factory=dict)
     #: Further changes where runs are cut short, for anything that would otherwise begin only after their end.
     cut: list[str] = field(default_factory=list)
     #: Rows that were measured elsewhere, on a real network: a file relative to this one.
@@ -205,25 +208,21 @@ def read(path: Path) -> Experiment:
     table = load(path)
     where = f"{path}"
     table["scales"] = {
-        name: _make(Size, each, f"{where}: [scales.{name}]") for name, each in table.get("scales", {}).items()
+        name: make(Size, each, f"{where}: [scales.{name}]")
+        for name, each in _tables(table, "scales", where).items()
     }
     table["variants"] = {
-        name: _make(Variant, each, f"{where}: [variants.{name}]")
-        for name, each in table.get("variants", {}).items()
+        name: make(Variant, each, f"{where}: [variants.{name}]")
+        for name, each in _tables(table, "variants", where).items()
     }
-    table["axes"] = _list(Axis, table.get("axes", []), f"{where}: [[axes]]")
-    table["claims"] = _list(Claim, table.get("claims", []), f"{where}: [[claims]]")
-    charts = table.get("charts", [])
-    for number, chart in enumerate(charts, 1):
-        for key in ("x", "y"):
-            chart[key] = _make(Coordinate, chart.get(key), f"{where}: [[charts]] {number}, {key}")
-    table["charts"] = _list(Chart, charts, f"{where}: [[charts]]")
+    table["axes"] = make_list(Axis, table.get("axes", []), f"{where}: [[axes]]")
+    table["claims"] = make_list(Claim, table.get("claims", []), f"{where}: [[claims]]")
+    table["charts"] = _charts(table.get("charts", []), where)
     if "finding" in table:
-        table["finding"] = _make(Finding, table["finding"], f"{where}: [finding]")
-    options = table.get("options", {})
-    table["options"] = Options(options, f"{where}: [options") if isinstance(options, dict) else options
+        table["finding"] = make(Finding, table["finding"], f"{where}: [finding]")
+    table["options"] = Options(_tables(table, "options", where), f"{where}: [options")
     name = path.relative_to(path.parent.parent).with_suffix("").as_posix()
-    experiment = _make(Experiment, {**table, "name": name, "path": path}, where)
+    experiment = make(Experiment, {**table, "name": name, "path": path}, where)
     if ALL in experiment.transports:
         others = (each for each in experiment.transports if each != ALL)
         every = (each["name"] for each in catalog()["transports"])
@@ -248,7 +247,29 @@ def read(path: Path) -> Experiment:
     return experiment
 
 
-def load(path: Path) -> dict[str, Any]:
+def _tables(table: Mapping[str, object], key: str, where: str) -> dict[str, object]:
+    found = table.get(key, {})
+    if not isinstance(found, dict):
+        raise Mistaken(f"{where}: `{key}` is a table, not {str(found)[:60]!r}")
+    return found
+
+
+def _charts(tables: object, where: str) -> list[Chart]:
+    if not isinstance(tables, list):
+        raise Mistaken(f"{where}: [[charts]]: is a list of tables")
+    made = []
+    for number, chart in enumerate(tables, 1):
+        if not isinstance(chart, dict):
+            raise Mistaken(f"{where}: [[charts]] {number}: is missing, or no table")
+        made.append(dict(chart))
+        for key in ("x", "y"):
+            made[-1][key] = make(Coordinate, chart.get(key), f"{where}: [[charts]] {number}, {key}")
+        points = chart.get("published", [])
+        made[-1]["published"] = make_list(Point, points, f"{where}: [[charts]] {number}, published")
+    return make_list(Chart, made, f"{where}: [[charts]]")
+
+
+def load(path: Path) -> dict[str, object]:
     """Read a TOML file."""
     try:
         if path.exists() and not path.is_file():
@@ -268,33 +289,41 @@ def load(path: Path) -> dict[str, Any]:
         raise Mistaken(f"{path}: {error}") from None
 
 
-def published(root: Path) -> dict[str, Any]:
+def published(root: Path) -> Numbers:
     """Everything that the papers state in numbers."""
     return load(root / PUBLISHED)
 
 
-def regimes(root: Path) -> dict[str, Any]:
+def regimes(root: Path) -> Regimes:
     """The ways to read what the papers leave open: ``regimes`` and ``changes``, each name -> {help, set}."""
-    return load(root / REGIMES)
+    return cast("Regimes", load(root / REGIMES))
 
 
 def facts(root: Path) -> dict[str, str]:
     """Return the facts that several claims rest on: name -> the reason, if the fact does not hold."""
     path = root / FACTS
-    return load(path) if path.is_file() else {}
+    return {name: str(reason) for name, reason in load(path).items()} if path.is_file() else {}
 
 
-def at(table: Any, path: str) -> Any:
+def at(table: object, path: str) -> object:
     """Return the value at ``section.key[2]``; `KeyError` when there is none."""
     for part in path.replace("[", ".[").split("."):
         try:
-            table = table[int(part[1:-1])] if part.startswith("[") else table[part]
-        except (LookupError, TypeError, ValueError):
+            table = _part(table, part)
+        except (LookupError, ValueError):
             raise KeyError(path) from None
     return table
 
 
-def expanded(claim: Claim, numbers: Mapping[str, Any], path: str | Path = "") -> Iterator[Claim]:
+def _part(table: object, name: str) -> object:
+    if name.startswith("[") and isinstance(table, list):
+        return table[int(name[1:-1])]
+    if isinstance(table, Mapping):
+        return table[name]
+    raise KeyError(name)
+
+
+def expanded(claim: Claim, numbers: Numbers, path: str | Path = "") -> Iterator[Claim]:
     """One claim of the file `path` for each position of what it ranges over."""
     if not claim.each:
         yield claim
@@ -304,20 +333,22 @@ def expanded(claim: Claim, numbers: Mapping[str, Any], path: str | Path = "") ->
         name: number_at(each, numbers, where) if isinstance(each, str) else each
         for name, each in claim.each.items()
     }
-    if not all(isinstance(each, list) for each in lists.values()):
+    ranges = [each for each in lists.values() if isinstance(each, list)]
+    if len(ranges) < len(lists):
         raise Mistaken(f"{where}: `each` names lists, or places where lists are published")
-    if len({len(each) for each in lists.values()}) > 1:
+    if len({len(each) for each in ranges}) > 1:
         raise Mistaken(f"{where}: the lists of `each` have different lengths")
-    for i, values in enumerate(zip(*lists.values(), strict=True)):
+    for i, values in enumerate(zip(*ranges, strict=True)):
         words = dict(zip(lists, values, strict=True), i=i)
         paths = claim.published
-        texts: dict[str, Any] = {
-            name: filled(getattr(claim, name), words, where)
-            for name in ("claim", "measured", "holds", "rule", "why", "fact")
-        }
         yield replace(
             claim,
-            **texts,
+            claim=filled(claim.claim, words, where),
+            measured=filled(claim.measured, words, where),
+            holds=filled(claim.holds, words, where),
+            rule=filled(claim.rule, words, where),
+            why=filled(claim.why, words, where),
+            fact=filled(claim.fact, words, where),
             published=[filled(each, words, where) for each in paths]
             if isinstance(paths, list)
             else filled(paths, words, where),
@@ -325,7 +356,7 @@ def expanded(claim: Claim, numbers: Mapping[str, Any], path: str | Path = "") ->
         )
 
 
-def number_at(path: str, numbers: Mapping[str, Any], where: str) -> Any:
+def number_at(path: str, numbers: Numbers, where: str) -> object:
     """Return the published value at a path; `Mistaken` when there is none."""
     try:
         return at(numbers, path)
@@ -333,7 +364,7 @@ def number_at(path: str, numbers: Mapping[str, Any], where: str) -> Any:
         raise Mistaken(f"{where}: nothing is published at {path}") from None
 
 
-def panels(chart: Chart, rows: Sequence[Mapping[str, Any]], path: str | Path) -> Iterator[Chart]:
+def panels(chart: Chart, rows: Sequence[Row], path: str | Path) -> Iterator[Chart]:
     """One chart of the file `path` for each value of the columns in `panels`."""
     if not chart.panels:
         yield chart
@@ -350,71 +381,6 @@ def panels(chart: Chart, rows: Sequence[Mapping[str, Any]], path: str | Path) ->
             chart,
             title=filled(chart.title, words, f"{path}: chart {chart.title!r}"),
             where={**chart.where, **words},
-            published=[
-                point for point in chart.published if words.items() <= point.get("where", words).items()
-            ],
+            published=[point for point in chart.published if words.items() <= (point.where or words).items()],
             panels=[],
         )
-
-
-T = TypeVar("T")
-
-
-def _list(kind: type[T], tables: Any, where: str) -> list[T]:
-    if not isinstance(tables, list):
-        raise Mistaken(f"{where}: is a list of tables")
-    return [_make(kind, table, f"{where} {number}") for number, table in enumerate(tables, 1)]
-
-
-def _make(kind: type[T], table: Any, where: str) -> T:
-    if not isinstance(table, dict):
-        raise Mistaken(f"{where}: is missing, or no table")
-    known = {each.name: each for each in fields(kind)}  # type: ignore[arg-type]
-    for key in table:
-        if key not in known:
-            near = difflib.get_close_matches(key, known, n=1)
-            hint = f"; did you mean `{near[0]}`?" if near else f"; it knows {', '.join(known)}"
-            raise Mistaken(f"{where}: unknown key `{key}`{hint}")
-    hints = get_type_hints(kind)
-    for name, each in known.items():
-        needed = each.default is MISSING and each.default_factory is MISSING
-        if needed and name not in table:
-            raise Mistaken(f"{where}: `{name}` is missing")
-        if name in table and not _fits(table[name], hints[name]):
-            raise Mistaken(f"{where}: `{name}` is {_meant(hints[name])}, not {str(table[name])[:60]!r}")
-    return kind(**table)
-
-
-#: How messages call what a key holds.
-KINDS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
-
-
-def _fits(value: Any, hint: Any) -> bool:
-    """Return whether a value of a file has the type of a key; our own types have been made already."""
-    origin, parts = get_origin(hint), get_args(hint)
-    if hint is Any or hint is None:
-        return hint is Any or value is None
-    if origin is Literal:
-        return value in parts
-    if origin in (Union, UnionType):
-        return any(_fits(value, part) for part in parts)
-    if origin is list:
-        return isinstance(value, list) and all(_fits(each, parts[0]) for each in value)
-    if origin is dict:
-        return isinstance(value, dict) and all(
-            _fits(key, parts[0]) and _fits(each, parts[1]) for key, each in value.items()
-        )
-    if hint in (int, float):
-        # A whole number is a number; a truth value is neither.
-        return isinstance(value, (int, hint)) and not isinstance(value, bool)
-    return isinstance(value, hint)
-
-
-def _meant(hint: Any) -> str:
-    """Say what a key holds."""
-    origin, parts = get_origin(hint), get_args(hint)
-    if origin in (Union, UnionType):
-        return " or ".join(_meant(part) for part in parts if part is not type(None))
-    if origin is Literal:
-        return " or ".join(map(repr, parts))
-    return {list: "a list", dict: "a table"}.get(origin, KINDS.get(hint, "something else"))

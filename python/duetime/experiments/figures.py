@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Literal, TypedDict, cast
 
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -12,10 +12,10 @@ from matplotlib.lines import Line2D
 from matplotlib.markers import CARETDOWNBASE, CARETUPBASE
 from matplotlib.patches import Patch
 from matplotlib.ticker import NullFormatter
-from matplotlib.transforms import ScaledTranslation
+from matplotlib.transforms import ScaledTranslation, Transform
 
-from duetime.experiments.experiment import Chart, Coordinate
-from duetime.experiments.study import Row
+from duetime.contract.rows import Cell, Row, number
+from duetime.experiments.experiment import Chart, Coordinate, Point
 from duetime.plots import style
 from duetime.plots.grid import columns_for
 
@@ -34,7 +34,38 @@ MAX_MARKERS = 15
 TOO_HIGH = 4.0
 #: Points between two published values that would hide each other.
 APART = 9.0
-PUBLISHED: Mapping[str, Any] = {
+
+
+class _Diamond(TypedDict):
+    marker: str
+    markersize: float
+    markerfacecolor: str
+    markeredgewidth: float
+    linestyle: Literal["none"]
+    clip_on: bool
+    zorder: float
+
+
+class _Aside(TypedDict):
+    linestyle: str
+    zorder: float
+    clip_on: bool
+    transform: Transform
+
+
+class _Dot(TypedDict):
+    color: str
+    marker: str
+    markersize: float
+    markerfacecolor: str
+
+
+class _Marker(TypedDict, total=False):
+    marker: str
+    markersize: float
+
+
+PUBLISHED: _Diamond = {
     "marker": "D",
     "markersize": 8,
     "markerfacecolor": "white",
@@ -118,23 +149,24 @@ def _rows_of(chart: Chart, rows: Sequence[Row]) -> list[Row]:
     ]
 
 
-def _looks(series: Sequence[Any]) -> dict[Any, style.Look]:
-    if not all(isinstance(name, str) for name in series):
+def _looks(series: Sequence[Cell]) -> dict[Cell, style.Look]:
+    names = [name for name in series if isinstance(name, str)]
+    if len(names) < len(series):
         return dict(zip(series, style.CYCLE, strict=False))
-    return dict(style.families(series))
+    return {name: look for name, look in style.families(names).items()}
 
 
-def _lines(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Any, style.Look]) -> None:
+def _lines(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Cell, style.Look]) -> None:
     for name, look in looks.items():
         own = [row for row in rows if row[chart.series] == name]
         if not own:
             continue
-        x = [row[chart.x.column] for row in own]
-        y = [row[chart.y.column] for row in own]
+        x = _places(row[chart.x.column] for row in own)
+        y = [number(row, chart.y.column) for row in own]
         if chart.kind == "points":
             axes.plot(x, y, color=look.colour, linestyle="none", marker="o", markersize=4, alpha=0.7)
         else:
-            marker: Any = {"marker": look.marker, "markersize": 4.5} if len(own) <= MAX_MARKERS else {}
+            marker: _Marker = {"marker": look.marker, "markersize": 4.5} if len(own) <= MAX_MARKERS else {}
             axes.plot(x, y, **look.line(), **marker)
         low, high = _interval(chart.y, own)
         if low is not None and high is not None:
@@ -143,19 +175,20 @@ def _lines(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Any, st
             else:
                 axes.errorbar(x, y, _errors(y, low, high), color=look.colour, linestyle="none", capsize=3)
     for point, aside in _apart(_within_reach(axes, chart)):
-        edge = looks[point["series"]].colour if point.get("series") in looks else style.INK
-        _published(axes, (point["x"], point["y"]), edge, point.get("bound"), aside)
+        edge = looks[point.series].colour if point.series in looks else style.INK
+        _published(axes, (_x(point), _y(point)), edge, point.bound, aside)
     if all(isinstance(value, str) for value in _values(rows, chart.x)):
         axes.tick_params(axis="x", rotation=30 if len(_values(rows, chart.x)) > 4 else 0)
     _scale(axes, chart.x, "x")
     _scale(axes, chart.y, "y")
-    ticks = _values(rows, chart.x)
-    if len(ticks) <= 9 and all(isinstance(tick, int | float) for tick in ticks):
+    values = _values(rows, chart.x)
+    ticks = [value for value in values if isinstance(value, int | float)]
+    if len(values) <= 9 and len(ticks) == len(values):
         axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         axes.minorticks_off()
 
 
-def _bars(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Any, style.Look]) -> None:
+def _bars(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Cell, style.Look]) -> None:
     """A group for each value of x, a bar for each series."""
     groups = _values(rows, chart.x)
     present = [name for name in looks if any(row[chart.series] == name for row in rows)]
@@ -167,7 +200,7 @@ def _bars(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Any, sty
             if row[chart.series] != name:
                 continue
             at = groups.index(row[chart.x.column]) - 0.41 + (i + 0.5) * width
-            value, colour = row[chart.y.column], looks[name].colour
+            value, colour = number(row, chart.y.column), looks[name].colour
             low, high = _interval(chart.y, [row])
             errors = None if low is None or high is None else _errors([value], low, high)
             if lying:
@@ -178,10 +211,10 @@ def _bars(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Any, sty
                 axes.bar(at, value, width * 0.9, color=colour, hatch=hatch, edgecolor="white", linewidth=0)
                 axes.errorbar(at, value, yerr=errors, color=style.INK, capsize=3, linewidth=1.2)
     for point in chart.published:
-        if point["x"] in groups and point["series"] in present:
-            at = groups.index(point["x"]) - 0.41 + (present.index(point["series"]) + 0.5) * width
-            where = (point["y"], at) if lying else (at, point["y"])
-            _published(axes, where, style.INK, point.get("bound"), 0.0)
+        if _x(point) in groups and point.series in present:
+            at = groups.index(_x(point)) - 0.41 + (present.index(point.series) + 0.5) * width
+            where = (_y(point), at) if lying else (at, _y(point))
+            _published(axes, where, style.INK, point.bound, 0.0)
     words = [f"{group:g}" if isinstance(group, int | float) else str(group) for group in groups]
     if lying:
         axes.set_yticks(range(len(groups)), words)
@@ -194,15 +227,16 @@ def _bars(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Any, sty
         axes.set_ylabel(_label(chart.y))
 
 
-def _within_reach(axes: Axes, chart: Chart) -> Sequence[Mapping[str, Any]]:
+def _within_reach(axes: Axes, chart: Chart) -> Sequence[Point]:
     """Return the published points to draw, and make room for them; a note tells of higher ones."""
     top = float(axes.dataLim.y1)
     high = sorted(
-        point["y"] for point in chart.published if not chart.y.log and point["y"] > TOO_HIGH * top > 0
+        _y(point) for point in chart.published if not chart.y.log and _y(point) > TOO_HIGH * top > 0
     )
-    near = [point for point in chart.published if not high or point["y"] < high[0]]
-    if near and not all(isinstance(point["x"], str) for point in near):
-        axes.update_datalim([(point["x"], point["y"]) for point in near])
+    near = [point for point in chart.published if not high or _y(point) < high[0]]
+    places = _places(_x(point) for point in near)
+    if near and not all(isinstance(place, str) for place in places):
+        axes.update_datalim(list(zip(places, map(_y, near), strict=True)))
         axes.autoscale_view()
     if high:
         text = f"{high[0]:g}" if high[0] == high[-1] else f"{high[0]:g} to {high[-1]:g}"
@@ -217,36 +251,37 @@ def _within_reach(axes: Axes, chart: Chart) -> Sequence[Mapping[str, Any]]:
     return near
 
 
-def _apart(published: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Mapping[str, Any], float]]:
+def _apart(published: Sequence[Point]) -> Iterator[tuple[Point, float]]:
     """Each published point with how far aside it is drawn, so that equal ones do not hide each other."""
     for point in published:
-        same = [each for each in published if (each["x"], each["y"]) == (point["x"], point["y"])]
+        same = [each for each in published if (each.x, each.y) == (point.x, point.y)]
         yield point, APART * (same.index(point) - (len(same) - 1) / 2)
 
 
-def _published(axes: Axes, where: tuple[float, float], edge: str, bound: str | None, aside: float) -> None:
+def _published(axes: Axes, where: tuple[Cell, Cell], edge: str, bound: str | None, aside: float) -> None:
     """A hollow diamond; for a bound a line across with an arrow to where the value may be."""
     figure = axes.get_figure(root=True)
     assert figure is not None, "the axes stand in a figure"
     shifted = axes.transData + ScaledTranslation(aside / 72, 0, figure.dpi_scale_trans)
+    x, y = (_places([place]) for place in where)
     if bound is None:
-        axes.plot(*where, markeredgecolor=edge, transform=shifted, **PUBLISHED)
+        axes.plot(x, y, markeredgecolor=edge, transform=shifted, **PUBLISHED)
         return
-    lines: Mapping[str, Any] = {"linestyle": "none", "zorder": 5, "clip_on": False, "transform": shifted}
-    axes.plot(*where, marker="_", markersize=13, markeredgewidth=2.2, color=edge, **lines)
+    lines: _Aside = {"linestyle": "none", "zorder": 5, "clip_on": False, "transform": shifted}
+    axes.plot(x, y, marker="_", markersize=13, markeredgewidth=2.2, color=edge, **lines)
     arrow = CARETDOWNBASE if bound == "upper" else CARETUPBASE
-    axes.plot(*where, marker=arrow, markersize=8, color=edge, **lines)
+    axes.plot(x, y, marker=arrow, markersize=8, color=edge, **lines)
 
 
-def _alike(looks: Mapping[Any, style.Look]) -> dict[Any, int]:
+def _alike(looks: Mapping[Cell, style.Look]) -> dict[Cell, int]:
     """Return the number of same colours before each, so that hatches or markers can distinguish them."""
-    found: dict[Any, int] = {}
+    found: dict[Cell, int] = {}
     for name, look in looks.items():
         found[name] = sum(looks[other].colour == look.colour for other in found)
     return found
 
 
-def _dot(colour: str, alike: int) -> dict[str, Any]:
+def _dot(colour: str, alike: int) -> _Dot:
     marker, filled = DOTS[alike % len(DOTS)]
     return {
         "color": colour,
@@ -262,22 +297,39 @@ def _lies(chart: Chart, rows: Sequence[Row]) -> bool:
     return chart.kind == "bar" and (long or len(names) > MANY_NAMES)
 
 
-def _values(rows: Sequence[Row], coordinate: Coordinate) -> list[Any]:
+def _x(point: Point) -> Cell:
+    assert not isinstance(point.x, list), "charts have single points when they are drawn"
+    return point.x
+
+
+def _y(point: Point) -> float:
+    assert isinstance(point.y, int | float), f"{point.y!r} is published as a number"
+    return point.y
+
+
+def _places(values: Iterable[Cell]) -> list[float]:
+    """Return places along an axis: numbers, or words (categories), which matplotlib takes too."""
+    return cast("list[float]", list(values))
+
+
+def _values(rows: Sequence[Row], coordinate: Coordinate) -> list[Cell]:
     return list(dict.fromkeys(row[coordinate.column] for row in rows))
 
 
 def _interval(coordinate: Coordinate, rows: Sequence[Row]) -> tuple[list[float] | None, list[float] | None]:
     if not coordinate.low or not coordinate.high:
         return None, None
-    lows = [row.get(coordinate.low) for row in rows]
-    highs = [row.get(coordinate.high) for row in rows]
-    if all(value is None for value in lows):
+    if all(row.get(coordinate.low) is None for row in rows):
         return None, None
-    own = [row[coordinate.column] for row in rows]
-    return (
-        [value if low is None else low for low, value in zip(lows, own, strict=True)],
-        [value if high is None else high for high, value in zip(highs, own, strict=True)],
+    ends = (
+        [_or_value(row, end, coordinate.column) for row in rows] for end in (coordinate.low, coordinate.high)
     )
+    low, high = ends
+    return low, high
+
+
+def _or_value(row: Row, end: str, column: str) -> float:
+    return number(row, column if row.get(end) is None else end)
 
 
 def _errors(values: Sequence[float], low: Sequence[float], high: Sequence[float]) -> list[list[float]]:
@@ -307,8 +359,8 @@ def _label(coordinate: Coordinate) -> str:
 def _legend(
     figure: Figure,
     charts: Sequence[Chart],
-    series: Sequence[Any],
-    looks: Mapping[Any, style.Look],
+    series: Sequence[Cell],
+    looks: Mapping[Cell, style.Look],
     lying: bool,
 ) -> None:
     handles: list[Artist] = []
@@ -327,15 +379,17 @@ def _legend(
         elif points:
             handles.append(Line2D([], [], color=look.colour, linestyle="none", marker="o", label=label))
         else:
-            style_of: Any = {"linestyle": look.dash, "marker": look.marker, "markersize": 4.5}
-            handles.append(Line2D([], [], color=look.colour, label=label, **style_of))
-    bounds = {point.get("bound") for chart in charts for point in chart.published}
+            marker: _Marker = {"marker": look.marker, "markersize": 4.5}
+            handles.append(Line2D([], [], color=look.colour, label=label, linestyle=look.dash, **marker))
+    bounds = {point.bound for chart in charts for point in chart.published}
     if None in bounds:
         handles.append(Line2D([], [], markeredgecolor=style.INK, label="published", **PUBLISHED))
-    for bound, marker, word in (("upper", CARETDOWNBASE, "most"), ("lower", CARETUPBASE, "least")):
+    for bound, arrow, word in (("upper", CARETDOWNBASE, "most"), ("lower", CARETUPBASE, "least")):
         if bound in bounds:
-            arrow: Any = {"color": style.INK, "linestyle": "none", "marker": marker, "markersize": 8}
-            handles.append(Line2D([], [], label=f"published: at {word} this", **arrow))
+            said = f"published: at {word} this"
+            line = Line2D([], [], label=said, color=style.INK, linestyle="none", markersize=8)
+            line.set(marker=arrow)
+            handles.append(line)
     if len(handles) > 1:
         longest = max(len(str(handle.get_label())) for handle in handles)
         room = int(figure.get_figwidth() / (0.75 + 0.085 * longest))

@@ -17,31 +17,36 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Final, TypedDict, cast
 
 from duetime import files, rowtable
+from duetime.contract.rows import Row
 from duetime.experiments import experiment as reading
 from duetime.experiments import places
 from duetime.experiments.claims import published_of, reason
-from duetime.experiments.experiment import Claim, Experiment, expanded, number_at
+from duetime.experiments.experiment import Claim, Experiment, Numbers, expanded, number_at
 from duetime.experiments.reproduce import charts_of, regimes_of, written
 from duetime.experiments.verdicts import HOLDS, status
 
+if TYPE_CHECKING:
+    from duetime.contract import experiments as contract
+    from duetime.contract.experiments import Header, KeptBeside, KeptClaim, Published, Reproduction
+
 #: Keys of ``result.json`` that a header holds as they are.
-KEPT = ("version", "scale", "seeds", "runs", "versions", "finding", "engine", "pictures")
+KEPT: Final = ("version", "scale", "seeds", "runs", "versions", "finding", "engine", "pictures")
 #: The measured value of a claim.
-MEASURED = ("measured", "low", "high")
+MEASURED: Final = ("measured", "low", "high")
 #: A variant's verdict on a claim, as one letter.
 LETTERS = {True: "y", False: "n", None: "-"}
 
 
-def write(folder: Path, record: Mapping[str, Any], root: Path) -> None:
+def write(folder: Path, record: Reproduction, root: Path) -> None:
     """Write a record: the object of ``result.json``, with the engine's hashes and hashes of its pictures.
 
     `root` is the folder of experiments. Raises `ValueError` where the record's claims are not its file's.
     """
     experiment = reading.read(places.path_of(root, record["id"]))
-    head = {key: record[key] for key in KEPT if key in record}
+    head = cast("Header", {key: record[key] for key in KEPT if key in record})
     head["notes"] = [note for note in record.get("notes", ()) if note not in experiment.notes]
     robust = record.get("robust")
     if robust:
@@ -51,14 +56,19 @@ def write(folder: Path, record: Mapping[str, Any], root: Path) -> None:
     if [claim.claim for claim, _ in said] != [each["claim"] for each in record["claims"]]:
         raise ValueError(f"{experiment.path}: the result has other claims; `duetime reproduce` makes it anew")
     for number, ((claim, published), each) in enumerate(zip(said, record["claims"], strict=True)):
-        line: dict[str, Any] = {
+        line: KeptClaim = {
             "claim": claim.claim,
             "judged": _judged_by(claim, published),
             "status": status(each),
         }
-        line |= {key: each[key] for key in (*MEASURED, "seeds") if each.get(key) is not None}
+        for key in MEASURED:
+            if each.get(key) is not None:
+                line[key] = each[key]
+        if each.get("seeds") is not None:
+            line["seeds"] = each["seeds"]
         if "beside" in each:
-            line["beside"] = {key: value for key, value in each["beside"].items() if key != "regime"}
+            beside = {key: value for key, value in each["beside"].items() if key != "regime"}
+            line["beside"] = cast("KeptBeside", beside)
         if robust:
             line["variants"] = _letters(robust["variants"], robust["claims"][number])
         claims.append(line)
@@ -68,28 +78,26 @@ def write(folder: Path, record: Mapping[str, Any], root: Path) -> None:
     files.write(target, _toml(head, claims).encode())
 
 
-def header(folder: Path, name: str) -> dict[str, Any]:
+def header(folder: Path, name: str) -> Header:
     """Return the header of a record; empty where there is none."""
     path = folder / f"{name}.toml"
-    return tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return cast("Header", tomllib.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
 
 
-def is_judged(head: Mapping[str, Any], experiment: Experiment, numbers: Mapping[str, Any]) -> bool:
+def is_judged(head: Header, experiment: Experiment, numbers: Numbers) -> bool:
     """Return whether a header has a verdict on every claim of the experiment's file, as it is written."""
     known = {each["judged"] for each in head.get("claims", ())}
     return all(_judged_by(claim, published) in known for claim, published in _claims(experiment, numbers))
 
 
-def read_all(folder: Path, root: Path) -> dict[str, dict[str, Any]]:
+def read_all(folder: Path, root: Path) -> dict[str, Reproduction]:
     """Return each record below a folder by its name, with all that the experiment's file says."""
     numbers, facts = reading.published(root), reading.facts(root)
     names = sorted(path.relative_to(folder).with_suffix("").as_posix() for path in folder.glob("*/*.toml"))
     return {name: _read(folder, reading.read(places.path_of(root, name)), numbers, facts) for name in names}
 
 
-def _read(
-    folder: Path, experiment: Experiment, numbers: Mapping[str, Any], facts: Mapping[str, str]
-) -> dict[str, Any]:
+def _read(folder: Path, experiment: Experiment, numbers: Numbers, facts: Mapping[str, str]) -> Reproduction:
     head = header(folder, experiment.name)
     rows = rowtable.read((folder / f"{experiment.name}.csv").read_text(encoding="utf-8"))
     charts = charts_of(experiment, rows, numbers)
@@ -102,11 +110,10 @@ def _read(
                 )
     judged = {each["judged"]: each for each in head["claims"]}
     claims = [
-        _claim(experiment, claim, published, judged.get(_judged_by(claim, published), {}), facts)
+        _claim(experiment, claim, published, judged.get(_judged_by(claim, published)), facts)
         for claim, published in _claims(experiment, numbers)
     ]
-    record = {key: head[key] for key in KEPT if key in head}
-    record |= {
+    of_file: _OfFile = {
         "id": experiment.name,
         "title": experiment.title,
         "source": experiment.source,
@@ -120,10 +127,11 @@ def _read(
         "claims": claims,
         "notes": [*experiment.notes, *head["notes"]],
     }
+    kept = {key: head[key] for key in KEPT if key in head}
+    record = cast("Reproduction", {**kept, **of_file})
     if "variants" in head:
-        letters = [
-            judged.get(_judged_by(*each), {}).get("variants", "") for each in _claims(experiment, numbers)
-        ]
+        found = [judged.get(_judged_by(*each)) for each in _claims(experiment, numbers)]
+        letters = [each.get("variants", "") if each else "" for each in found]
         record["robust"] = {
             "variants": head["variants"],
             "claims": [
@@ -133,28 +141,50 @@ def _read(
     return record
 
 
-def _claims(experiment: Experiment, numbers: Mapping[str, Any]) -> Iterator[tuple[Claim, Any]]:
+class _OfFile(TypedDict):
+    """The keys of ``result.json`` that follow from the experiment's file and the rows."""
+
+    id: str
+    title: str
+    source: str
+    question: str
+    regime: str
+    charts: list[contract.Chart]
+    rows: list[Row]
+    published: dict[str, object]
+    claims: list[contract.Claim]
+    notes: list[str]
+
+
+def _claims(experiment: Experiment, numbers: Numbers) -> Iterator[tuple[Claim, Published]]:
     """Yield each claim of the file, with what the paper says."""
     for each in experiment.claims:
         for claim in expanded(each, numbers, experiment.path):
             yield claim, published_of(claim, numbers, f"{experiment.path}: claim {claim.claim!r}")
 
 
-def _judged_by(claim: Claim, published: Any) -> str:
+def _judged_by(claim: Claim, published: Published) -> str:
     """Return a hash of a claim and of all that its verdict depends on, besides the rows."""
     parts = json.dumps([claim.claim, claim.measured, claim.holds, published])
     return hashlib.sha256(parts.encode()).hexdigest()[:8]
 
 
 def _claim(
-    experiment: Experiment, claim: Claim, published: Any, judged: Mapping[str, Any], facts: Mapping[str, str]
-) -> dict[str, Any]:
+    experiment: Experiment,
+    claim: Claim,
+    published: Published,
+    judged: KeptClaim | None,
+    facts: Mapping[str, str],
+) -> contract.Claim:
     """Return a claim as it is in ``result.json``; one without a verdict is open."""
-    verdict, seeds = judged.get("status", "open"), judged.get("seeds")
-    found = {
+    judged = judged or {"claim": claim.claim, "judged": "", "status": "open"}
+    verdict, seeds = judged["status"], judged.get("seeds")
+    found: contract.Claim = {
         "claim": claim.claim,
         "published": published,
-        **{key: judged.get(key) for key in MEASURED},
+        "measured": judged.get("measured"),
+        "low": judged.get("low"),
+        "high": judged.get("high"),
         "unit": claim.unit,
         "holds": HOLDS[verdict],
         "rule": claim.rule,
@@ -167,18 +197,24 @@ def _claim(
     if seeds is not None:
         found["seeds"] = seeds
     if "beside" in judged:
-        beside = {key: judged["beside"].get(key) for key in (*MEASURED, "holds")}
-        found["beside"] = {"regime": experiment.beside} | beside
+        beside = judged["beside"]
+        found["beside"] = {
+            "regime": experiment.beside,
+            "measured": beside.get("measured"),
+            "low": beside.get("low"),
+            "high": beside.get("high"),
+            "holds": beside.get("holds"),
+        }
     return found
 
 
-def _letters(variants: Sequence[str], claim: Mapping[str, Any]) -> str:
+def _letters(variants: Sequence[str], claim: contract.Held) -> str:
     """Return the verdicts on a claim in each of the variants."""
     verdict = dict.fromkeys(claim["where"], True) | dict.fromkeys(claim["where_not"], False)
     return "".join(LETTERS[verdict.get(words)] for words in variants)
 
 
-def _robust(claim: Mapping[str, Any], variants: Sequence[str], letters: str) -> dict[str, Any]:
+def _robust(claim: contract.Claim, variants: Sequence[str], letters: str) -> contract.Held:
     """Return the verdicts on a claim in each of the variants, as they are in ``result.json``."""
     verdicts = list(zip(variants, letters, strict=False))
     where, where_not = (
@@ -194,7 +230,7 @@ def _robust(claim: Mapping[str, Any], variants: Sequence[str], letters: str) -> 
     }
 
 
-def _toml(head: Mapping[str, Any], claims: Sequence[Mapping[str, Any]]) -> str:
+def _toml(head: Header, claims: Sequence[KeptClaim]) -> str:
     """Return a header as TOML: each key and each claim in a line of its own."""
     lines = [f"{_key(key)} = {_value(value)}" for key, value in head.items()]
     lines += ["claims = [", *(f"  {_value(claim)}," for claim in claims), "]"]
@@ -205,7 +241,7 @@ def _key(name: str) -> str:
     return name if re.fullmatch(r"[\w-]+", name, re.ASCII) else json.dumps(name, ensure_ascii=False)
 
 
-def _value(value: Any) -> str:
+def _value(value: object) -> str:
     """Return a value in one line; a key without a value is left out."""
     if isinstance(value, Mapping):
         pairs = [f"{_key(key)} = {_value(each)}" for key, each in value.items() if each is not None]

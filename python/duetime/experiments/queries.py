@@ -14,8 +14,9 @@ import sqlite3
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Any
+from typing import cast
 
+from duetime.contract.rows import Cell
 from duetime.errors import Mistaken
 
 #: Instructions of SQLite's machine that a query may take: some 20 s. The largest of the queries shipped with
@@ -70,7 +71,7 @@ ACTIONS = {
 class Tables:
     """Tables in memory that queries of one experiment read; `Mistaken` says why a query is refused."""
 
-    def __init__(self, where: str, **tables: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(self, where: str, **tables: Sequence[Mapping[str, object]]) -> None:
         """Fill tables by their name; `where` names the file in error messages."""
         self._names = frozenset(tables)
         self._refused = ""
@@ -110,8 +111,8 @@ class Tables:
         self._open.close()
 
     def ask(
-        self, query: str, where: str, values: Mapping[str, Any] | None = None, *, most: int = MAX_ROWS
-    ) -> tuple[list[str], list[tuple[Any, ...]]]:
+        self, query: str, where: str, values: Mapping[str, Cell] | None = None, *, most: int = MAX_ROWS
+    ) -> tuple[list[str], list[tuple[Cell, ...]]]:
         """Return the names and the rows of an answer, at most `most` rows; `where` names claim or table."""
         self._refused = ""
         self._steps, self._until = 0, time.thread_time() + MAX_SECONDS
@@ -137,7 +138,7 @@ class Tables:
                 raise Mistaken(f"{where}: gives {value!r}, which is neither number nor text")
         return [column[0] for column in answer.description], rows
 
-    def _printf(self, text: str, *values: Any) -> str:
+    def _printf(self, text: str, *values: Cell) -> str:
         """Return the text with `%d`, `%f`, `%g` and `%s` filled, each at most 99 wide and with 20 digits."""
         left = list(values)
 
@@ -148,19 +149,20 @@ class Tables:
             if kind is None or int(digits or 0) > MAX_DIGITS:
                 self._refused = f"printf fills %d, %f, %g, %s and widths of two figures, not {match[0]!r}"
                 raise ValueError
-            value = left.pop(0) if left else None
+            given = left.pop(0) if left else None
+            value: int | float | str | Decimal
             if kind == "s":
-                value = "" if value is None else str(value)
+                value = "" if given is None else str(given)
             elif kind == "d":
-                value = int(value or 0)
-            elif kind == "f" and math.isfinite(value or 0):
+                value = int(given or 0)
+            elif kind == "f" and math.isfinite(cast(float, given or 0)):
                 # Half a digit is rounded away from zero, as in SQLite's own.
                 digits = digits or "6"
-                value = Decimal(repr(float(value or 0))).quantize(
+                value = Decimal(repr(float(given or 0))).quantize(
                     Decimal(1).scaleb(-int(digits)), ROUND_HALF_UP
                 )
             else:
-                value = float(value or 0)
+                value = float(given or 0)
             return f"%{flags}{width}{'.' + digits if digits else ''}{kind}" % value
 
         return FILLED.sub(fill, str(text))
@@ -195,7 +197,7 @@ class Tables:
             self._refused = f"takes more than {MAX_SECONDS:g} s"
         return 1 if self._refused else 0
 
-    def _fill(self, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    def _fill(self, name: str, rows: Sequence[Mapping[str, object]]) -> None:
         columns = list(dict.fromkeys(column for row in rows for column in row)) or ["nothing"]
         quoted = ", ".join('"' + column.replace('"', '""') + '"' for column in columns)
         self._open.execute(f'create table "{name}" ({quoted})')
@@ -206,9 +208,9 @@ class Tables:
         )
 
 
-def flat(value: Any, path: str = "") -> Iterable[tuple[str, Any]]:
+def flat(value: object, path: str = "") -> Iterable[tuple[str, object]]:
     """Yield the values of nested tables with the dotted path of each; named ones by their name."""
-    parts: Iterable[tuple[Any, Any]]
+    parts: Iterable[tuple[object, object]]
     if isinstance(value, Mapping):
         parts = value.items()
     elif isinstance(value, list) and any(isinstance(each, Mapping | list) for each in value):
@@ -222,9 +224,9 @@ def flat(value: Any, path: str = "") -> Iterable[tuple[str, Any]]:
         yield from flat(each, f"{path}.{key}" if path else str(key))
 
 
-def sql(value: Any) -> Any:
+def sql(value: object) -> Cell:
     """Return a value as SQLite holds it: lists and tables as JSON."""
-    return json.dumps(value) if isinstance(value, list | dict) else value
+    return json.dumps(value) if isinstance(value, list | dict) else cast(Cell, value)
 
 
 def _short(query: str) -> str:

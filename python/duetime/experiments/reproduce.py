@@ -4,30 +4,36 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from importlib.metadata import version as version_of
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict
 
 import tomli_w
 
 from duetime import _core, costs, files, scenario
+from duetime.contract import reading as contents
+from duetime.contract.rows import Cell, Row
 from duetime.display import claims as display
 from duetime.display import grid
 from duetime.errors import Missing, Mistaken
 from duetime.experiments import experiment as reading
 from duetime.experiments.claims import finding, judge
-from duetime.experiments.experiment import Chart, Experiment, number_at, panels
+from duetime.experiments.experiment import Chart, Coordinate, Experiment, Numbers, Point, number_at, panels
 from duetime.experiments.measures import MEASURES, WITHOUT_SEEDS, measure
-from duetime.experiments.study import BOUND, Row, Study
+from duetime.experiments.study import BOUND, Study
 from duetime.experiments.texts import filled, places
 from duetime.quantities import counted
 from duetime.robustness import Variant
 from duetime.robustness import variants as variants_of
 from duetime.run import check
+
+if TYPE_CHECKING:
+    from duetime.contract import experiments as contract
+    from duetime.contract.scenarios import Resolved, Transport
 
 #: The libraries, besides our own version, that a result depends on.
 LIBRARIES = ("numpy", "polars", "matplotlib")
@@ -37,7 +43,7 @@ LIBRARIES = ("numpy", "polars", "matplotlib")
 class Reproduction:
     """The result of an experiment: the object of ``result.json``, and runs that failed."""
 
-    data: dict[str, Any]
+    data: contract.Reproduction
     failed: list[str]
 
     def __repr__(self) -> str:
@@ -101,7 +107,7 @@ def reproduce(
         notes += real.get("notes", [])
     rows = [_with_columns(row, experiment) for row in rows]
     charts = charts_of(experiment, rows, numbers)
-    data = {
+    data: contract.Reproduction = {
         "version": _core.version(),
         "id": experiment.name,
         "title": experiment.title,
@@ -114,8 +120,7 @@ def reproduce(
         "parameters": _parameters(study, resolved),
         "versions": {"duetime": _core.version(), "python": platform.python_version()}
         | {name: version_of(name) for name in LIBRARIES if find_spec(name) is not None},
-        "runs": len({point for each in studies for point in each.made})
-        + sum(row.get("levels", 0) * row.get("runs", 0) for row in rows),
+        "runs": len({point for each in studies for point in each.made}) + sum(map(_searched, rows)),
         "charts": [written(chart) for chart in charts],
         "rows": rows,
         "published": {
@@ -131,6 +136,12 @@ def reproduce(
     return Reproduction(data, failed)
 
 
+def _searched(row: Row) -> int:
+    """Return the runs of a search behind a row."""
+    levels, runs = row.get("levels"), row.get("runs")
+    return levels * runs if isinstance(levels, int) and isinstance(runs, int) else 0
+
+
 def regimes_of(experiment: Experiment) -> str:
     """Return the experiment's regimes, in words."""
     return "; beside it ".join(
@@ -138,7 +149,7 @@ def regimes_of(experiment: Experiment) -> str:
     )
 
 
-def charts_of(experiment: Experiment, rows: Sequence[Row], numbers: Mapping[str, Any]) -> list[Chart]:
+def charts_of(experiment: Experiment, rows: Sequence[Row], numbers: Numbers) -> list[Chart]:
     """Return the charts with the published numbers in them; the rows decide about their panels."""
     return [
         part
@@ -157,7 +168,7 @@ def prepare(
     regime: str | None = None,
     set: Sequence[str] = (),
     cut: str = "",
-) -> tuple[Study, dict[str, Any]]:
+) -> tuple[Study, Resolved]:
     """Check every run before the first is made; give the first scenario with all defaults.
 
     In the experiment's own regime unless another one is named.
@@ -167,7 +178,7 @@ def prepare(
     return study, _check(study)
 
 
-def parameters_of(experiment: Experiment, scale: str, out: Path) -> tuple[str, dict[str, Any]]:
+def parameters_of(experiment: Experiment, scale: str, out: Path) -> tuple[str, contract.Parameters]:
     """Return the text of an experiment's scenario, and the parameters of its runs in its own regime."""
     study = _study(experiment, experiment.regime, scale, 1, 1, out)
     point = study.point(study.cells()[0], study.transports[0], study.seeds[0])
@@ -202,7 +213,7 @@ def scenario_of(study: Study, transport: str | None = None) -> str:
 
 
 def _varied(
-    experiment: Experiment, study: Study, resolved: Mapping[str, Any], many: int
+    experiment: Experiment, study: Study, resolved: Resolved, many: int
 ) -> list[tuple[Variant, Study]]:
     """Return variants of what the scenario leaves open, each with its study of one seed; none for 0."""
     first = study.point(study.cells()[0], study.transports[0], study.seeds[0])
@@ -234,9 +245,9 @@ def _varied(
 def _robust(
     experiment: Experiment,
     varied: Sequence[tuple[Variant, Study]],
-    resolved: Mapping[str, Any],
-    claims: Sequence[Mapping[str, Any]],
-) -> dict[str, Any]:
+    resolved: Resolved,
+    claims: Sequence[contract.Claim],
+) -> contract.Robust:
     """Judge the claims in variants of what the scenario leaves open."""
     # A second regime would make variants of variants.
     alone = replace(experiment, beside="")
@@ -285,9 +296,8 @@ def _study(
     return study
 
 
-def _regime(experiment: Experiment, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = reading.regimes(experiment.root)["regimes"][name]
-    return found
+def _regime(experiment: Experiment, name: str) -> contract.Regime:
+    return reading.regimes(experiment.root)["regimes"][name]
 
 
 def _measures(experiment: Experiment) -> list[Callable[[Study], list[Row]]]:
@@ -310,9 +320,9 @@ def scenario_path(experiment: Experiment, folder: Path) -> Path:
     return path
 
 
-def _check(study: Study) -> dict[str, Any]:
+def _check(study: Study) -> Resolved:
     """See that every cell is a valid scenario before the first run; give the first one with all defaults."""
-    found: list[dict[str, Any]] = []
+    found: list[Resolved] = []
     for cell in study.cells():
         for transport in study.transports:
             point = study.point(cell, transport, study.seeds[0])
@@ -330,10 +340,10 @@ def _afford(study: Study, allowed: costs.Limit | None, studies: int = 1) -> None
         costs.afford_points(ends, allowed, runs=runs, jobs=study.jobs)
 
 
-def _parameters(study: Study, resolved: Mapping[str, Any]) -> dict[str, Any]:
+def _parameters(study: Study, resolved: Resolved) -> contract.Parameters:
     """Return the parameters of the runs: all keys of the first cell, and each transport's own."""
     cell = study.cells()[0]
-    transports = {}
+    transports: dict[str, Transport] = {}
     for transport in study.transports:
         point = study.point(cell, transport, study.seeds[0])
         checked, _ = check(study.scenario, set=list(point.overrides), transport=point.transport)
@@ -366,14 +376,13 @@ def _rows(experiment: Experiment, studies: Sequence[Study]) -> list[Row]:
     ]
 
 
-def _real(experiment: Experiment, folder: Path) -> dict[str, Any] | None:
+def _real(experiment: Experiment, folder: Path) -> contract.Real | None:
     """Return rows from a real network: measured on this machine, or else shipped with the experiment."""
     if not experiment.real:
         return None
     for path in (folder.with_name(f"{folder.name}.real.json"), experiment.path.parent / experiment.real):
         if path.is_file():
-            found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-            return found
+            return contents.real(path.read_text(encoding="utf-8"))
     return {"rows": []}
 
 
@@ -381,54 +390,89 @@ def _with_columns(row: Row, experiment: Experiment) -> Row:
     """Put the columns together for which a row has all the parts."""
     columns = experiment.columns
     if row["transport"] == BOUND:
-        return row | dict.fromkeys(columns, BOUND)
+        return {**row, **dict.fromkeys(columns, BOUND)}
     where = f"{experiment.path}: [columns]"
     parts = {name: {*places(text, where)} for name, text in columns.items()}
-    return row | {
-        name: filled(text, row, where) for name, text in columns.items() if parts[name] <= row.keys()
-    }
+    made = {name: filled(text, row, where) for name, text in columns.items() if parts[name] <= row.keys()}
+    return {**row, **made}
 
 
-def _resolved(chart: Chart, numbers: Mapping[str, Any], experiment: Experiment) -> Chart:
+def _resolved(chart: Chart, numbers: Numbers, experiment: Experiment) -> Chart:
     """Put in published numbers where the file names them."""
     where = f"{experiment.path}: chart {chart.title!r}"
     points = []
     for point in chart.published:
-        found = {
-            key: number_at(point[key], numbers, where) if _is_path(point, key) else point[key]
-            for key in point
-        }
-        several = isinstance(found["y"], list)
-        for x, y in zip(found["x"], found["y"], strict=True) if several else [(found["x"], found["y"])]:
-            points.append({**found, "x": x, "y": y})
+        x, y = (_values(value, numbers, where) for value in (point.x, point.y))
+        if not isinstance(y, list):
+            points.append(replace(point, x=x, y=y))
+        elif not isinstance(x, list) or len(x) != len(y):
+            raise Mistaken(f"{where}: as many x as y are published, not {str(x)[:60]!r} of {str(y)[:60]!r}")
+        else:
+            points += [replace(point, x=one, y=other) for one, other in zip(x, y, strict=True)]
     return replace(chart, published=points)
 
 
-def _is_path(point: Mapping[str, Any], key: str) -> bool:
-    return key in ("x", "y") and isinstance(point[key], str) and "." in point[key]
+def _values(given: Cell | list[Cell], numbers: Numbers, where: str) -> Cell | list[Cell]:
+    """Return a published value, or several: as they are, or the ones that are published at a path."""
+    if not isinstance(given, str) or "." not in given:
+        return given
+    found = number_at(given, numbers, where)
+    if found is None or isinstance(found, bool | int | float | str):
+        return found
+    if isinstance(found, list) and all(isinstance(each, bool | int | float | str) for each in found):
+        return found
+    raise Mistaken(f"{where}: {given} is no value that a chart can show")
 
 
-def written(chart: Chart) -> dict[str, Any]:
+def written(chart: Chart) -> contract.Chart:
     """Return a chart as it is in ``result.json``."""
-    axes = {
-        key: {name: value for name, value in asdict(getattr(chart, key)).items() if value not in ("", None)}
-        for key in ("x", "y")
-    }
     return {
         "title": chart.title,
         "kind": chart.kind,
-        **axes,
+        "x": _axis(chart.x),
+        "y": _axis(chart.y),
         "series": {"column": chart.series},
         "where": chart.where,
-        "published": [
-            {key: point.get(key) for key in ("series", "x", "y", "label")}
-            | ({"bound": point["bound"]} if "bound" in point else {})
-            for point in chart.published
-        ],
+        "published": [_point(point) for point in chart.published],
     }
 
 
-def _save(folder: Path, data: Mapping[str, Any], charts: Sequence[Chart], rows: Sequence[Row]) -> None:
+class _Range(TypedDict, total=False):
+    label: str
+    unit: str
+    low: str
+    high: str
+
+
+class _Limit(TypedDict, total=False):
+    limit: float
+
+
+def _axis(axis: Coordinate) -> contract.Axis:
+    """Return an axis without the keys that have no value."""
+    words: _Range = {}
+    if axis.label:
+        words["label"] = axis.label
+    if axis.unit:
+        words["unit"] = axis.unit
+    if axis.low:
+        words["low"] = axis.low
+    if axis.high:
+        words["high"] = axis.high
+    limit: _Limit = {} if axis.limit is None else {"limit": axis.limit}
+    return {"column": axis.column, **words, "log": axis.log, **limit, "begin": axis.begin}
+
+
+def _point(point: Point) -> contract.Stated:
+    assert not isinstance(point.x, list)
+    assert not isinstance(point.y, list)
+    found: contract.Stated = {"series": point.series, "x": point.x, "y": point.y, "label": point.label}
+    if point.bound is not None:
+        found["bound"] = point.bound
+    return found
+
+
+def _save(folder: Path, data: contract.Reproduction, charts: Sequence[Chart], rows: Sequence[Row]) -> None:
     """Write the result, its table and its figures; the latter two only where their libraries are there."""
     with files.replacing(folder) as aside:
         with suppress(Missing):
@@ -442,12 +486,12 @@ def _save(folder: Path, data: Mapping[str, Any], charts: Sequence[Chart], rows: 
         (aside / "result.json").write_text(text, encoding="utf-8")
 
 
-def _draw(folder: Path, data: Mapping[str, Any], charts: Sequence[Chart], rows: Sequence[Row]) -> None:
+def _draw(folder: Path, data: contract.Reproduction, charts: Sequence[Chart], rows: Sequence[Row]) -> None:
     # Loaded late: matplotlib is slow to load. Without it the first of these raises `Missing`.
     from duetime import plots
     from duetime.experiments import figures
 
-    runs = max((row.get("runs", 1) for row in rows), default=1)
+    runs = max((runs for row in rows if isinstance(runs := row.get("runs", 1), int)), default=1)
     what = data["source"] + (f"; mean and 95 % interval over {runs} runs each" if runs > 1 else "")
     for number in sorted({chart.figure for chart in charts}):
         some = [chart for chart in charts if chart.figure == number]

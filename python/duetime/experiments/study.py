@@ -8,9 +8,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from duetime import decide
+from duetime.contract.rows import Cell as Value
+from duetime.contract.rows import Row as Row
 from duetime.engine.points import Kept, Point, run_points
 from duetime.errors import Mistaken
 from duetime.experiments.experiment import Axis, Experiment, Labels, Size, Variant, at, regimes
@@ -18,9 +20,11 @@ from duetime.experiments.texts import filled
 from duetime.language import catalog
 from duetime.statistics import of_figure, seeds_needed, seeds_of_share
 
-#: A row of a result: labels, and metrics with their 95 % intervals in ``_low`` and ``_high``. Where too few
-#: misses back an interval it has none, and ``_seeds`` is about how many seeds would do.
-Row: TypeAlias = dict[str, Any]
+if TYPE_CHECKING:
+    from duetime.contract import runs
+
+# A row of a result has labels, and metrics with their 95 % intervals in ``_low`` and ``_high``. Where too few
+# misses back an interval it has none, and ``_seeds`` is about how many seeds would do.
 Metrics: TypeAlias = Mapping[str, float | None]
 #: What one run says: further labels and metrics, as many as it likes.
 Sampler: TypeAlias = Callable[["Run"], Iterable[tuple[Labels, Metrics]]]
@@ -45,7 +49,7 @@ class Run:
 
     labels: Labels
     seed: int
-    result: Mapping[str, Any]
+    result: runs.Run[int, float]
     kept: Kept
     #: Cell and seed: runs of several transports at the same place have the same arrivals.
     place: tuple[int, int] = (0, 0)
@@ -136,7 +140,7 @@ class Study:
         ]
         kept = self.make([self.point(cell, transport, seed) for _, cell, transport, seed in grid], tables)
         return [
-            Run({**cell.labels, "transport": transport}, seed, one.result, one, (number, seed))
+            Run({**cell.labels, "transport": transport}, seed, one.run, one, (number, seed))
             for (number, cell, transport, seed), one in zip(grid, kept, strict=True)
             if one.error is None
         ]
@@ -146,8 +150,9 @@ class Study:
         kept = run_points(points, store=self.store, jobs=self.jobs, tables=tables)
         self.made.update(points)
         for point, one in zip(points, kept, strict=True):
-            _check_bound(point, one.result)
-            if one.error is not None:
+            if one.error is None:
+                _check_bound(point, one.run)
+            else:
                 self.failed.append(
                     f"{point.transport}, seed {point.seed}, {list(point.overrides)}: {one.error}"
                 )
@@ -201,7 +206,7 @@ def _keys() -> dict[str, set[str]]:
     return {each["name"]: {key["name"] for key in each["keys"]} for each in catalog()["transports"]}
 
 
-def _label(axis: Axis, value: Any) -> Labels:
+def _label(axis: Axis, value: Value) -> Labels:
     return {} if axis.replicates else {axis.column: value}
 
 
@@ -210,13 +215,13 @@ def over_seeds(samples: Iterable[tuple[Labels, Metrics]], differences: Collectio
 
     `differences` names metrics that are differences of two runs with the same seed.
     """
-    groups: dict[tuple[tuple[str, Any], ...], list[Metrics]] = {}
+    groups: dict[tuple[tuple[str, Value], ...], list[Metrics]] = {}
     for labels, metrics in samples:
         groups.setdefault(tuple(labels.items()), []).append(metrics)
     return [_row(dict(labels), group, differences) for labels, group in groups.items()]
 
 
-def figure_of(result: Mapping[str, Any], path: str | Mapping[str, float]) -> float | None:
+def figure_of(result: Mapping[str, object], path: str | Mapping[str, float]) -> float | None:
     """A figure of a run's JSON, or a sum of some with their weights; none where it has none."""
     if isinstance(path, Mapping):
         parts = [(figure_of(result, each), weight) for each, weight in path.items()]
@@ -231,12 +236,18 @@ def figure_of(result: Mapping[str, Any], path: str | Mapping[str, float]) -> flo
     return value
 
 
-def _check_bound(point: Point, result: Mapping[str, Any]) -> None:
+def _check_bound(point: Point, result: runs.Run[int, float]) -> None:
     """No schedule can miss fewer than the bound; one that does is a bug of ours."""
-    for part in (result, *result.get("classes", {}).values()):
-        bound, summary = part.get("bound"), part.get("summary", part)
-        if bound and summary["missed"] < bound["missed"]:
-            raise RuntimeError(f"{point}: missed {summary['missed']}, less than the bound {bound['missed']}")
+    bound = result["bound"]
+    if bound is None:
+        return
+    parts = [
+        (result["summary"], bound),
+        *((result["classes"][name], of) for name, of in bound["classes"].items()),
+    ]
+    for part, least in parts:
+        if least and part["missed"] < least["missed"]:
+            raise RuntimeError(f"{point}: missed {part['missed']}, less than the bound {least['missed']}")
 
 
 def _row(labels: Labels, samples: Sequence[Metrics], differences: Collection[str]) -> Row:

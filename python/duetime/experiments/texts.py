@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from string import Formatter
-from typing import Any
 
 from duetime.errors import Mistaken
 
@@ -22,7 +21,7 @@ def places(text: str, where: str) -> list[str]:
     return [name for _, name, _ in _parts(text, where) if name is not None]
 
 
-def filled(text: str, words: Mapping[str, Any], where: str) -> str:
+def filled(text: str, words: Mapping[str, object], where: str) -> str:
     """Put words into the places of a text; `Mistaken`, which names `where`, for one that has no such word."""
     made: list[str] = []
     length = 0
@@ -59,7 +58,7 @@ def _parts(text: str, where: str) -> list[tuple[str, str | None, str]]:
     return [(literal, name, spec or "") for literal, name, spec, _ in parsed]
 
 
-def _formatted(value: Any, spec: str, where: str) -> str:
+def _formatted(value: object, spec: str, where: str) -> str:
     if not spec:
         return str(value)
     if not isinstance(value, str | int | float):

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from duetime.contract.experiments import Counted
 
 #: The statuses of a claim, from best to worst, with their texts. `few`: its rule reads an interval that too
 #: few misses back. `late`: it holds by a definition that was chosen when the figure was known. `calibrated`:
@@ -33,7 +36,7 @@ HOLDS = {
 }
 
 
-def status(claim: Mapping[str, Any]) -> str:
+def status(claim: Counted) -> str:
     """One of `STATUSES`; a record of a former version says only whether the claim holds."""
     former = {True: "holds", False: "fails", None: "open"}
     return str(claim.get("status") or former[claim["holds"]])
@@ -47,14 +50,14 @@ def in_unit(number: str, unit: str) -> str:
     return f"{number} {unit}".rstrip()
 
 
-def tally(claims: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+def tally(claims: Iterable[Counted]) -> dict[str, int]:
     """Return the number of facts of each status in the claims of papers.
 
     Claims of one fact count once, as the worst of them. Echoes of the set-up and our own expectations do not
     count.
     """
     worse = [*STATUSES]
-    found: dict[tuple[str, Any], str] = {}
+    found: dict[tuple[str, str | int], str] = {}
     for number, claim in enumerate(claims):
         if claim.get("kind", "claim") == "claim":
             fact = ("fact", claim["fact"]) if claim.get("fact") else ("claim", number)

@@ -52,11 +52,11 @@ class Seen:
 class Law:
     """One transport. `keys` are the parameters that it knows, with their defaults."""
 
-    keys: ClassVar[Mapping[str, float | str]] = {}
+    keys: ClassVar[Mapping[str, float]] = {}
     #: Sends at a rate of its own; a window is sent at the rate of the link at the beginning of a round trip.
     paced = False
 
-    def __init__(self, xp: Any, mss: float, values: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, xp: Any, mss: float, values: Mapping[str, float] | None = None) -> None:
         """Set these parameters, and all others to their defaults."""
         self.xp = xp
         self.mss = mss
@@ -78,7 +78,7 @@ class Law:
 class Tcp(Law):
     """Reno: a segment per round trip, half of it after a loss, a pause where a timeout is needed."""
 
-    keys: ClassVar[Mapping[str, float | str]] = {
+    keys: ClassVar[Mapping[str, float]] = {
         "initial_window": 10.0,
         "cwnd_floor": 2.0,
         "rto_min": 0.02,
@@ -134,7 +134,7 @@ class Tcp(Law):
 class Dctcp(Tcp):
     """DCTCP: alpha follows the share of marks, and a marked round trip cuts by half of it."""
 
-    keys: ClassVar[Mapping[str, float | str]] = {**Tcp.keys, "g": 0.0625, "initial_alpha": 1.0}
+    keys: ClassVar[Mapping[str, float]] = {**Tcp.keys, "g": 0.0625, "initial_alpha": 1.0}
 
     def start(self, flows: Flows) -> Rows:
         """Return the state of TCP, with alpha."""
@@ -156,7 +156,7 @@ class Dctcp(Tcp):
 class D2tcp(Dctcp):
     """D2TCP: the penalty is alpha^d, d the time that the rest needs over the time left."""
 
-    keys: ClassVar[Mapping[str, float | str]] = {**Dctcp.keys, "d_cap": 2.0}
+    keys: ClassVar[Mapping[str, float]] = {**Dctcp.keys, "d_cap": 2.0}
 
     def penalty(self, rows: Rows, seen: Seen) -> Array:
         """Alpha to the power of d; d is 1 without a deadline, and once it has passed."""
@@ -170,7 +170,7 @@ class D2tcp(Dctcp):
 class Jit(Law):
     """Paces at bytes left over time left and listens to nothing: the yardstick beside MCP."""
 
-    keys: ClassVar[Mapping[str, float | str]] = {"aim": 1.05, "margin_rtts": 2.0, "least_rate": 1e-3}
+    keys: ClassVar[Mapping[str, float]] = {"aim": 1.05, "margin_rtts": 2.0, "least_rate": 1e-3}
     paced = True
 
     def start(self, flows: Flows) -> Rows:
@@ -202,7 +202,7 @@ class Jit(Law):
 class McpOpt(Jit):
     """MCP: the backlog of the virtual queue pulls towards gamma, the network's sum pushes back."""
 
-    keys: ClassVar[Mapping[str, float | str]] = {
+    keys: ClassVar[Mapping[str, float]] = {
         **Jit.keys,
         "gain": 0.1,
         "price_weight": 1e-3,
@@ -232,7 +232,7 @@ class McpOpt(Jit):
 class Mcp(McpOpt):
     """MCP by marks alone, (11): K and the own marked share replace the queue, its growth the load."""
 
-    keys: ClassVar[Mapping[str, float | str]] = {**McpOpt.keys, "threshold": 64.0}
+    keys: ClassVar[Mapping[str, float]] = {**McpOpt.keys, "threshold": 64.0}
 
     def network(self, rows: Rows, seen: Seen) -> tuple[Rows, Array]:
         """An estimate of zero where nothing was marked."""

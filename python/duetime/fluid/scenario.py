@@ -8,18 +8,24 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from duetime import _core, errors, scenario
+from duetime import _core, errors, foreseen, scenario
+from duetime.contract import reading
 from duetime.engine import Progress
 from duetime.fluid import arrays, engine
 from duetime.fluid.laws import LAWS, Law
 from duetime.fluid.task import Task
 from duetime.quantities import size_bytes, time_ps
 from duetime.results import Result
+
+if TYPE_CHECKING:
+    from duetime.contract import measurements
+    from duetime.contract.scenarios import Resolved, Transport
+    from duetime.foreseen import Column
 
 #: Keys of transports that tell packets apart, which there are none of here.
 BELOW_THE_GRAIN = {
@@ -59,7 +65,7 @@ def simulate(task: Task, *, library: str = "numpy", progress: Progress | None = 
             f"{task.name}: class `{error}`: when its messages start follows from others, for which the "
             "fluid model does not wait (levels)"
         ) from None
-    columns = {name: np.frombuffer(each[1], each[0]) for name, each in ahead.items() if name != "links"}
+    columns = foreseen.columns(ahead)
     links, messages = _links(columns), _messages(columns, transports)
     laws = [_law(xp, each) for each in transports]
     duration = time_ps(resolved["run"]["duration"]) * 1e-12
@@ -83,8 +89,8 @@ def simulate(task: Task, *, library: str = "numpy", progress: Progress | None = 
         **task.keywords(),
         wall_s=time.perf_counter() - begun,
     )
-    contract = {**json.loads(run.json), "fluid": {"step_us": tau * 1e6, "steps": outcome.steps,
-                                                  "flow_steps": outcome.flow_steps}}  # fmt: skip
+    contract = reading.run(run.json)
+    contract["fluid"] = {"step_us": tau * 1e6, "steps": outcome.steps, "flow_steps": outcome.flow_steps}
     left_out = sorted(
         {key for each in transports for key in _changed(each, resolved["profile"]) if key in BELOW_THE_GRAIN}
     )
@@ -93,7 +99,7 @@ def simulate(task: Task, *, library: str = "numpy", progress: Progress | None = 
     return Result(json.dumps(contract, separators=(",", ":")), run.resolved, notes, run)
 
 
-def refuse(resolved: Mapping[str, Any], transports: Iterable[Mapping[str, Any]]) -> None:
+def refuse(resolved: Resolved, transports: Iterable[Transport]) -> None:
     """Say which key the model cannot say, if there is one."""
     if resolved.get("fault"):
         raise _Refused("fault", "its links do not fail")
@@ -114,7 +120,7 @@ def refuse(resolved: Mapping[str, Any], transports: Iterable[Mapping[str, Any]])
             if (
                 key not in law.keys
                 and key not in BELOW_THE_GRAIN | FRAMING
-                and (key, transport[key])
+                and (key, transport.get(key))
                 != (
                     "expired",
                     "abort",
@@ -128,13 +134,13 @@ class _Refused(errors.Unreadable):
         super().__init__(f'{key}: the fluid model cannot say this: {why}. engine = "packets" can')
 
 
-def _transports(resolved: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+def _transports(resolved: Resolved) -> Iterable[Transport]:
     """The transport of each class."""
     for each in resolved["traffic"]:
         yield each.get("transport") or resolved["transport"]
 
 
-def _changed(transport: Mapping[str, Any], profile: str) -> list[str]:
+def _changed(transport: Transport, profile: str) -> list[str]:
     """Keys that are not what the profile makes them."""
     plain = {
         "profile": profile,
@@ -144,32 +150,34 @@ def _changed(transport: Mapping[str, Any], profile: str) -> list[str]:
         "traffic": [{"name": "a", "pattern": "flows", "flows": [{"from": 0, "to": 1, "size": "1 B"}]}],
     }
     text, _, _ = _core.check(scenario.read(plain).text, "plain")
-    own = json.loads(text)["transport"]
+    own: Mapping[str, object] = reading.resolved(text).get("transport", {})
     return [key for key, value in transport.items() if own.get(key) != value and key != "inherit"]
 
 
-def _law(xp: Any, transport: Mapping[str, Any]) -> Law:
+def _law(xp: Any, transport: Transport) -> Law:
     law = LAWS[transport["name"]]
-    values = {key: _number(transport[key]) for key in law.keys if transport.get(key) is not None}
+    given = {key: transport.get(key) for key in law.keys}
+    values = {key: _number(value) for key, value in given.items() if value is not None}
     frame = size_bytes(transport["mss"]) + size_bytes(transport["header"])
     return law(xp, float(frame), values)
 
 
-def _number(value: Any) -> Any:
-    """A time in s; anything else as it is."""
-    if not isinstance(value, str):
+def _number(value: object) -> float:
+    """A time in s, a share or another number."""
+    if isinstance(value, int | float):
         return value
+    assert isinstance(value, str), f"{value!r} is no value of a law"
     if value.endswith("%"):
         return float(value[:-1]) / 100
     number, _, unit = value.partition(" ")
     return time_ps(value) * 1e-12 if unit.endswith("s") and not unit.startswith("packet") else float(number)
 
 
-def _links(columns: Mapping[str, Any]) -> engine.Links:
+def _links(columns: Mapping[str, Column]) -> engine.Links:
     return engine.Links(columns["rate"] / 8.0, columns["delay"] * 1e-12, columns["room"], columns["mark"])
 
 
-def _messages(columns: Mapping[str, Any], transports: list[Mapping[str, Any]]) -> engine.Messages:
+def _messages(columns: Mapping[str, Column], transports: Sequence[Transport]) -> engine.Messages:
     first = columns["first"].astype(np.int64)
     many, length = len(first) - 1, np.diff(first)
     hops = np.full((many, int(length.max(initial=1))), len(columns["rate"]), dtype=np.int64)
@@ -194,7 +202,7 @@ def _step(links: engine.Links, messages: engine.Messages) -> float:
     return float(np.median(2.0 * delay + (messages.frame[:, None] / rate).sum(axis=1)))
 
 
-def _cool_down(resolved: Mapping[str, Any], columns: Mapping[str, Any], duration: float) -> float:
+def _cool_down(resolved: Resolved, columns: Mapping[str, Column], duration: float) -> float:
     """Return the time beyond the measured one until all messages with a deadline are decided."""
     given = resolved["run"].get("cool_down")
     longest = time_ps(given) * 1e-12 if given else max(duration, LONGEST_COOL_DOWN)
@@ -203,13 +211,13 @@ def _cool_down(resolved: Mapping[str, Any], columns: Mapping[str, Any], duration
 
 
 def _measured(
-    resolved: Mapping[str, Any],
-    columns: Mapping[str, Any],
+    resolved: Resolved,
+    columns: Mapping[str, Column],
     ends: list[tuple[str, str]],
     messages: engine.Messages,
     outcome: engine.Outcome,
     duration: float,
-) -> dict[str, Any]:
+) -> measurements.Measured:
     """Return the result in the form of measurements from a real network."""
     begin = time_ps(resolved["run"]["warm_up"]) * 1e-12
     classes = columns["class"]
@@ -227,14 +235,21 @@ def _measured(
     lost = np.round(outcome.lost / frame).astype(int)
     packets = int(outcome.served.sum() / frame)
     end = [None if np.isnan(value) else round(value * 1e12) for value in outcome.end]
-    fields = {
-        "class": classes.tolist(), "from": columns["from"].tolist(), "to": columns["to"].tolist(),
-        "query": _or_none(columns["query"]), "bytes": _or_none(columns["bytes"]),
-        "start": columns["start"].tolist(),
-        "end": end, "ideal": _or_none(columns["ideal"]), "deadline": _or_none(columns["deadline"]),
-        "retransmits": lost.tolist(), "delivered": delivered.astype(int).tolist(),
-    }  # fmt: skip
-    rows = [dict(zip(fields, row, strict=True)) for row in zip(*fields.values(), strict=True)]
+    ideal, deadline = _or_none(columns["ideal"]), _or_none(columns["deadline"])
+    rows: list[measurements.Message] = [
+        {
+            "class": of_class, "from": source, "to": to, "query": query, "bytes": count,
+            "start": begun, "end": ended, "ideal": least, "deadline": due,
+            "timeouts": 0, "retransmits": again, "marks": 0, "delivered": got,
+        }
+        for (of_class, source, to, begun, again, got), query, count, ended, least, due in zip(
+            zip(
+                classes.tolist(), columns["from"].tolist(), columns["to"].tolist(),
+                columns["start"].tolist(), lost.tolist(), delivered.astype(int).tolist(), strict=True,
+            ),
+            _or_none(columns["query"]), _or_none(columns["bytes"]), end, ideal, deadline, strict=True,
+        )
+    ]  # fmt: skip
     measured_for = max(outcome.steps * outcome.tau, 1e-12)
     return {
         "simulated": round(duration * 1e12),
@@ -254,7 +269,7 @@ def _measured(
             }
             for number in range(len(resolved["traffic"]))
         ],
-        "messages": [row | {"timeouts": 0, "marks": 0} for row in rows],
+        "messages": rows,
         "links": [
             {
                 "from": source, "to": to, "packets": round(served / frame), "bytes": round(served),
@@ -276,6 +291,7 @@ def _or_none(column: engine.Column) -> list[int | None]:
     return [None if value < 0 else int(value) for value in column]
 
 
-def _payload_share(resolved: Mapping[str, Any], columns: Mapping[str, Any]) -> Any:
+def _payload_share(resolved: Resolved, columns: Mapping[str, Column]) -> Column:
     payload = np.array([size_bytes(each["mss"]) for each in _transports(resolved)], dtype=float)
-    return (payload / columns["frame"])[columns["class"]]
+    found: Column = (payload / columns["frame"])[columns["class"]]
+    return found

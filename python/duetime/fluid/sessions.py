@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -207,14 +206,14 @@ def _paths(random: np.random.Generator, setting: Setting, source: Column, to: Co
     return hops
 
 
-def summary(drawn: Drawn, end: Column, until: float, which: Column | None = None) -> dict[str, Any]:
+def summary(drawn: Drawn, end: Column, until: float, which: Column | None = None) -> dict[str, float | None]:
     """Return missed shares by type and the goodput in time, of messages whose deadline is before `until`."""
     due = drawn.messages.start + drawn.messages.allowed
     chosen = due <= until
     if which is not None:
         chosen &= which
     met = end <= due
-    found: dict[str, Any] = {"messages": int(chosen.sum())}
+    found: dict[str, float | None] = {"messages": int(chosen.sum())}
     for number, name in enumerate(TYPES):
         own = chosen & (drawn.type == number)
         found[f"{name}_missed_percent"] = float(100 * (~met[own]).mean()) if own.any() else None

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict
 
 from duetime import _core
+from duetime.contract import reading
+
+if TYPE_CHECKING:
+    from duetime.contract.scenarios import Resolved
+
+
+class Keywords(TypedDict):
+    """The arguments of every function of `_core` that reads a scenario, beside its text and name."""
+
+    folder: str | None
+    set: list[str]
+    seed: int | None
+    transport: str | None
+    files: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -22,7 +35,7 @@ class Task:
     transport: str | None = None
     files: Mapping[str, str] = field(default_factory=dict)
 
-    def keywords(self) -> dict[str, Any]:
+    def keywords(self) -> Keywords:
         """Return the arguments of every function of `_core` that reads a scenario."""
         return {
             "folder": self.folder,
@@ -32,7 +45,7 @@ class Task:
             "files": dict(self.files),
         }
 
-    def resolved(self) -> tuple[dict[str, Any], list[str]]:
+    def resolved(self) -> tuple[Resolved, list[str]]:
         """The scenario with every default filled in, and notes."""
         resolved, notes, _ = _core.check(self.text, self.name, **self.keywords())
-        return json.loads(resolved), notes
+        return reading.resolved(resolved), notes

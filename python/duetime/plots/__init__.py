@@ -35,7 +35,7 @@ from duetime.plots import (
     timeline,
     trace,
 )
-from duetime.plots.data import Results, load, read_json
+from duetime.plots.data import Results, load, variants
 from duetime.plots.live import is_recorded, recorded
 from duetime.report import READERS
 from duetime.report.model import Experiment
@@ -132,7 +132,7 @@ def _figures(directory: Path) -> Iterator[tuple[str, Figure | None]]:
 
 def _picture(directory: Path, kind: str, experiment: Experiment) -> Figure | None:
     """Variants have a picture of their own; everything else is charts."""
-    return robust.draw(read_json(directory / "robust.json")) if kind == "varied" else charts.draw(experiment)
+    return robust.draw(variants(directory)) if kind == "varied" else charts.draw(experiment)
 
 
 def _of_traces(directory: Path, out: Path) -> list[Path]:

@@ -3,7 +3,6 @@
 import itertools
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -50,7 +49,7 @@ def draw(experiment: Experiment) -> Figure | None:
 
 
 #: How a value is marked that the source states.
-HOLLOW: Any = {"marker": "o", "markerfacecolor": "white", "markersize": 8}
+HOLLOW: style.Hollow = {"marker": "o", "markerfacecolor": "white", "markersize": 8}
 
 
 def _facts(experiment: Experiment) -> list[tuple[str, object]]:

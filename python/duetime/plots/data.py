@@ -1,16 +1,23 @@
 """Result folders as the pictures read them."""
 
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from duetime import manifest
+from duetime.contract import reading
+from duetime.contract.comparisons import SavedComparison
+from duetime.contract.runs import Judged, SavedRun
+from duetime.contract.scenarios import Traffic
+from duetime.contract.variants import Robustness
 from duetime.errors import NoResults, Unreadable
 from duetime.frames import pl
 from duetime.statistics import seeds_differ
 
+R = TypeVar("R")
 MESSAGES = [
     "class",
     "from",
@@ -31,7 +38,7 @@ class Run:
     """The folder of one run."""
 
     directory: Path
-    about: dict[str, Any]
+    about: SavedRun
 
     @cached_property
     def messages(self) -> pl.DataFrame:
@@ -86,7 +93,7 @@ class Arm:
     @cached_property
     def seeds_differ(self) -> bool:
         """Several seeds gave different results; true of one seed."""
-        return seeds_differ([{**run.about, "scenario": None} for run in self.runs])
+        return seeds_differ([dict(run.about) | {"scenario": None} for run in self.runs])
 
 
 @dataclass(frozen=True)
@@ -98,7 +105,7 @@ class Results:
     #: The transport that the others are compared with; none: the first.
     against: str | None = None
     #: The outcome of the conditions of ``--fail-if``, as in the JSON object.
-    limits: tuple[dict[str, Any], ...] = ()
+    limits: tuple[Judged, ...] = ()
     #: The request whose timeline is drawn, as CLASS:NUMBER; none: one of median time.
     request: str | None = None
 
@@ -121,7 +128,7 @@ class Results:
         return order + sorted(set(counted) - set(order))
 
     @property
-    def traffic(self) -> list[dict[str, Any]]:
+    def traffic(self) -> list[Traffic]:
         """The `[[traffic]]` tables of the scenario."""
         scenario = self.arms[0].runs[0].about.get("scenario")
         tables = scenario.get("traffic", []) if isinstance(scenario, dict) else []
@@ -154,11 +161,11 @@ def load(directory: Path) -> Results:
     if (directory / "run.json").exists():
         run = load_run(directory)
         arm = Arm(str(run.about.get("transport", "run")), (run,))
-        return Results(str(run.about.get("title", "")), (arm,), limits=_limits(run.about))
+        return Results(str(run.about.get("title", "")), (arm,), limits=_limits(run.about.get("limits")))
     if not (directory / "compare.json").exists():
         raise NoResults(f"{directory} holds no results: neither run.json nor compare.json is there")
     arms = []
-    record = read_json(directory / "compare.json")
+    record = comparison(directory)
     for name in record.get("runs", {}):
         folder = directory / name
         seeds = sorted(folder.glob("seed-*/run.json"), key=lambda path: int(path.parent.name[5:]))
@@ -167,11 +174,11 @@ def load(directory: Path) -> Results:
     if not arms:
         raise NoResults(f"{directory / 'compare.json'} names no runs")
     title = str(arms[0].runs[0].about.get("title", ""))
-    return Results(title, tuple(arms), record.get("against"), _limits(record))
+    return Results(title, tuple(arms), record.get("against"), _limits(record.get("limits")))
 
 
-def _limits(record: dict[str, Any]) -> tuple[dict[str, Any], ...]:
-    return tuple(record.get("limits") or ())
+def _limits(found: Sequence[Judged] | None) -> tuple[Judged, ...]:
+    return tuple(found or ())
 
 
 def load_run(directory: Path) -> Run:
@@ -179,18 +186,28 @@ def load_run(directory: Path) -> Run:
     for name in ("run.json", "flows.parquet", "links.parquet"):
         if not (directory / name).exists():
             raise NoResults(f"{directory} is incomplete: {name} is missing")
-    return Run(directory, read_json(directory / "run.json"))
+    return Run(directory, _json(directory / "run.json", reading.saved_run))
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def comparison(directory: Path) -> SavedComparison:
+    """Read the object of a comparison's folder."""
+    return _json(directory / "compare.json", reading.comparison)
+
+
+def variants(directory: Path) -> Robustness:
+    """Read the object of a folder of variants."""
+    return _json(directory / "robust.json", reading.robustness)
+
+
+def _json(path: Path, read: Callable[[bytes], R]) -> R:
     """The JSON object in a file."""
     try:
-        content = json.loads(manifest.content(path))
+        found = read(manifest.content(path))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise NoResults(f"{path} is not JSON: {error}") from error
-    if not isinstance(content, dict):
+    if not isinstance(found, dict):
         raise NoResults(f"{path} is not a JSON object")
-    return content
+    return found
 
 
 def read(path: Path) -> pl.DataFrame:

@@ -2,6 +2,7 @@
 
 from matplotlib.figure import Figure
 
+from duetime.contract.figures import at
 from duetime.plots import style
 from duetime.plots.data import Arm, Results
 from duetime.statistics import difference
@@ -53,13 +54,12 @@ def _difference(arm: Arm, reference: Arm, name: str) -> tuple[float, float, floa
     others = _missed(reference, name)
     pairs = [(value, others[seed]) for seed, value in _missed(arm, name).items() if seed in others]
     found = difference([one - other for one, other in pairs])
-    if found is None or found["ci95"][1] is None:
-        return None
-    return found["mean"], *found["ci95"]
+    low, high = found["ci95"] if found is not None else (None, None)
+    return None if found is None or low is None or high is None else (found["mean"], low, high)
 
 
 def _missed(arm: Arm, name: str) -> dict[int, float]:
     """Percent missed of a class, by seed, where any deadline was decided."""
-    parts = {int(run.about["seed"]): run.about.get("classes", {}).get(name, {}) for run in arm.runs}
-    found = {seed: part.get("missed_percent") for seed, part in parts.items()}
-    return {seed: float(value) for seed, value in found.items() if value is not None}
+    path = ("classes", name, "missed_percent")
+    found = {int(run.about["seed"]): at(run.about, path) for run in arm.runs}
+    return {seed: float(value) for seed, value in found.items() if isinstance(value, int | float)}

@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import cast
 
 from duetime import manifest
+from duetime.contract.runs import SavedRun
 from duetime.errors import NoResults, Unreadable
 from duetime.frames import pl
 from duetime.plots.data import MESSAGES, Arm, Results, Run
@@ -59,7 +61,8 @@ def is_recorded(path: Path) -> bool:
 
 def recorded(path: Path) -> Results:
     """Read the trace of real connections."""
-    run = Recorded(path, {"title": path.stem, "transport": "d2tcp"})
+    # A trace has no figures: all that the pictures read of a run is there.
+    run = Recorded(path, cast(SavedRun, {"title": path.stem, "transport": "d2tcp"}))
     if run.trace.is_empty():
         raise NoResults(f"{path} holds no samples: no connection was under D2TCP, or none sent anything")
     return Results(path.stem, (Arm("d2tcp", (run,)),))

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -40,10 +39,11 @@ def reported(arm: Arm, *path: str) -> Estimate | None:
     found = of_figure(name, numbers, trials(name, parents))
     if found is None:
         return None
-    return Estimate(found["mean"], *(found["ci95"] if arm.seeds_differ else ()))
+    low, high = found["ci95"] if arm.seeds_differ else (None, None)
+    return Estimate(found["mean"], low, high)
 
 
-def _at(part: Any, path: Sequence[str]) -> Any:
+def _at(part: object, path: Sequence[str]) -> object:
     for key in path:
         part = part.get(key) if isinstance(part, dict) else None
     return part

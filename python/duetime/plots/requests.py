@@ -1,5 +1,7 @@
 """Requests of stages: the goals that they reach, and the stages that took their time."""
 
+from typing import Literal
+
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
@@ -40,13 +42,14 @@ def draw(results: Results) -> Figure | None:
     return figure
 
 
-def names(results: Results, part: str) -> list[str]:
+def names(results: Results, part: Literal["goals", "stages"]) -> list[str]:
     """Return the goals or the stages of all classes together, in the order of the run."""
     found: dict[str, None] = {}
     for arm in results.arms:
         for run in arm.runs:
-            requests = (run.about.get("summary") or {}).get("requests") or {}
-            found.update(dict.fromkeys(requests.get(part) or {}))
+            summary = run.about["summary"]
+            if "requests" in summary:
+                found.update(dict.fromkeys(summary["requests"][part]))
     return list(found)
 
 

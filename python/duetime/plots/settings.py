@@ -2,17 +2,18 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from matplotlib.axes import Axes
 
+from duetime.contract.runs import SavedRun
 from duetime.plots import style
 
 #: Bytes on the wire of a full packet, for settings in bytes.
 FRAME = 1500
 
 
-def threshold(about: Mapping[str, Any], port: str) -> float | None:
+def threshold(about: SavedRun, port: str) -> float | None:
     """K of a port ("switch to host 4") in packets; none without marking."""
     mark = _network(about).get("mark")
     if isinstance(mark, Mapping):
@@ -20,7 +21,7 @@ def threshold(about: Mapping[str, Any], port: str) -> float | None:
     return packets(mark)
 
 
-def limit(about: Mapping[str, Any]) -> float | None:
+def limit(about: SavedRun) -> float | None:
     """Return the limit of a port in packets, when the other ports are empty; none if not known."""
     network = _network(about)
     whole = packets(network.get("buffer"))
@@ -29,12 +30,12 @@ def limit(about: Mapping[str, Any]) -> float | None:
     if network.get("sharing") == "per-port":
         return whole
     if network.get("sharing") == "dynamic":
-        alpha = float(network.get("dynamic_alpha", 1))
+        alpha = float(str(network.get("dynamic_alpha", 1)))
         return whole * alpha / (1 + alpha)
     return None
 
 
-def packets(amount: Any) -> float | None:
+def packets(amount: object) -> float | None:
     """Return a length of a queue in full packets; none for other text."""
     found = re.fullmatch(r"([\d.]+) (packets?|B|KB|MB|KiB|MiB)", amount) if isinstance(amount, str) else None
     if found is None:
@@ -44,7 +45,7 @@ def packets(amount: Any) -> float | None:
     return number if found[2].startswith("packet") else number * units[found[2]] / FRAME
 
 
-def lines(axes: Axes, about: Mapping[str, Any], ports: Sequence[str], *, across: Literal["x", "y"]) -> None:
+def lines(axes: Axes, about: SavedRun, ports: Sequence[str], *, across: Literal["x", "y"]) -> None:
     """Draw K, if the ports share one, and the limit, if queues are near it; `across` is the other axis."""
     draw = axes.axvline if across == "y" else axes.axhline
     marks = {threshold(about, port) for port in ports}
@@ -65,7 +66,7 @@ def lines(axes: Axes, about: Mapping[str, Any], ports: Sequence[str], *, across:
         axes.legend(loc="lower right", fontsize=8.5, frameon=True, edgecolor="none", framealpha=0.9)
 
 
-def _network(about: Mapping[str, Any]) -> Mapping[str, Any]:
+def _network(about: SavedRun) -> Mapping[str, object]:
     scenario = about.get("scenario")
     network = scenario.get("network") if isinstance(scenario, Mapping) else None
     return network if isinstance(network, Mapping) else {}

@@ -65,9 +65,9 @@ def intervals(axes: Axes, arm: Arm, table: pl.DataFrame, column: str, colour: st
         each = group.group_by("seed").agg(slowest)["slowdown"].to_list()
         # Of the seeds that ended an interval would be too low.
         found = estimate(each) if np.isfinite(each).all() else None
-        if found is not None and found["ci95"][0] is not None:
+        low, high = found["ci95"] if found is not None else (None, None)
+        if low is not None and high is not None:
             # Nothing is faster than on an empty network, whatever the interval says.
-            low, high = found["ci95"]
             axes.plot([at, at], [max(low, 1.0), high], color=colour, linewidth=1.2, zorder=1.5)
         before = edge
 

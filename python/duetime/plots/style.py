@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 from matplotlib import rc_context
 from matplotlib.axes import Axes
@@ -48,10 +48,33 @@ RC: Any = {
     "svg.fonttype": "none",
 }
 
-#: The style of a threshold: no transport is drawn so.
-THRESHOLD: Any = {"color": INK, "linewidth": 1.0, "zorder": 3}
-
 Dash = Literal["-"] | tuple[float, tuple[float, ...]]
+
+
+class Line(TypedDict):
+    """Arguments for a solid line."""
+
+    color: str
+    linewidth: float
+    zorder: float
+
+
+class Curve(Line):
+    """Arguments for the line of a transport."""
+
+    linestyle: Dash
+
+
+class Hollow(TypedDict):
+    """Arguments for a hollow marker."""
+
+    marker: str
+    markerfacecolor: str
+    markersize: float
+
+
+#: The style of a threshold: no transport is drawn so.
+THRESHOLD: Line = {"color": INK, "linewidth": 1.0, "zorder": 3}
 
 
 @dataclass(frozen=True)
@@ -62,7 +85,7 @@ class Look:
     dash: Dash = "-"
     marker: str = "o"
 
-    def line(self) -> dict[str, Any]:
+    def line(self) -> Curve:
         """Return arguments for a line. A solid one is below the others, so that equal curves both show."""
         solid = self.dash == "-"
         width, order = (2.4, 2.0) if solid else (2.0, 2.1)
@@ -173,10 +196,20 @@ def threshold(axes: Axes, at: float, text: str, across: tuple[float, float] | No
     label(axes, text, (low, at), (3, 3), ha="left", va="bottom")
 
 
-def label(axes: Axes, text: str, at: tuple[float, float], aside: tuple[float, float], **words: Any) -> None:
+def label(
+    axes: Axes,
+    text: str,
+    at: tuple[float, float],
+    aside: tuple[float, float],
+    *,
+    ha: Literal["left", "center", "right"],
+    va: Literal["baseline", "bottom", "center"] = "baseline",
+) -> None:
     """Name a line, readable over bars and curves; `aside` is in points."""
     behind = {"facecolor": "white", "edgecolor": "none", "pad": 1.2, "alpha": 0.85}
-    axes.annotate(text, at, aside, textcoords="offset points", fontsize=8, bbox=behind, zorder=6, **words)
+    axes.annotate(
+        text, at, aside, textcoords="offset points", fontsize=8, bbox=behind, zorder=6, ha=ha, va=va
+    )
 
 
 def sentence(axes: Axes, text: str) -> None:

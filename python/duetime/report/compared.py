@@ -2,26 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from duetime import scenario, slowdown
+from duetime.contract.comparisons import OfPair
+from duetime.contract.figures import at
+from duetime.contract.runs import Figure, Judged, Limits, OfTransport, Requests, Seeds
 from duetime.display.notes import stragglers
 from duetime.errors import NoReport, NoResults
 from duetime.frames import pl
-from duetime.plots.data import Arm, Results, load, read_json
+from duetime.plots.data import Arm, Results, comparison, load
 from duetime.report.model import Axis, Chart, Experiment, Mark, Place, Point, Series, Table
 from duetime.statistics import BOUNDS
 
 #: A distribution is drawn with at most so many steps of each transport.
 STEPS = 150
 
-#: Finds a part's figures in the result of a transport.
-Find = Callable[[Mapping[str, Any]], Mapping[str, Any]]
-Values = Iterator[tuple[Place, Any]]
+
+#: The requests of stages of a run, without or with seeds.
+AnyRequests = Requests[int, float] | Requests[Seeds, Seeds]
+#: The values of one transport's bars, by place.
+Values = Sequence[tuple[Place, Figure]]
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """The objects of a comparison, or of a run as a comparison of one."""
+
+    #: Transport -> its object, without or with seeds.
+    objects: Mapping[str, OfTransport]
+    bound: Limits[int, float] | Limits[Seeds, Seeds] | None
+    limits: Sequence[Judged]
+    against: str | None = None
+    differences: Mapping[str, OfPair] = field(default_factory=dict)
+
+
+#: Where a part's figures are in an object of a transport.
+Within = tuple[str, ...]
 ALL = "all"
 
 #: What a stage of a request took time for: key of the JSON object -> how it is called.
@@ -47,41 +69,38 @@ def read(folder: Path) -> list[Experiment]:
         return []
     try:
         results = load(folder)
-        objects = _objects(folder, results)
-        record = _record(folder, objects)
-        return [_experiment(results, objects, record)]
+        return [_experiment(results, _compared(folder, results))]
     except NoResults as error:
         raise NoReport(str(error)) from error
     except (AttributeError, KeyError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
         raise NoReport(f"{folder}: is not what `duetime compare` writes: {error!r}") from error
 
 
-def _objects(folder: Path, results: Results) -> dict[str, Mapping[str, Any]]:
-    """Transport -> its object of the JSON contract."""
-    if (folder / "compare.json").exists():
-        return dict(read_json(folder / "compare.json")["runs"])
-    return {results.names[0]: results.arms[0].runs[0].about}
+def _compared(folder: Path, results: Results) -> Compared:
+    if not (folder / "compare.json").exists():
+        about = results.arms[0].runs[0].about
+        return Compared({results.names[0]: about}, about.get("bound"), about.get("limits") or ())
+    record = comparison(folder)
+    return Compared(
+        record["runs"],
+        record.get("bound"),
+        record.get("limits") or (),
+        record.get("against"),
+        record.get("differences") or {},
+    )
 
 
-def _record(folder: Path, objects: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the object of all transports together; of a run, its own."""
-    path = folder / "compare.json"
-    return read_json(path) if path.exists() else next(iter(objects.values()))
-
-
-def _experiment(
-    results: Results, objects: Mapping[str, Mapping[str, Any]], record: Mapping[str, Any]
-) -> Experiment:
+def _experiment(results: Results, compared: Compared) -> Experiment:
     runs = [run for arm in results.arms for run in arm.runs]
     charts = (
-        *_requests(objects),
-        _missed(objects, record),
-        _apart(objects, record),
-        _in_time(objects),
-        *_times(objects, record),
+        *_requests(compared.objects),
+        _missed(compared),
+        _apart(compared),
+        _in_time(compared.objects),
+        *_times(compared),
         _distribution(results),
         *_slowdowns(results),
-        _goodput(objects),
+        _goodput(compared.objects),
     )
     return Experiment(
         id=_listed(results.names),
@@ -92,10 +111,10 @@ def _experiment(
             "runs": len(runs),
         },
         charts=tuple(chart for chart in charts if chart is not None and chart.series),
-        table=_table(objects),
+        table=_table(compared.objects),
         notes=(
             *dict.fromkeys(str(note) for run in runs for note in run.about.get("notes", ())),
-            *(line for name, each in objects.items() for line in stragglers(each, f" of {name}")),
+            *(line for name, each in compared.objects.items() for line in stragglers(each, f" of {name}")),
         ),
         versions={
             "duetime": ", ".join(
@@ -110,59 +129,53 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
 
 
-def _requests(objects: Mapping[str, Mapping[str, Any]]) -> Iterator[Chart]:
+def _requests(objects: Mapping[str, OfTransport]) -> Iterator[Chart]:
     """Requests of stages: the share that reached each goal, their times, and the stages that took these."""
+    found = {
+        name: each["summary"]["requests"] for name, each in objects.items() if "requests" in each["summary"]
+    }
 
-    def of(each: Mapping[str, Any], part: str) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = (each["summary"].get("requests") or {}).get(part) or {}
-        return found
-
-    def chart(
-        title: str, x: Axis, y: Axis, values: Callable[[Mapping[str, Any]], Values], scale: float = 1
-    ) -> Chart:
-        series = (Series(name, _points(values(each), scale)) for name, each in objects.items())
+    def chart(title: str, x: Axis, y: Axis, values: Mapping[str, Values], scale: float = 1) -> Chart:
+        series = (Series(name, _points(of_transport, scale)) for name, of_transport in values.items())
         return Chart(title, "bar", x, y, _some(series))
 
-    yield chart(
-        "Requests that reached the goal in time",
-        Axis("goal"),
-        Axis("in time", "%"),
-        lambda each: ((name, goal["attainment_percent"]) for name, goal in of(each, "goals").items()),
-    )
-    yield chart(
-        "Times of requests",
-        Axis("percentile of requests"),
-        Axis("time", "ms"),
-        lambda each: ((word, of(each, "time_us").get(word)) for word in ("p50", "p95", "p99")),
-        1e-3,
-    )
+    def attained(requests: AnyRequests) -> Values:
+        return [(goal, each["attainment_percent"]) for goal, each in requests["goals"].items()]
 
-    def shares(key: str) -> Callable[[Mapping[str, Any]], Values]:
-        return lambda each: (
-            (name, stage[key]) for name, stage in of(each, "stages").items() if _value(stage[key])
-        )
+    def times(requests: AnyRequests) -> Values:
+        return [(word, at(requests["time_us"], [word])) for word in ("p50", "p95", "p99")]
 
+    def shares(requests: AnyRequests, key: str) -> Values:
+        parts = ((name, at(stage, [key])) for name, stage in requests["stages"].items())
+        return [(name, part) for name, part in parts if _value(part)]
+
+    title, goal, in_time = "Requests that reached the goal in time", Axis("goal"), Axis("in time", "%")
+    yield chart(title, goal, in_time, {name: attained(each) for name, each in found.items()})
+    title, percentile, time = "Times of requests", Axis("percentile of requests"), Axis("time", "ms")
+    yield chart(title, percentile, time, {name: times(each) for name, each in found.items()}, 1e-3)
     for key, word in PARTS.items():
-        yield chart(f"Share of the requests' time: {word}", Axis("stage"), Axis("share", "%"), shares(key))
+        title, values = f"Share of the requests' time: {word}", {n: shares(r, key) for n, r in found.items()}
+        yield chart(title, Axis("stage"), Axis("share", "%"), values)
 
 
-def _missed(objects: Mapping[str, Mapping[str, Any]], record: Mapping[str, Any]) -> Chart:
+def _missed(compared: Compared) -> Chart:
     """Per class; the last series is what any schedule misses, lines are thresholds that were asked for."""
-    bound = record.get("bound") or {}
+    bound = compared.bound
     parts = {"bound": {"summary": bound, "classes": bound.get("classes", {})}} if bound else {}
+    shown: dict[str, Mapping[str, object]] = {**compared.objects, **parts}
     series = (
         Series(
             transport,
-            _points((name, find(each).get("missed_percent")) for name, find in _parts(objects)),
+            _points((name, at(each, (*within, "missed_percent"))) for name, within in _parts(compared)),
         )
-        for transport, each in {**objects, **parts}.items()
+        for transport, each in shown.items()
     )
-    limits = [limit for limit in record.get("limits") or () if limit["figure"] == "missed_percent"]
+    limits = [limit for limit in compared.limits if limit["figure"] == "missed_percent"]
     y = Axis("missed", "%")
     return Chart("Deadlines missed", "bar", Axis("class"), y, _some(series), _thresholds(limits))
 
 
-def _thresholds(limits: Iterable[Mapping[str, Any]], scale: float = 1) -> tuple[Mark, ...]:
+def _thresholds(limits: Iterable[Judged], scale: float = 1) -> tuple[Mark, ...]:
     """A line for each condition, whatever the number of transports that it was asked of."""
     marks = {
         limit["condition"]: Mark("y", scale * limit["threshold"], limit["condition"]) for limit in limits
@@ -170,31 +183,29 @@ def _thresholds(limits: Iterable[Mapping[str, Any]], scale: float = 1) -> tuple[
     return tuple(marks.values())
 
 
-def _apart(objects: Mapping[str, Mapping[str, Any]], record: Mapping[str, Any]) -> Chart | None:
+def _apart(compared: Compared) -> Chart | None:
     """Chart the differences with their intervals over seeds, from which one can tell the better one."""
-    if len(next(iter(objects.values())).get("seeds", ())) < 2:
+    if len(next(iter(compared.objects.values())).get("seeds", ())) < 2:
         return None
     series = (
         Series(
             transport,
-            _points((name, find(each).get("missed_percent")) for name, find in _parts(objects)),
+            _points((name, at(each, (*within, "missed_percent"))) for name, within in _parts(compared)),
         )
-        for transport, each in (record.get("differences") or {}).items()
+        for transport, each in compared.differences.items()
     )
-    against = record.get("against")
-    y = Axis(f"missed, less what {against} misses", "points", signed=True)
-    title = f"Deadlines missed, compared with {against} seed by seed"
+    y = Axis(f"missed, less what {compared.against} misses", "points", signed=True)
+    title = f"Deadlines missed, compared with {compared.against} seed by seed"
     return Chart(title, "bar", Axis("class"), y, _some(series))
 
 
-def _in_time(objects: Mapping[str, Mapping[str, Any]]) -> Chart:
+def _in_time(objects: Mapping[str, OfTransport]) -> Chart:
     names = {"mean": "mean query", "p1": "worst 1 % of queries"}
     series = (
         Series(
             transport,
             _points(
-                (word, (each["summary"].get("answers_in_time_percent") or {}).get(key))
-                for key, word in names.items()
+                (word, at(each, ("summary", "answers_in_time_percent", key))) for key, word in names.items()
             ),
         )
         for transport, each in objects.items()
@@ -202,26 +213,24 @@ def _in_time(objects: Mapping[str, Mapping[str, Any]]) -> Chart:
     return Chart("Answers in time", "bar", Axis("query"), Axis("answers in time", "%"), _some(series))
 
 
-def _times(objects: Mapping[str, Mapping[str, Any]], record: Mapping[str, Any]) -> Iterator[Chart]:
-    limits = [limit for limit in record.get("limits") or () if limit["figure"].startswith("fct_us.p")]
+def _times(compared: Compared) -> Iterator[Chart]:
+    objects = compared.objects
+    limits = [limit for limit in compared.limits if limit["figure"].startswith("fct_us.p")]
     classes = next(iter(objects.values()))["classes"]
-    for name, find in _parts(objects):
+    for name, within in _parts(compared):
         if name == ALL:
             continue
         own = [limit for limit in limits if limit["class"] == name or len(classes) == 1]
+        times = {transport: _group(each, (*within, "fct_us")) for transport, each in objects.items()}
         series = (
             Series(
                 transport,
-                _points(
-                    ((word, (find(each).get("fct_us") or {}).get(word)) for word in ("p50", "p90", "p99")),
-                    scale=1e-3,
-                ),
+                _points(((word, at(part, (word,))) for word in ("p50", "p90", "p99")), scale=1e-3),
             )
-            for transport, each in objects.items()
+            for transport, part in times.items()
         )
-        times = [find(each).get("fct_us") or {} for each in objects.values()]
         censored = any(
-            BOUNDS in part or any(BOUNDS in _or_empty(part.get(word)) for word in part) for part in times
+            BOUNDS in part or any(BOUNDS in _group(part, (word,)) for word in part) for part in times.values()
         )
         left_out = " (without those among messages that were under way at the end)" if censored else ""
         yield Chart(
@@ -248,10 +257,10 @@ def _slowdowns(results: Results) -> Iterator[Chart]:
         yield Chart(f"Slowdown by size, {title}", "line", Axis("message size", "KB"), y, _some(series))
 
 
-def _goodput(objects: Mapping[str, Mapping[str, Any]]) -> Chart:
+def _goodput(objects: Mapping[str, OfTransport]) -> Chart:
     names = {"goodput_mbps": "all", "goodput_in_time_mbps": "in time"}
     series = (
-        Series(transport, _points((word, each["summary"].get(key)) for key, word in names.items()))
+        Series(transport, _points((word, at(each, ("summary", key))) for key, word in names.items()))
         for transport, each in objects.items()
     )
     return Chart("Goodput", "bar", Axis("payload"), Axis("goodput", "Mbit/s"), _some(series))
@@ -281,7 +290,7 @@ def _distribution(results: Results) -> Chart:
     )
 
 
-def _steps(times: np.ndarray[Any, np.dtype[np.float64]]) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _steps(times: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return where a distribution steps; of many steps some, evenly, and both ends. It begins at 0."""
     if len(times) == 0:
         return times
@@ -289,7 +298,7 @@ def _steps(times: np.ndarray[Any, np.dtype[np.float64]]) -> np.ndarray[Any, np.d
     return np.concatenate([np.nextafter(kept[:1], 0), kept])
 
 
-def _used(arm: Arm) -> tuple[np.ndarray[Any, np.dtype[np.float64]], int]:
+def _used(arm: Arm) -> tuple[npt.NDArray[np.float64], int]:
     """Completion times over deadlines in percent, sorted, of all seeds; and of how many messages they are.
 
     What never finished is part of the whole.
@@ -298,30 +307,28 @@ def _used(arm: Arm) -> tuple[np.ndarray[Any, np.dtype[np.float64]], int]:
     return (100 * decided["fct_us"] / decided["deadline_us"]).drop_nulls().sort().to_numpy(), decided.height
 
 
-def _table(objects: Mapping[str, Mapping[str, Any]]) -> Table:
+def _table(objects: Mapping[str, OfTransport]) -> Table:
     return Table(
         ("", *objects),
-        tuple((word, *(_value(each.get(key)) for each in objects.values())) for key, word in COUNTED.items()),
+        tuple(
+            (word, *(_value(at(each, (key,))) for each in objects.values())) for key, word in COUNTED.items()
+        ),
     )
 
 
-def _parts(objects: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, Find]]:
-    """All together where there are several, every class, every set: its name, and how it is found."""
-    first = next(iter(objects.values()))
+def _parts(compared: Compared) -> Iterator[tuple[str, Within]]:
+    """All together where there are several, every class, every set: its name, and where it is."""
+    first = next(iter(compared.objects.values()))
     classes, sets = first["classes"], first.get("sets") or {}
     if len(classes) != 1 or sets:
-        yield ALL, lambda each: each["summary"]
+        yield ALL, ("summary",)
     for name in classes:
-        yield f"class {name}" if name == ALL else name, _named("classes", name)
+        yield f"class {name}" if name == ALL else name, ("classes", name)
     for name in sets:
-        yield f"set {name}", _named("sets", name)
+        yield f"set {name}", ("sets", name)
 
 
-def _named(kind: str, name: str) -> Find:
-    return lambda each: (each.get(kind) or {}).get(name) or {}
-
-
-def _points(values: Iterator[tuple[Place, Any]], scale: float = 1) -> tuple[Point, ...]:
+def _points(values: Iterable[tuple[Place, Figure]], scale: float = 1) -> tuple[Point, ...]:
     """A point for every value that is there: a number, or a mean with its interval."""
     points = []
     for place, value in values:
@@ -339,11 +346,14 @@ def _points(values: Iterator[tuple[Place, Any]], scale: float = 1) -> tuple[Poin
     return tuple(points)
 
 
-def _or_empty(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+def _group(part: object, within: Within) -> Mapping[str, object]:
+    """Return a group of figures; empty where there is none."""
+    for key in within:
+        part = part.get(key) if isinstance(part, Mapping) else None
+    return part if isinstance(part, Mapping) else {}
 
 
-def _value(value: Any) -> Any:
+def _value(value: Figure) -> float | None:
     return value["mean"] if isinstance(value, dict) else value
 
 

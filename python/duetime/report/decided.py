@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from duetime import manifest
+from duetime.contract import reading
+from duetime.contract.runs import Mean
+from duetime.contract.searches import Answer, Found, Level, Question, Search
 from duetime.display import decisions
 from duetime.errors import NoReport
 from duetime.quantities import Quantity
 from duetime.report.model import Axis, Chart, Experiment, Mark, Point, Series, Table
 
 #: The record of each search -> the key of its answers, and how that is called.
-ANSWERS = {
+ANSWERS: dict[Question, tuple[Found, str]] = {
     "tighten": ("tighter_percent", "tighter deadlines"),
     "capacity": ("largest", "largest value"),
     "need": ("smallest", "smallest value"),
@@ -30,12 +31,12 @@ def read(folder: Path) -> list[Experiment]:
 
 def _read(path: Path) -> Experiment:
     try:
-        return _experiment(json.loads(manifest.content(path)))
+        return _experiment(reading.search(manifest.content(path)))
     except (OSError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise NoReport(f"{path}: is not what `duetime {path.stem}` writes: {error!r}") from error
 
 
-def _experiment(record: Mapping[str, Any]) -> Experiment:
+def _experiment(record: Search) -> Experiment:
     against = record.get("against")
     missed = "missed" if record.get("goal") is None else f"of {_what(record)}"
     goal = f"what {against} misses" if against else f"at most {record['target_percent']:g} % {missed}"
@@ -50,29 +51,33 @@ def _experiment(record: Mapping[str, Any]) -> Experiment:
     )
 
 
-def _answers(record: Mapping[str, Any]) -> Chart:
+def _answers(record: Search) -> Chart:
     key, title = ANSWERS[record["question"]]
     units = [_quantity(answer[key]).unit for answer in record["answers"] if answer[key] is not None]
     axis = Axis(title, "%", signed=True) if key == "tighter_percent" else Axis(record["over"], *units[:1])
     series = (
-        Series(answer["transport"], (_point(answer, key),))
+        Series(_named(answer), (_point(answer, key),))
         for answer in record["answers"]
         if answer[key] is not None
     )
     return Chart(f"Answer: {title}", "bar", Axis("transport"), axis, tuple(series))
 
 
-def _point(answer: Mapping[str, Any], key: str) -> Point:
+def _named(answer: Answer) -> str:
+    return answer["transport"] or decisions.AS_WRITTEN
+
+
+def _point(answer: Answer, key: Found) -> Point:
     low, high = (None if end is None else _quantity(end).number for end in answer["ci95"])
     known = (None, None) if low is None or high is None else (low, high)
-    return Point(answer["transport"], _quantity(answer[key]).number, *known)
+    return Point(_named(answer), _quantity(answer[key]).number, *known)
 
 
-def _tried(record: Mapping[str, Any]) -> Chart:
+def _tried(record: Search) -> Chart:
     units = [_quantity(each["value"]).unit for answer in record["answers"] for each in answer["tried"]]
     tighter = record["question"] == "tighten"
     x = Axis("deadlines tighter by", "%") if tighter else Axis(record["over"], *units[:1])
-    series = (Series(answer["transport"], tuple(_misses(answer))) for answer in record["answers"])
+    series = (Series(_named(answer), tuple(_misses(answer))) for answer in record["answers"])
     target = record.get("target_percent")
     marks = () if target is None or record.get("against") else (Mark("y", target, "target"),)
     what = _what(record)
@@ -80,27 +85,28 @@ def _tried(record: Mapping[str, Any]) -> Chart:
     return Chart(title, "line", x, Axis(what, "%"), tuple(series), marks)
 
 
-def _what(record: Mapping[str, Any]) -> str:
+def _what(record: Search) -> str:
     """Name the counted events: missed deadlines of messages, or requests that miss a goal."""
     return "deadlines missed" if record.get("goal") is None else f"requests that miss {record['goal']}"
 
 
-def _misses(answer: Mapping[str, Any]) -> Iterator[Point]:
+def _misses(answer: Answer) -> Iterator[Point]:
     for each in answer["tried"]:
         missed = each["missed_percent"]
         if missed is not None:
-            yield Point(_quantity(each["value"]).number, missed["mean"], *missed["ci95"])
+            low, high = missed["ci95"]
+            yield Point(_quantity(each["value"]).number, missed["mean"], low, high)
 
 
-def _quantity(value: Any) -> Quantity:
+def _quantity(value: Level | None) -> Quantity:
     return Quantity.of(value, "a value")
 
 
-def _table(record: Mapping[str, Any]) -> Table:
+def _table(record: Search) -> Table:
     key, title = ANSWERS[record["question"]]
     rows = tuple(
         (
-            answer["transport"],
+            _named(answer),
             decisions.level(answer[key], key == "tighter_percent"),
             *(
                 _mean(answer[name])
@@ -112,5 +118,5 @@ def _table(record: Mapping[str, Any]) -> Table:
     return Table(("transport", title, "missed % there", "missed % as written", "unavoidable % there"), rows)
 
 
-def _mean(found: Mapping[str, Any] | None) -> float | None:
+def _mean(found: Mean | None) -> float | None:
     return None if found is None else float(found["mean"])

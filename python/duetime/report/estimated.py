@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from duetime import manifest
+from duetime.contract import reading
+from duetime.contract.estimates import Estimate, Figures, Summaries
 from duetime.errors import NoReport
 from duetime.report.model import Axis, Chart, Experiment, Point, Series
 
 #: The figures shown of each group of sizes: name, unit, and where it is.
-FIGURES: tuple[tuple[str, str, Callable[[Mapping[str, Any]], float | None]], ...] = (
+FIGURES: tuple[tuple[str, str, Callable[[Figures], float | None]], ...] = (
     ("Missed deadlines", "%", lambda group: group["missed_percent"]),
     ("Slowdown, median", "", lambda group: group["slowdown"]["p50"]),
     ("Slowdown, 99th percentile", "", lambda group: group["slowdown"]["p99"]),
@@ -25,12 +25,12 @@ def read(folder: Path) -> list[Experiment]:
     if not path.exists():
         return []
     try:
-        return _experiments(json.loads(manifest.content(path)))
+        return _experiments(reading.estimate(manifest.content(path)))
     except (OSError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise NoReport(f"{path}: is not what `duetime estimate` writes: {error!r}") from error
 
 
-def _experiments(record: Mapping[str, Any]) -> list[Experiment]:
+def _experiments(record: Estimate) -> list[Experiment]:
     check, links, versions = record["check"], record["links"], {"duetime": record["version"]}
     facts = {"transport": record["transport"], "seed": record["seed"]}
     found = [
@@ -64,7 +64,7 @@ def _experiments(record: Mapping[str, Any]) -> list[Experiment]:
     return found
 
 
-def _charts(shown: Mapping[str, Mapping[str, Any]]) -> tuple[Chart, ...]:
+def _charts(shown: Mapping[str, Summaries]) -> tuple[Chart, ...]:
     found = []
     for title, unit, find in FIGURES:
         series = tuple(_series(name, each, find) for name, each in shown.items())
@@ -73,8 +73,6 @@ def _charts(shown: Mapping[str, Mapping[str, Any]]) -> tuple[Chart, ...]:
     return tuple(found)
 
 
-def _series(
-    name: str, figures: Mapping[str, Any], find: Callable[[Mapping[str, Any]], float | None]
-) -> Series:
+def _series(name: str, figures: Summaries, find: Callable[[Figures], float | None]) -> Series:
     values = ((f"{group['up_to']:,}", find(group)) for group in figures["sizes"])
     return Series(name, tuple(Point(place, value) for place, value in values if value is not None))

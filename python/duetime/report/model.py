@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
+
+from duetime.contract.experiments import Beside, Published
+from duetime.contract.rows import Cell
 
 #: A place on the horizontal axis: a number, or a word where the axis has categories.
 Place = float | str
@@ -82,8 +85,8 @@ class Claim:
     """A statement of the source, and the measured value."""
 
     claim: str
-    published: Any
-    measured: Any
+    published: Published
+    measured: Cell
     #: None: not measured.
     holds: bool | None
     #: Why it does not hold, or was not measured.
@@ -100,7 +103,7 @@ class Claim:
     #: Claims of one fact count once.
     fact: str = ""
     #: The same in another regime: its name, the measured value, and whether it holds.
-    beside: Mapping[str, Any] = field(default_factory=dict)
+    beside: Beside | None = None
 
 
 @dataclass(frozen=True)
@@ -108,7 +111,7 @@ class Table:
     """Rows that no chart shows."""
 
     columns: tuple[str, ...]
-    rows: tuple[tuple[Any, ...], ...]
+    rows: tuple[tuple[Cell, ...], ...]
     #: How many rows there are, when not all of them are here.
     of: int = 0
 
@@ -124,11 +127,11 @@ class Experiment:
     #: The finding, in a sentence.
     finding: str = ""
     #: How it was run, as words: scale, seeds, regime.
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: Mapping[str, object] = field(default_factory=dict)
     charts: tuple[Chart, ...] = ()
     table: Table | None = None
     claims: tuple[Claim, ...] = ()
     notes: tuple[str, ...] = ()
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    versions: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, object] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
     scenario: str = ""

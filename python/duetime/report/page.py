@@ -7,16 +7,18 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from duetime._core import version
+from duetime.contract.rows import Cell
 from duetime.experiments.verdicts import STATUSES, in_unit, tally
 from duetime.plots import style
-from duetime.report.model import Chart, Claim, Experiment, Point, Series
+from duetime.report.model import Chart, Claim, Experiment, Place, Point, Series
 
 ASSETS = Path(__file__).with_name("assets")
 #: Run in this order: two libraries (see LICENSES.txt beside them), then the page's own.
@@ -49,6 +51,76 @@ COLOURS = {
 SYMBOLS = ("circle", "square", "triangle", "diamond", "star", "cross", "wye")
 
 
+#: A claim with its published and its measured value, as they are written.
+Row = tuple[Claim, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A chart, and its rows as a table."""
+
+    chart: Chart
+    rows: list[tuple[str, list[str]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """An experiment as the template shows it."""
+
+    anchor: str
+    experiment: Experiment
+    claims: list[Row]
+    #: Claims that echo the configuration.
+    setup: list[Row]
+    counts: dict[str, int]
+    charts: list[Entry]
+
+
+@dataclass(frozen=True, slots=True)
+class Failing:
+    """A fact that does not hold, and the claims that rest on it, each with its section."""
+
+    why: str
+    claims: list[tuple[Section, Claim, str, str]] = field(default_factory=list)
+
+
+class Line(TypedDict):
+    """A mark of a chart, for the script."""
+
+    axis: str
+    at: float
+    label: str
+
+
+class Curve(TypedDict):
+    """A series of a chart, for the script."""
+
+    name: str
+    colour: str
+    dash: str | None
+    symbol: str
+    #: Place, value, and the ends of its interval.
+    points: list[tuple[Place, float | None, float | None, float | None]]
+    #: Place, value, label and bound.
+    published: list[tuple[Place, float | None, str, str]]
+
+
+class Drawn(TypedDict):
+    """A chart, for the script."""
+
+    kind: str
+    x: str
+    y: str
+    unit: str
+    signed: bool
+    places: list[Place]
+    marks: list[Line]
+    words: bool
+    series: list[Curve]
+    #: Where the vertical axis ends that several charts share.
+    top: float | None
+
+
 def render(experiments: Sequence[Experiment]) -> str:
     """Return the whole page as text."""
     environment = Environment(
@@ -79,21 +151,24 @@ def render(experiments: Sequence[Experiment]) -> str:
 
 def counts(claims: Iterable[Claim]) -> dict[str, int]:
     """Return the number of facts of each status in the published claims."""
-    return tally({"kind": claim.kind, "fact": claim.fact, "status": claim.status} for claim in claims)
+    return tally(
+        {"kind": claim.kind, "fact": claim.fact, "status": claim.status, "holds": claim.holds}
+        for claim in claims
+    )
 
 
-def failing(sections: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def failing(sections: Sequence[Section]) -> list[Failing]:
     """Return the facts that do not hold: each once, with the claims that rest on it."""
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, Failing] = {}
     for section in sections:
-        for claim, stated, own in section["claims"]:
+        for claim, stated, own in section.claims:
             if claim.status == "fails" and claim.kind == "claim":
-                group = found.setdefault(claim.fact or str(len(found)), {"why": claim.why, "claims": []})
-                group["claims"].append((section, claim, stated, own))
+                group = found.setdefault(claim.fact or str(len(found)), Failing(claim.why))
+                group.claims.append((section, claim, stated, own))
     return list(found.values())
 
 
-def value(one: Any) -> str:
+def value(one: object) -> str:
     """A value as a person writes it: four digits that matter, and every digit before the point."""
     if one is None:
         return "\N{EN DASH}"
@@ -108,19 +183,16 @@ def value(one: Any) -> str:
     return str(one)
 
 
-def _section(number: int, experiment: Experiment) -> dict[str, Any]:
-    return {
-        "anchor": f"{number + 1}-{re.sub(r'[^a-z0-9]+', '-', experiment.id.lower()).strip('-')}",
-        "experiment": experiment,
-        "claims": [
-            (claim, published(claim), measured(claim)) for claim in experiment.claims if claim.kind != "setup"
-        ],
-        "setup": [
-            (claim, published(claim), measured(claim)) for claim in experiment.claims if claim.kind == "setup"
-        ],
-        "counts": counts(experiment.claims),
-        "charts": [{"chart": chart, "rows": rows(chart)} for chart in experiment.charts],
-    }
+def _section(number: int, experiment: Experiment) -> Section:
+    every = [(claim, published(claim), measured(claim)) for claim in experiment.claims]
+    return Section(
+        anchor=f"{number + 1}-{re.sub(r'[^a-z0-9]+', '-', experiment.id.lower()).strip('-')}",
+        experiment=experiment,
+        claims=[row for row in every if row[0].kind != "setup"],
+        setup=[row for row in every if row[0].kind == "setup"],
+        counts=counts(experiment.claims),
+        charts=[Entry(chart, rows(chart)) for chart in experiment.charts],
+    )
 
 
 def published(claim: Claim) -> str:
@@ -131,15 +203,14 @@ def published(claim: Claim) -> str:
 
 def measured(claim: Claim) -> str:
     """Return the measured value, with unit and 95 % interval; and in the other regime, if there is one."""
-    own = _measured(claim.measured, claim.low, claim.high, claim.unit)
-    if claim.beside.get("measured") is None:
+    own, beside = _measured(claim.measured, claim.low, claim.high, claim.unit), claim.beside
+    if beside is None or beside.get("measured") is None:
         return own
-    beside = claim.beside
     other = _measured(beside["measured"], beside.get("low"), beside.get("high"), claim.unit)
-    return f"{own}; {claim.beside['regime']}: {other}"
+    return f"{own}; {beside['regime']}: {other}"
 
 
-def _measured(one: Any, low: float | None, high: float | None, unit: str) -> str:
+def _measured(one: Cell, low: Cell, high: Cell, unit: str) -> str:
     if one is None:
         return value(None)
     between = "" if low is None else f" ({value(low)} to {value(high)})"
@@ -168,13 +239,13 @@ def _cell(point: Point | None, stated: Point | None) -> str:
     return "; ".join(parts) or "\N{EN DASH}"
 
 
-def _data(charts: Sequence[dict[str, Any]]) -> Markup:
+def _data(charts: Sequence[Drawn]) -> Markup:
     """Return the data for the script, as JSON that cannot end its element."""
     text = json.dumps(charts, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
-def _all_drawn(charts: Sequence[Chart]) -> list[dict[str, Any]]:
+def _all_drawn(charts: Sequence[Chart]) -> list[Drawn]:
     """Return the charts of one experiment; charts of the same over the same have one vertical axis."""
     reach: dict[tuple[str, str, str], list[float]] = {}
     for chart in charts:
@@ -188,7 +259,7 @@ def _all_drawn(charts: Sequence[Chart]) -> list[dict[str, Any]]:
         reach.setdefault(_kin(chart), []).extend(values)
     alike = [_kin(chart) for chart in charts]
     return [
-        _drawn(chart) | {"top": max(reach[kin], default=None) if alike.count(kin) > 1 else None}
+        _drawn(chart, max(reach[kin], default=None) if alike.count(kin) > 1 else None)
         for chart, kin in zip(charts, alike, strict=True)
     ]
 
@@ -197,7 +268,7 @@ def _kin(chart: Chart) -> tuple[str, str, str]:
     return chart.kind, chart.x.text, chart.y.text
 
 
-def _drawn(chart: Chart) -> dict[str, Any]:
+def _drawn(chart: Chart, top: float | None) -> Drawn:
     names = [one.name for one in chart.series]
     # Bars have no dashes: each has a colour of its own.
     looks = style.looks(names) if chart.kind == "bar" else style.families(names)
@@ -218,16 +289,17 @@ def _drawn(chart: Chart) -> dict[str, Any]:
                 "symbol": SYMBOLS[number % len(SYMBOLS)],
                 "points": _points(one),
                 "published": [
-                    [point.x, _short(point.y), point.label, point.bound] for point in one.published
+                    (point.x, _short(point.y), point.label, point.bound) for point in one.published
                 ],
             }
             for number, one in enumerate(chart.series)
         ],
+        "top": top,
     }
 
 
-def _points(series: Series) -> list[list[Any]]:
-    return [[point.x, _short(point.y), _short(point.low), _short(point.high)] for point in series.points]
+def _points(series: Series) -> list[tuple[Place, float | None, float | None, float | None]]:
+    return [(point.x, _short(point.y), _short(point.low), _short(point.high)) for point in series.points]
 
 
 def _short(number: float | None) -> float | None:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from duetime import manifest
+from duetime.contract import experiments as contract
+from duetime.contract import reading
+from duetime.contract.rows import Row
 from duetime.errors import NoReport
 from duetime.experiments.verdicts import status
 from duetime.report.model import Axis, Chart, Claim, Experiment, Place, Point, Series, Table
 
 #: A table of rows that no chart shows is cut here.
 ROWS = 500
+#: How an experiment was run.
+SHOWN = ("scale", "regime", "seeds", "runs")
 
 
 def read(folder: Path) -> list[Experiment]:
@@ -34,7 +37,7 @@ def in_order(found: Iterable[Experiment]) -> list[Experiment]:
 
 def _experiment(path: Path) -> Experiment:
     try:
-        record = json.loads(manifest.content(path))
+        record = reading.reproduction(manifest.content(path))
     except (OSError, ValueError) as error:
         raise NoReport(f"{path}: cannot be read: {error}") from error
     try:
@@ -45,18 +48,18 @@ def _experiment(path: Path) -> Experiment:
         raise NoReport(f"{path}: is not what `duetime reproduce` writes: {error}") from error
 
 
-def understood(record: Mapping[str, Any]) -> Experiment:
+def understood(record: contract.Reproduction) -> Experiment:
     """Return an experiment from the object of its ``result.json``."""
     rows = record["rows"]
     charts = tuple(chart(drawn, rows) for drawn in record.get("charts", ()))
-    shown = ("scale", "regime", "seeds", "runs")
+    facts = {name: value for name, value in record.items() if name in SHOWN and value is not None}
     return Experiment(
         id=str(record["id"]),
         title=str(record["title"]),
         source=str(record.get("source") or ""),
         question=str(record.get("question") or ""),
         finding=str(record.get("finding") or ""),
-        facts={name: record[name] for name in shown if record.get(name) is not None},
+        facts={name: facts[name] for name in SHOWN if name in facts},
         charts=tuple(each for each in charts if each.series),
         table=None if any(each.series for each in charts) else _table(rows),
         claims=tuple(_claim(claim) for claim in record["claims"]),
@@ -67,10 +70,11 @@ def understood(record: Mapping[str, Any]) -> Experiment:
     )
 
 
-def chart(drawn: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> Chart:
+def chart(drawn: contract.Chart, rows: Iterable[Row]) -> Chart:
     """One chart: the rows that `where` selects, a series for each value of the series' column."""
     x, y, where = drawn["x"], drawn["y"], drawn.get("where") or {}
-    by = (drawn.get("series") or {}).get("column")
+    series = drawn.get("series")
+    by = series.get("column") if series else None
     measured: dict[str, list[Point]] = {}
     for row in rows:
         value = _number(row.get(y["column"]))
@@ -81,8 +85,8 @@ def chart(drawn: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> Chart:
             Point(
                 _place(row[x["column"]]),
                 value,
-                _number(row.get(y.get("low"))),
-                _number(row.get(y.get("high"))),
+                _number(row.get(y.get("low", ""))),
+                _number(row.get(y.get("high", ""))),
             )
         )
     published: dict[str, list[Point]] = {}
@@ -90,7 +94,7 @@ def chart(drawn: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> Chart:
         published.setdefault(str(point["series"]), []).append(
             Point(
                 _place(point["x"]),
-                float(point["y"]),
+                float(str(point["y"])),
                 label=str(point.get("label") or ""),
                 bound=str(point.get("bound") or ""),
             )
@@ -111,7 +115,7 @@ def chart(drawn: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> Chart:
     )
 
 
-def _axis(axis: Mapping[str, Any]) -> Axis:
+def _axis(axis: contract.Axis) -> Axis:
     unit = str(axis.get("unit") or "")
     return Axis(str(axis.get("label") or axis["column"]), unit, signed=unit == "points")
 
@@ -122,8 +126,10 @@ def _place(value: object) -> Place:
     return float(value)
 
 
-def _number(value: Any) -> float | None:
+def _number(value: object) -> float | None:
     """Return a number; None for a missing value, also where JSON says NaN."""
+    if value is not None and not isinstance(value, int | float):
+        raise TypeError(f"a number is expected, not {value!r}")
     return None if value is None or not math.isfinite(value) else float(value)
 
 
@@ -138,7 +144,7 @@ def _word(place: Place) -> str:
     return place if isinstance(place, str) else f"{place:g}"
 
 
-def _claim(claim: Mapping[str, Any]) -> Claim:
+def _claim(claim: contract.Claim) -> Claim:
     holds = claim["holds"]
     if holds not in (True, False, None):
         raise ValueError(f"a claim holds true, false or null, not {holds!r}")
@@ -155,11 +161,11 @@ def _claim(claim: Mapping[str, Any]) -> Claim:
         status=status(claim),
         kind=str(claim.get("kind") or "claim"),
         fact=str(claim.get("fact") or ""),
-        beside=dict(claim.get("beside") or {}),
+        beside=claim.get("beside") or None,
     )
 
 
-def _flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+def _flat(value: object, path: str = "") -> Iterator[tuple[str, object]]:
     """Yield nested tables as one of dotted keys; entries of a list of tables are keyed by name or number."""
     if isinstance(value, list) and value and all(isinstance(each, dict) for each in value):
         value = {str(each.get("name", number)): each for number, each in enumerate(value)}
@@ -170,7 +176,7 @@ def _flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield from _flat(each, f"{path}.{key}" if path else str(key))
 
 
-def _table(rows: list[Mapping[str, Any]]) -> Table | None:
+def _table(rows: list[Row]) -> Table | None:
     columns = tuple(dict.fromkeys(column for row in rows for column in row))
     if not columns:
         return None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from duetime import manifest
+from duetime.contract import reading
+from duetime.contract.comparisons import Sweep
 from duetime.errors import NoReport, Unreadable
 from duetime.frames import pl
 from duetime.quantities import Quantity
@@ -38,13 +39,13 @@ def read(folder: Path) -> list[Experiment]:
     if not (folder / "sweep.json").exists():
         return []
     try:
-        record = json.loads(manifest.content(folder / "sweep.json"))
+        record = reading.sweep(manifest.content(folder / "sweep.json"))
         return [_experiment(record, manifest.table(folder / "sweep.parquet"))]
     except (OSError, AttributeError, KeyError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
         raise NoReport(f"{folder}: is not what `duetime sweep` writes: {error!r}") from error
 
 
-def _experiment(record: Mapping[str, Any], runs: pl.DataFrame) -> Experiment:
+def _experiment(record: Sweep, runs: pl.DataFrame) -> Experiment:
     axes = [str(axis) for axis in record["axes"]]
     failures = record["failures"]
     reasons = dict.fromkeys(str(failure["error"]) for failure in failures)
@@ -159,10 +160,11 @@ def _point(place: Place, metric: str, values: Sequence[float]) -> Point:
     found = of_figure(metric, values)
     if found is None:
         raise ValueError(f"no value at {place}")
-    return Point(place, found["mean"], *found["ci95"])
+    low, high = found["ci95"]
+    return Point(place, found["mean"], low, high)
 
 
-def _place(value: Any) -> Place:
+def _place(value: object) -> Place:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
 
 

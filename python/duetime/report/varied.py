@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from duetime import manifest
+from duetime.contract import reading
+from duetime.contract.variants import Robustness, Variant
 from duetime.errors import NoReport
 from duetime.report.model import Axis, Chart, Experiment, Point, Series
 
@@ -18,20 +17,20 @@ def read(folder: Path) -> list[Experiment]:
     if not path.exists():
         return []
     try:
-        return [_experiment(json.loads(manifest.content(path)))]
+        return [_experiment(reading.robustness(manifest.content(path)))]
     except (OSError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise NoReport(f"{path}: is not what `duetime robust` writes: {error!r}") from error
 
 
-def _experiment(record: Mapping[str, Any]) -> Experiment:
+def _experiment(record: Robustness) -> Experiment:
     measure, variants, names = record["measure"], record["variants"], record["transports"]
     series = (
         Series(
             name,
             tuple(
-                Point(_words(each), float(each["values"][name]))
+                Point(_words(each), float(value))
                 for each in variants
-                if each["values"][name] is not None
+                if (value := each["values"][name]) is not None
             ),
         )
         for name in names
@@ -53,5 +52,5 @@ def _experiment(record: Mapping[str, Any]) -> Experiment:
     )
 
 
-def _words(variant: Mapping[str, Any]) -> str:
+def _words(variant: Variant) -> str:
     return ", ".join(f"{name} {value}" for name, value in variant["choices"].items()) or "as written"

@@ -9,13 +9,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING
 
+from duetime.contract import reading
 from duetime.testbed import control, need, network
 from duetime.testbed.batches import in_batches
 from duetime.testbed.measured import Reports
 from duetime.testbed.plan import Plan
 from duetime.testbed.processes import Process
+
+if TYPE_CHECKING:
+    from duetime.contract.testbed import Counters, Go, HostSetup, SwitchSetup
 
 #: The user that hosts run as: `nobody`, since messages with deadlines need no privilege.
 USER = 65534
@@ -42,9 +46,9 @@ class Bed:
 
         self._switch = process("switch", "the switch")
         self._hosts = [process("host", f"host {number}") for number in range(plan.hosts)]
-        self._switch_pid = int(self._switch.hear(_PATIENCE_S)["pid"])
+        self._switch_pid = reading.ready(self._switch.hear(_PATIENCE_S))["pid"]
         #: Of the hosts: whoever enters their network namespaces is on the testbed.
-        self.pids = [int(host.hear(_PATIENCE_S)["pid"]) for host in self._hosts]
+        self.pids = [reading.ready(host.hear(_PATIENCE_S))["pid"] for host in self._hosts]
         network.connect(plan, self._switch_pid, self.pids)
         self._switch.tell(_switch_setup(plan))
         for number, host in enumerate(self._hosts):
@@ -53,14 +57,18 @@ class Bed:
         for each in (*self._hosts, self._switch):
             each.hear(_PATIENCE_S)
         self._start_ns = 0
-        self._before: list[dict[str, int]] = []
+        self._before: list[Counters] = []
 
     def start(self) -> None:
         """Begin with the plan's messages."""
         plan = self.plan
         self._before = network.counters(self._switch_pid, plan.hosts)
         self._start_ns = time.monotonic_ns() + _LEAD_NS
-        go = {"start_ns": self._start_ns, "duration_ns": plan.duration_ns, "warm_up_ns": plan.warm_up_ns}
+        go: Go = {
+            "start_ns": self._start_ns,
+            "duration_ns": plan.duration_ns,
+            "warm_up_ns": plan.warm_up_ns,
+        }
         self._switch.tell({**go, "sample_ns": plan.sample_ns if "queue" in plan.signals else None})
         for host in self._hosts:
             host.tell(go)
@@ -69,14 +77,14 @@ class Bed:
         """Wait for the end of the plan, and return the reports of all hosts and the switch."""
         plan = self.plan
         patience = plan.duration_ns / 1e9 + _PATIENCE_S
-        reports = [host.hear(patience) for host in self._hosts]
-        switch_report = self._switch.hear(patience)
+        reports = [reading.host_report(host.hear(patience)) for host in self._hosts]
+        switch_report = reading.switch_report(self._switch.hear(patience))
         after = network.counters(self._switch_pid, plan.hosts)
         return Reports(
             start_ns=self._start_ns,
             hosts=reports,
             switch=switch_report,
-            counters=[{key: b[key] - a[key] for key in a} for a, b in zip(self._before, after, strict=True)],
+            counters=[network.between(a, b) for a, b in zip(self._before, after, strict=True)],
             wall_s=plan.duration_ns / 1e9,
         )
 
@@ -106,7 +114,7 @@ def ready(plan: Plan, *, opt_in: bool = True, options: Sequence[str] = ()) -> It
         yield bed
 
 
-def _switch_setup(plan: Plan) -> dict[str, Any]:
+def _switch_setup(plan: Plan) -> SwitchSetup:
     watched = plan.receivers()
     return {
         "sysctl": [
@@ -128,7 +136,7 @@ def _switch_setup(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _host_setup(plan: Plan, number: int, group: Path | None) -> dict[str, Any]:
+def _host_setup(plan: Plan, number: int, group: Path | None) -> HostSetup:
     ipv6 = plan.options.ipv6
     allowed = {"d2tcp", *control.unprivileged()}
     mine = [message for message in plan.messages if message.sender == number]

@@ -8,10 +8,9 @@ import re
 import subprocess
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from duetime.errors import Failed
 from duetime.testbed import need
@@ -68,7 +67,7 @@ def control_group() -> Iterator[Path]:
 
 @contextmanager
 def attached(
-    group: Path, parameters: dict[str, Any], *, opt_in: bool = True, options: Sequence[str] = ()
+    group: Path, parameters: Mapping[str, object], *, opt_in: bool = True, options: Sequence[str] = ()
 ) -> Iterator[None]:
     """Keep D2TCP attached to `group`, with more `options`.
 
@@ -155,5 +154,5 @@ def _remove(group: Path) -> None:
             time.sleep(0.02)
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return value.replace(" ", "") if isinstance(value, str) else f"{value:g}"

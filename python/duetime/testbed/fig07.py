@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from duetime import files
 from duetime._core import version
@@ -13,6 +13,10 @@ from duetime.comparison import Comparison
 from duetime.results import Result
 from duetime.statistics import estimate
 from duetime.testbed.experiments import EXPERIMENTS, carry_out
+
+if TYPE_CHECKING:
+    from duetime.contract.rows import Row
+    from duetime.contract.testbed import RealRows, Repeat, Table
 
 FAN_INS = (20, 25, 30, 35, 40)
 #: The scenario's rate over the paper's, and what else is scaled.
@@ -28,7 +32,7 @@ def run(
     *,
     seeds: int = 3,
     seed: int | None = None,
-    set: Mapping[str, Any] | None = None,
+    set: Mapping[str, object] | None = None,
     advanced: Callable[[str], None] | None = None,
 ) -> dict[int, Comparison[Result]]:
     """Run each fan-in `seeds` times, each with the next seed."""
@@ -44,29 +48,30 @@ def run(
     return {fan_in: compare(fan_in) for fan_in in fan_ins}
 
 
-def table(compared: Mapping[int, Comparison[Result]]) -> dict[str, Any]:
+def table(compared: Mapping[int, Comparison[Result]]) -> Table:
     """Lay it out as rows, one for each curve's point, and say of each repeat whether the signs agree."""
-    rows, repeats = [], []
+    rows: list[Row] = []
+    repeats: list[Repeat] = []
     for fan_in, comparison in compared.items():
         for arm, results in comparison.by_seed.items():
             transport, where = arm.split(" ")
             rows.append({"fan_in": fan_in, "transport": transport, "where": where, **_point(results)})
-        repeats += [{"fan_in": fan_in, **each} for each in _repeats(comparison)]
+        repeats += _repeats(fan_in, comparison)
     return {"version": version(), "id": "d2tcp/fig07", "scale": SCALE, "rows": rows, "repeats": repeats}
 
 
-def record(compared: Mapping[int, Comparison[Result]]) -> dict[str, Any]:
+def record(compared: Mapping[int, Comparison[Result]]) -> RealRows:
     """Return the real rows as `duetime reproduce` takes them, with notes for readers.
 
     ``flow_mbps`` is what long flows got, at the paper's rate; ``points`` how many percentage points more
     D2TCP missed than DCTCP, run by run.
     """
     laid_out = table(compared)
-    rows = []
+    rows: list[Row] = []
     for row in laid_out["rows"]:
         if row["where"] == "real":
             scaled = {
-                key.replace("long", "flow"): value / RATE if value is not None else None
+                key.replace("long", "flow"): value / RATE if isinstance(value, int | float) else None
                 for key, value in row.items()
                 if key.startswith("long_mbps")
             }
@@ -98,7 +103,9 @@ def save(compared: Mapping[int, Comparison[Result]], folder: Path) -> None:
 
 def missed(result: Result) -> float:
     """Missed deadlines of the answers, in percent."""
-    return float(result.classes["answers"]["missed_percent"])
+    found = result.classes["answers"]["missed_percent"]
+    assert found is not None, "the answers have deadlines"
+    return float(found)
 
 
 def long_mbps(result: Result) -> float | None:
@@ -109,7 +116,7 @@ def long_mbps(result: Result) -> float | None:
     return float(rates) if isinstance(rates, float) else None
 
 
-def _point(results: Sequence[Result]) -> dict[str, Any]:
+def _point(results: Sequence[Result]) -> Row:
     share, rate = (
         estimate([missed(each) for each in results]),
         estimate([long_mbps(each) for each in results]),
@@ -126,7 +133,7 @@ def _point(results: Sequence[Result]) -> dict[str, Any]:
     }
 
 
-def _points(row: Mapping[str, Any], repeats: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+def _points(row: Row, repeats: Sequence[Repeat]) -> Row:
     found = estimate([each["real"] for each in repeats if each["fan_in"] == row["fan_in"]])
     if row["transport"] != "d2tcp" or found is None or found["ci95"][0] is None:
         return {}
@@ -134,7 +141,7 @@ def _points(row: Mapping[str, Any], repeats: Sequence[Mapping[str, Any]]) -> dic
     return {"points": found["mean"], "points_low": low, "points_high": high}
 
 
-def _repeats(comparison: Comparison[Result]) -> list[dict[str, Any]]:
+def _repeats(fan_in: int, comparison: Comparison[Result]) -> list[Repeat]:
     """Return the difference that deadlines make for each seed, in percentage points of missed ones."""
     by_seed = comparison.by_seed
     ways = {
@@ -146,7 +153,13 @@ def _repeats(comparison: Comparison[Result]) -> list[dict[str, Any]]:
     }
     seeds = [result.seed for result in by_seed["d2tcp real"]]
     return [
-        {"seed": seed, "real": real, "simulated": simulated, "agree": _sign(real) == _sign(simulated)}
+        {
+            "fan_in": fan_in,
+            "seed": seed,
+            "real": real,
+            "simulated": simulated,
+            "agree": _sign(real) == _sign(simulated),
+        }
         for seed, real, simulated in zip(seeds, ways["real"], ways["simulated"], strict=True)
     ]
 

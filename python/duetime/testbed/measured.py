@@ -8,12 +8,18 @@ import os
 import platform
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from duetime import _core, scenario
+from duetime.contract import reading
 from duetime.results import Result
 from duetime.testbed.network import port_name
 from duetime.testbed.plan import Plan
+
+if TYPE_CHECKING:
+    from duetime.contract import measurements
+    from duetime.contract.runs import Testbed
+    from duetime.contract.testbed import Counters, HostReport, Received, SwitchReport
 
 #: A run with a longer pause of the machine measures the machine. The urgent message of `urgent` took 568 to
 #: 610 ms in runs without a pause above 12 ms, 767 and 1009 ms in two with 25 and 65 ms.
@@ -26,10 +32,10 @@ class Reports:
     """The reports of one run of the testbed."""
 
     start_ns: int
-    hosts: list[dict[str, Any]]
-    switch: dict[str, Any]
+    hosts: list[HostReport]
+    switch: SwitchReport
     #: Of each port, during the run.
-    counters: list[dict[str, int]]
+    counters: list[Counters]
     wall_s: float
 
 
@@ -45,7 +51,7 @@ class Origin:
 
 def result(origin: Origin, plan: Plan, reports: Reports) -> Result:
     """Make a result: its summaries follow the same rules as the simulator's."""
-    measured = {
+    measured: measurements.Measured = {
         "simulated": plan.duration_ns * 1000,
         "counters": _counters(reports),
         "classes": _classes(plan, reports),
@@ -63,12 +69,13 @@ def result(origin: Origin, plan: Plan, reports: Reports) -> Result:
         transport=origin.transport,
         wall_s=reports.wall_s,
     )
-    contract = {**json.loads(run.json), "testbed": _about(plan, reports)}
+    contract = reading.run(run.json)
+    contract["testbed"] = _about(plan, reports)
     notes = [*run.notes, *plan.notes, *_troubles(reports)]
     return Result(json.dumps(contract, separators=(",", ":")), run.resolved, notes, run)
 
 
-def _about(plan: Plan, reports: Reports) -> dict[str, Any]:
+def _about(plan: Plan, reports: Reports) -> Testbed:
     """Return the properties that a simulated run lacks: the machine, and its kernel's figures."""
     sent = [each for host in reports.hosts for each in host["sent"]]
     states = [each["state"] for each in sent if each["state"]]
@@ -101,8 +108,11 @@ def _about(plan: Plan, reports: Reports) -> dict[str, Any]:
 
 def _troubles(reports: Reports) -> Iterable[str]:
     sent = [each for host in reports.hosts for each in host["sent"]]
-    for what, key in (("connections failed", "error"), ("deadlines were refused", "refused")):
-        words = [each[key] for each in sent if each[key] is not None]
+    for what, reasons in (
+        ("connections failed", [each["error"] for each in sent]),
+        ("deadlines were refused", [each["refused"] for each in sent]),
+    ):
+        words = [reason for reason in reasons if reason is not None]
         if words:
             yield f"{len(words)} {what}, the first: {words[0]}"
     if _pause_ms(reports) > PAUSE_MS:
@@ -125,7 +135,7 @@ def _lateness_us(plan: Plan, reports: Reports) -> list[float]:
     return sorted(late)
 
 
-def _counters(reports: Reports) -> dict[str, int]:
+def _counters(reports: Reports) -> measurements.Counters:
     sent = sum(each["rx_packets"] for each in reports.counters)
     received = sum(each["tx_packets"] for each in reports.counters)
     ports = reports.switch["ports"]
@@ -139,13 +149,15 @@ def _counters(reports: Reports) -> dict[str, int]:
     }
 
 
-def _received(reports: Reports) -> dict[int, dict[str, Any]]:
+def _received(reports: Reports) -> dict[int, Received]:
     return {int(row): each for host in reports.hosts for row, each in host["received"].items()}
 
 
-def _classes(plan: Plan, reports: Reports) -> list[dict[str, int]]:
+def _classes(plan: Plan, reports: Reports) -> list[measurements.ClassTotals]:
     received = _received(reports)
-    totals = {flow.name: {"delivered_bytes": 0, "bottleneck_bytes": 0} for flow in plan.flows}
+    totals: dict[str, measurements.ClassTotals] = {
+        flow.name: {"delivered_bytes": 0, "bottleneck_bytes": 0} for flow in plan.flows
+    }
     for message in plan.messages:
         got = received.get(message.row)
         if got is not None:
@@ -156,15 +168,15 @@ def _classes(plan: Plan, reports: Reports) -> list[dict[str, int]]:
     return list(totals.values())
 
 
-def _messages(plan: Plan, reports: Reports) -> list[dict[str, Any]]:
+def _messages(plan: Plan, reports: Reports) -> list[measurements.Message]:
     received = _received(reports)
     sent = {each["number"]: each for host in reports.hosts for each in host["sent"]}
     classes = {flow.name: number for number, flow in enumerate(plan.flows)}
-    messages = []
+    messages: list[measurements.Message] = []
     for message, row in zip(plan.messages, plan.schedule.iter_rows(named=True), strict=True):
         there, here = received.get(message.row), sent.get(message.row)
         start_ns = message.at_ns if here is None else here["start_ns"] - reports.start_ns
-        done = there is not None and there["end_ns"] is not None
+        end_ns = None if there is None else there["end_ns"]
         messages.append(
             {
                 "class": classes[message.flow.name],
@@ -173,7 +185,7 @@ def _messages(plan: Plan, reports: Reports) -> list[dict[str, Any]]:
                 "query": row["query"],
                 "bytes": message.size,
                 "start": max(0, start_ns) * 1000,
-                "end": (there["end_ns"] - reports.start_ns) * 1000 if there and done else None,
+                "end": None if end_ns is None else (end_ns - reports.start_ns) * 1000,
                 "ideal": _ps(row["ideal_fct_us"]),
                 "deadline": _ps(row["deadline_us"]),
                 "timeouts": here["timeouts"] if here else 0,
@@ -185,21 +197,20 @@ def _messages(plan: Plan, reports: Reports) -> list[dict[str, Any]]:
     return messages
 
 
-def _links(plan: Plan, reports: Reports) -> list[dict[str, Any]]:
+def _links(plan: Plan, reports: Reports) -> list[measurements.Link]:
     ports = {port["interface"]: port for port in reports.switch["ports"]}
     seconds = plan.duration_ns / 1e9
-    links = []
+    links: list[measurements.Link] = []
     for row in plan.links.iter_rows(named=True):
         outward = row["to"].startswith("host ")
         host = int((row["to"] if outward else row["from"]).removeprefix("host "))
-        way = "tx" if outward else "rx"
         counters, port = reports.counters[host], ports[port_name(host)]
-        size = counters[f"{way}_bytes"]
+        size = counters["tx_bytes"] if outward else counters["rx_bytes"]
         links.append(
             {
                 "from": row["from"],
                 "to": row["to"],
-                "packets": counters[f"{way}_packets"],
+                "packets": counters["tx_packets"] if outward else counters["rx_packets"],
                 "bytes": size,
                 "drops": port["drops"] + port["non_ect_drops"] if outward else 0,
                 "marks": port["marks"] if outward else 0,
@@ -210,7 +221,7 @@ def _links(plan: Plan, reports: Reports) -> list[dict[str, Any]]:
     return links
 
 
-def _queue(lengths: list[int], longest: int) -> dict[str, float]:
+def _queue(lengths: list[int], longest: int) -> measurements.Queue:
     """Distribution of a queue's length, from how often each length was seen."""
     seen = sum(lengths)
     if not seen:
@@ -233,7 +244,7 @@ def _queue(lengths: list[int], longest: int) -> dict[str, float]:
     }
 
 
-def _samples(plan: Plan, reports: Reports) -> Iterable[dict[str, Any]]:
+def _samples(plan: Plan, reports: Reports) -> Iterable[measurements.Sample]:
     links = list(zip(plan.links["from"], plan.links["to"], strict=True))
     samples: list[tuple[int, str, int | None, int | None, float]] = []
     for host in reports.hosts:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
-from typing import Any
+from typing import TYPE_CHECKING
 
+from duetime.contract import reading
 from duetime.errors import Failed
 from duetime.testbed.plan import Link, Plan, frame
+
+if TYPE_CHECKING:
+    from duetime.contract.testbed import Count, Counters
 
 #: The switch's address at every port: hosts need a gateway, and no port needs one of its own.
 _GATEWAY = {False: "169.254.77.1", True: "fe80::77"}
@@ -66,22 +69,33 @@ def connect(plan: Plan, switch: int, hosts: list[int]) -> None:
         _batch(pid, "tc", _queue("eth0", plan.uplinks[host], plan))
 
 
-def counters(switch: int, hosts: int) -> list[dict[str, int]]:
+def counters(switch: int, hosts: int) -> list[Counters]:
     """Return packets and bytes of IP in each direction through the switch's ports."""
-    shown = json.loads(_run(["nsenter", f"--net=/proc/{switch}/ns/net", "ip", "-j", "-s", "link"], None))
-    by_name: dict[str, Any] = {link["ifname"]: link["stats64"] for link in shown}
+    text = _run(["nsenter", f"--net=/proc/{switch}/ns/net", "ip", "-j", "-s", "link"], None)
+    by_name = {link["ifname"]: link["stats64"] for link in reading.interfaces(text)}
     ports = [by_name[port_name(host)] for host in range(hosts)]
     return [
         {
-            f"{way}_{what}": port[way]["packets"] if what == "packets" else _payload(port[way])
-            for way in ("rx", "tx")
-            for what in ("packets", "bytes")
+            "rx_packets": port["rx"]["packets"],
+            "rx_bytes": _payload(port["rx"]),
+            "tx_packets": port["tx"]["packets"],
+            "tx_bytes": _payload(port["tx"]),
         }
         for port in ports
     ]
 
 
-def _payload(stats: dict[str, int]) -> int:
+def between(before: Counters, after: Counters) -> Counters:
+    """Return the packets and bytes between two readings."""
+    return {
+        "rx_packets": after["rx_packets"] - before["rx_packets"],
+        "rx_bytes": after["rx_bytes"] - before["rx_bytes"],
+        "tx_packets": after["tx_packets"] - before["tx_packets"],
+        "tx_bytes": after["tx_bytes"] - before["tx_bytes"],
+    }
+
+
+def _payload(stats: Count) -> int:
     return stats["bytes"] - 14 * stats["packets"]
 
 

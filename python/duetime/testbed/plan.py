@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Final
 
 from duetime import language
 from duetime.frames import pl
 from duetime.quantities import amount, size_bytes, time_ps
 from duetime.results import Result
 from duetime.scenario import Unreadable
+
+if TYPE_CHECKING:
+    from duetime.contract.scenarios import Network, Resolved, Traffic, Transport
 
 #: Transport of a scenario -> the kernel's name of the congestion control.
 CONTROLS = {"tcp": "reno", "cubic": "cubic", "dctcp": "d2tcp", "d2tcp": "d2tcp", "d2tcp_plus": "d2tcp"}
@@ -22,6 +25,7 @@ PLUS_TIMES = {
     "guard_most": "10 ms",
     "hopeless_hold": "100 ms",
 }
+SCALED: Final = ("floor_horizon", "hold_most", "guard_most", "hopeless_hold")
 #: A message's number and length are its first bytes.
 SMALLEST = 16
 #: Hosts beyond this would need another plan of addresses, and more processes than a machine is good for.
@@ -31,7 +35,7 @@ _FIRST_PORT = 9000
 #: Of the network cards of hosts, in packets: the simulator's are unlimited.
 NIC_QUEUE = 100_000
 #: Parameters of the congestion control, set with `d2tcp attach`; they hold for all connections at once.
-_PARAMETERS = ("g", "d_cap", "t_c", "rtt", "expired", "margin", "initial_alpha")
+_PARAMETERS: Final = ("g", "d_cap", "t_c", "rtt", "expired", "margin", "initial_alpha")
 
 
 @dataclass(frozen=True)
@@ -102,7 +106,7 @@ class Plan:
     sysctl: list[tuple[str, str]]
     route: str
     #: Parameters of `d2tcp attach`; none where no connection is under D2TCP.
-    control: dict[str, Any] | None
+    control: dict[str, object] | None
     #: The simulator's rows: arrivals, ideal times, links.
     schedule: pl.DataFrame
     links: pl.DataFrame
@@ -155,7 +159,7 @@ def make(simulated: Result, options: Options) -> Plan:
     )
 
 
-def _hosts(network: dict[str, Any]) -> int:
+def _hosts(network: Network) -> int:
     if not language.topology(network["topology"])["single_switch"]:
         possible = " or ".join(
             f'"{each["name"]}"' for each in language.catalog()["topologies"] if each["single_switch"]
@@ -167,16 +171,15 @@ def _hosts(network: dict[str, Any]) -> int:
     return hosts
 
 
-def _transport(scenario: dict[str, Any], traffic: dict[str, Any]) -> dict[str, Any]:
-    own = traffic.get("transport", scenario["transport"])
-    transport = {"name": own} if isinstance(own, str) else dict(own)
+def _transport(scenario: Resolved, traffic: Traffic) -> Transport:
+    transport = traffic.get("transport") or scenario["transport"]
     if transport["name"] not in CONTROLS:
         known = ", ".join(CONTROLS)
         raise Unreadable(f"{traffic['name']}: no real {transport['name']} here; the testbed runs {known}")
     return {**scenario["transport"], **transport}
 
 
-def _flows(classes: list[dict[str, Any]], transports: list[dict[str, Any]], options: Options) -> list[Flow]:
+def _flows(classes: list[Traffic], transports: list[Transport], options: Options) -> list[Flow]:
     flows = []
     for number, (traffic, transport) in enumerate(zip(classes, transports, strict=True)):
         control = _kernel_name(transport["name"], options)
@@ -215,7 +218,7 @@ def _messages(schedule: pl.DataFrame, flows: dict[str, Flow]) -> list[Message]:
     return messages
 
 
-def _links(network: dict[str, Any], links: pl.DataFrame, hosts: int) -> tuple[list[Link], list[Link]]:
+def _links(network: Network, links: pl.DataFrame, hosts: int) -> tuple[list[Link], list[Link]]:
     rates = {(row["from"], row["to"]): row["rate_bps"] for row in links.iter_rows(named=True)}
     limit, mark = _limit(network, hosts), _mark(network)
     drop = network["non_ect"] == "drop"
@@ -228,7 +231,7 @@ def _rate(rates: dict[tuple[str, str], int], source: str | None, to: str | None)
     return next(rate for ends, rate in rates.items() if source in (None, ends[0]) and to in (None, ends[1]))
 
 
-def _limit(network: dict[str, Any], hosts: int) -> tuple[int, int]:
+def _limit(network: Network, hosts: int) -> tuple[int, int]:
     packets, size = amount(network["buffer"])
     if network["sharing"] == "per-port":
         return packets, size
@@ -238,14 +241,14 @@ def _limit(network: dict[str, Any], hosts: int) -> tuple[int, int]:
     return round(packets * share), round(size * share)
 
 
-def _mark(network: dict[str, Any]) -> tuple[int, int]:
+def _mark(network: Network) -> tuple[int, int]:
     mark = network.get("mark")
     if isinstance(mark, dict):
         mark = mark.get("host")
     return amount(mark) if mark else (0, 0)
 
 
-def _route(transport: dict[str, Any]) -> str:
+def _route(transport: Transport) -> str:
     """Attributes of each host's route: what Linux lets a route decide."""
     rto_min_ms = max(1, round(time_ps(transport["rto_min"]) / 1e9))
     quick = " quickack 1" if transport["ack_every"] == 1 else ""
@@ -254,7 +257,7 @@ def _route(transport: dict[str, Any]) -> str:
     return f"initcwnd {round(transport['initial_window'])}{least}{quick}"
 
 
-def _sysctl(first: dict[str, Any], transports: list[dict[str, Any]]) -> list[tuple[str, str]]:
+def _sysctl(first: Transport, transports: list[Transport]) -> list[tuple[str, str]]:
     classic = {bool(each.get("ecn", False)) for each in transports if CONTROLS[each["name"]] != "d2tcp"}
     if len(classic) > 1:
         raise Unreadable(
@@ -277,13 +280,13 @@ def _kernel_name(transport: str, options: Options) -> str:
     return "dctcp" if transport == "dctcp" and options.kernel_dctcp else CONTROLS[transport]
 
 
-def _control(transports: list[dict[str, Any]], options: Options) -> dict[str, Any] | None:
+def _control(transports: list[Transport], options: Options) -> dict[str, object] | None:
     ours = [each for each in transports if _kernel_name(each["name"], options) == "d2tcp"]
     if not ours:
         return None
-    merged: dict[str, Any] = {}
+    merged: dict[str, object] = {}
     for each in ours:
-        given = {key: each[key] for key in _PARAMETERS if key in each}
+        given: dict[str, object] = {key: each[key] for key in _PARAMETERS if key in each}
         if each["name"] in MODES:
             given["mode"] = MODES[each["name"]]
         if given.get("mode") == "plus":
@@ -296,15 +299,15 @@ def _control(transports: list[dict[str, Any]], options: Options) -> dict[str, An
     return merged
 
 
-def _time_scale(transport: dict[str, Any]) -> float:
+def _time_scale(transport: Transport) -> float:
     """Return the factor of the times of d2tcp_plus: the control has only one for all."""
-    scales = {time_ps(transport[key]) / time_ps(default) for key, default in PLUS_TIMES.items()}
+    scales = {time_ps(transport[key]) / time_ps(PLUS_TIMES[key]) for key in SCALED}
     if len(scales) > 1:
         raise Unreadable(f"on Linux {', '.join(PLUS_TIMES)} can only be multiplied by one number")
     return scales.pop()
 
 
-def _notes(network: dict[str, Any], transports: list[dict[str, Any]]) -> list[str]:
+def _notes(network: Network, transports: list[Transport]) -> list[str]:
     notes = [
         f"delay = {network['delay']} is not applied: virtual links have no propagation delay; "
         "the smallest RTT that was measured is in `testbed.min_rtt_us`"

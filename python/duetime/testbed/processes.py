@@ -11,9 +11,12 @@ import subprocess
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from duetime.errors import Failed
+
+if TYPE_CHECKING:
+    from duetime.contract.testbed import Go, HostSetup, SwitchSetup
 
 
 def die_with_parent() -> None:
@@ -45,7 +48,7 @@ class Process:
             preexec_fn=on_one_processor,
         )
 
-    def tell(self, value: dict[str, Any]) -> None:
+    def tell(self, value: SwitchSetup | HostSetup | Go) -> None:
         """Send one line of JSON."""
         assert self._process.stdin is not None
         try:
@@ -54,7 +57,7 @@ class Process:
         except BrokenPipeError:
             raise self._failure() from None
 
-    def hear(self, timeout_s: float) -> dict[str, Any]:
+    def hear(self, timeout_s: float) -> bytes:
         """Wait for one line."""
         end = time.monotonic() + timeout_s
         assert self._process.stdout is not None
@@ -70,9 +73,7 @@ class Process:
                     raise self._failure()
                 parts.append(part)
         line, self._rest = b"".join(parts).split(b"\n", 1)
-        value = json.loads(line)
-        assert isinstance(value, dict)
-        return value
+        return line
 
     def stop(self) -> None:
         """End it at once."""

@@ -16,7 +16,7 @@ import platform
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from duetime import files
 from duetime.errors import Failed
@@ -25,6 +25,9 @@ from duetime.statistics import half_width
 from duetime.testbed import beside, fig07
 from duetime.testbed.experiments import EXPERIMENTS, Arm
 from duetime.testbed.measured import PAUSE_MS
+
+if TYPE_CHECKING:
+    from duetime.contract.testbed import Figures, Record, RecordedRun
 
 #: The maximum number of messages that are listed one by one.
 FEW = 8
@@ -51,9 +54,10 @@ def main() -> None:
         files.write(chosen.out / f"{name}.json", f"{text}\n".encode())
 
 
-def carry_out(name: str, repeats: int, changes: Sequence[str] = ()) -> dict[str, Any]:
+def carry_out(name: str, repeats: int, changes: Sequence[str] = ()) -> Record:
     """Run all arms of an experiment, real and simulated, with seeds from 1."""
-    experiment, rows, again = EXPERIMENTS[name], [], 0
+    experiment, again = EXPERIMENTS[name], 0
+    rows: list[RecordedRun] = []
     loads = [os.getloadavg()[0]]
     for seed in range(1, repeats + 1):
         for arm in experiment.arms:
@@ -61,11 +65,19 @@ def carry_out(name: str, repeats: int, changes: Sequence[str] = ()) -> dict[str,
             simulated, real, tries = _steadily(experiment.scenario, arm, seed, changes)
             again += tries - 1
             told = real.data["testbed"]
-            machine = {"pause_ms": round(told["longest_pause_ms"], 1), "late_us": told["start_late_p99_us"]}
-            one = {"arm": arm.name, "seed": seed}
-            rows.append({**one, "where": "real", "figures": figures(real), **machine})
+            rows.append(
+                {
+                    "arm": arm.name,
+                    "seed": seed,
+                    "where": "real",
+                    "figures": figures(real),
+                    "pause_ms": round(told["longest_pause_ms"], 1),
+                    "late_us": told["start_late_p99_us"],
+                }
+            )
             if arm.simulated:
-                rows.append({**one, "where": "simulated", "figures": figures(simulated)})
+                other = figures(simulated)
+                rows.append({"arm": arm.name, "seed": seed, "where": "simulated", "figures": other})
         loads.append(os.getloadavg()[0])
     return {
         "experiment": name,
@@ -92,9 +104,9 @@ def _steadily(source: Path, arm: Arm, seed: int, changes: Sequence[str]) -> tupl
     raise Failed(f"the machine stood still in each of {TRIES} runs: record this when it is quieter")
 
 
-def figures(result: Result) -> dict[str, float | None]:
+def figures(result: Result) -> Figures:
     """Return the recorded figures of a run; the first is compared between arms, and less of it is better."""
-    kept: dict[str, float | None] = {}
+    kept: Figures = {}
     flows = result.flows
     if flows.height <= FEW:
         for number, each in enumerate(flows.iter_rows(named=True), 1):
@@ -102,9 +114,9 @@ def figures(result: Result) -> dict[str, float | None]:
             took = each["fct_us"]
             kept[f"message {number}{due}: ms"] = None if took is None else round(took / 1e3, 1)
     else:
-        for name, each in result.classes.items():
-            if each["missed_percent"] is not None:
-                kept[f"{name}: missed, %"] = round(each["missed_percent"], 3)
+        for name, part in result.classes.items():
+            if part["missed_percent"] is not None:
+                kept[f"{name}: missed, %"] = round(part["missed_percent"], 3)
         if "long" in result.classes:
             rate = fig07.long_mbps(result)
             kept["long flows: Mbit/s"] = None if rate is None else round(rate, 2)
@@ -117,7 +129,7 @@ def figures(result: Result) -> dict[str, float | None]:
     }
 
 
-def told(record: Mapping[str, Any]) -> str:
+def told(record: Record) -> str:
     """Format a record for a page: means with 95 % intervals and ranges, and which arm was better."""
     sides = list(dict.fromkeys((row["arm"], row["where"]) for row in record["rows"]))
     found = {side: [row for row in record["rows"] if (row["arm"], row["where"]) == side] for side in sides}
@@ -131,7 +143,7 @@ def told(record: Mapping[str, Any]) -> str:
         ),
     ]
     paused = max(row["pause_ms"] for row in record["rows"] if "pause_ms" in row)
-    late = max(row["late_us"] for row in record["rows"] if row.get("late_us") is not None)
+    late = max(late for row in record["rows"] if (late := row.get("late_us")) is not None)
     changed = f" with `{'`, `'.join(record['set'])}`" if record["set"] else ""
     number = record["run_again"]
     repeated = (
@@ -148,7 +160,7 @@ def told(record: Mapping[str, Any]) -> str:
     )
 
 
-def _compared(found: Mapping[tuple[str, str], Sequence[Mapping[str, Any]]], name: str) -> str:
+def _compared(found: Mapping[tuple[str, str], Sequence[RecordedRun]], name: str) -> str:
     """Say how often the last arm was better than the first."""
     arms = list(dict.fromkeys(arm for arm, _ in found))
     said = []
@@ -160,7 +172,7 @@ def _compared(found: Mapping[tuple[str, str], Sequence[Mapping[str, Any]]], name
     return f"Of *{name}* {arms[-1]} has less than {arms[0]}: {', '.join(said)}." if said else ""
 
 
-def _values(rows: Sequence[Mapping[str, Any]], name: str) -> list[float | None]:
+def _values(rows: Sequence[RecordedRun], name: str) -> list[float | None]:
     return [row["figures"][name] for row in rows]
 
 

@@ -6,27 +6,41 @@ surely hold and that may hold, with 95 % confidence. 0: not even the first value
 back them there are none, and ``capacity_seeds`` is about how many seeds would do.
 """
 
+from dataclasses import dataclass
+
+from duetime.contract.rows import Cell
 from duetime.decide import capacity
 from duetime.experiments.study import Row, Study
 
 
+@dataclass(frozen=True)
+class Options:
+    """The keys of ``[options.capacity]``, which are described above."""
+
+    over: str
+    from_: Cell
+    to: Cell
+    step: Cell
+    target: float
+
+
 def rows(study: Study) -> list[Row]:
     """A row for each cell and transport."""
-    options = study.experiment.options["capacity"]
-    found = []
+    options = study.experiment.options.of("capacity", Options)
+    found: list[Row] = []
     for cell in study.cells():
         for transport in study.transports:
             runs = study.deciding(cell, [transport])
             decided = capacity(
                 runs,
-                target=options["target"],
-                over=options["over"],
-                start=str(options["from"]),
-                end=str(options["to"]),
-                step=str(options["step"]),
+                target=options.target,
+                over=options.over,
+                start=str(options.from_),
+                end=str(options.to),
+                step=str(options.step),
             )
             (answer,) = decided.data["answers"]
-            few = {"capacity_seeds": answer["seeds"]} if "seeds" in answer else {}
+            few: Row = {"capacity_seeds": answer["seeds"]} if "seeds" in answer else {}
             low, high = (None if few else end or 0 for end in answer["ci95"])
             found.append(
                 {

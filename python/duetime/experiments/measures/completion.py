@@ -6,6 +6,7 @@ its start to that end: it is slow and not absent.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import polars as pl
 
@@ -13,15 +14,23 @@ from duetime.experiments.experiment import Labels
 from duetime.experiments.study import Metrics, Row, Run, Study, figure_of
 
 
+@dataclass(frozen=True)
+class Options:
+    """The keys of ``[options.completion]``, which are described above."""
+
+    classes: list[str]
+    percents: list[float]
+
+
 def rows(study: Study) -> list[Row]:
     """A row for each cell and transport."""
-    options = study.experiment.options["completion"]
+    options = study.experiment.options.of("completion", Options)
 
     def sample(run: Run) -> Iterable[tuple[Labels, Metrics]]:
         end_us = 1e6 * (run.result["simulated_s"] + run.result["cool_down_s"])
         counted = run.kept.table("flows").filter(pl.col("counted"))
         metrics: dict[str, float | None] = {}
-        for name in options["classes"]:
+        for name in options.classes:
             own = counted.filter(pl.col("class") == name)
             metrics |= {
                 f"{name}_missed_percent": figure_of(run.result, f"classes.{name}.missed_percent"),
@@ -29,7 +38,7 @@ def rows(study: Study) -> list[Row]:
                 f"{name}_messages": own.height,
                 **{
                     f"{name}_p{percent:g}_us": percentile(own, end_us, percent)
-                    for percent in options["percents"]
+                    for percent in options.percents
                 },
             }
         yield {}, metrics

@@ -5,20 +5,27 @@
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from duetime.experiments.experiment import Labels
 from duetime.experiments.study import Metrics, Row, Run, Study
 from duetime.frames import pl
 
 
+@dataclass(frozen=True)
+class Options:
+    """The keys of ``[options.estimate]``, which are described above."""
+
+    from_s: float
+    until_s: float
+
+
 def rows(study: Study) -> list[Row]:
     """A row for each cell and transport, with means in packets."""
-    options = study.experiment.options["estimate"]
+    options = study.experiment.options.of("estimate", Options)
 
     def sample(run: Run) -> Iterable[tuple[Labels, Metrics]]:
-        samples = run.kept.table("trace").filter(
-            pl.col("time_s").is_between(options["from_s"], options["until_s"])
-        )
+        samples = run.kept.table("trace").filter(pl.col("time_s").is_between(options.from_s, options.until_s))
         queue = samples.filter(pl.col("what") == "queue")
         estimates = samples.filter(pl.col("what") == "queue_estimate")
         yield (

@@ -7,26 +7,32 @@ runs of all loads and seeds are in one simulation for each reading and transport
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass, replace
 
+from duetime.contract.rows import number
 from duetime.experiments.experiment import Labels
 from duetime.experiments.study import Metrics, Row, Study, over_seeds
+from duetime.fluid import arrays, engine, laws, sessions
 from duetime.quantities import time_ps
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(sessions.Setting):
+    """The keys of ``[options.fluid]``, which are described above."""
+
+    transports: list[str]
+    seconds: float
+    library: str = "numpy"
 
 
 def rows(study: Study) -> list[Row]:
     """A row for each reading, load and transport."""
-    # Loaded late: only this measure needs them, and they need numpy.
-    from duetime.fluid import arrays, engine, laws, sessions
-
-    options: dict[str, Any] = dict(study.experiment.options["fluid"])
-    names, seconds = options.pop("transports"), options.pop("seconds")
-    if study.cut:
-        seconds = time_ps(study.cut) / 1e12
-    xp = arrays.namespace(options.pop("library", "numpy"))
+    options = study.experiment.options.of("fluid", Options)
+    seconds = time_ps(study.cut) / 1e12 if study.cut else options.seconds
+    xp = arrays.namespace(options.library)
     samples: list[tuple[Labels, Metrics]] = []
     for reading in dict.fromkeys(cell.labels["reading"] for cell in study.cells()):
-        setting = sessions.Setting(reading=reading, **options)
+        setting = replace(options, reading=str(reading))
         places = [
             (cell.labels, seed)
             for cell in study.cells()
@@ -34,14 +40,14 @@ def rows(study: Study) -> list[Row]:
             for seed in study.seeds
         ]
         drawn, run_of = sessions.side_by_side(
-            [sessions.draw(setting, labels["load"], seconds, seed) for labels, seed in places]
+            [sessions.draw(setting, number(labels, "load"), seconds, seed) for labels, seed in places]
         )
-        for name in names:
+        for name in options.transports:
             law = laws.LAWS[name](xp, sessions.FRAME)
             outcome = engine.simulate(
                 xp, drawn.links, drawn.messages, [law], tau=setting.rtt, until=seconds, abort_late=True
             )
-            for number, (labels, _) in enumerate(places):
-                found = sessions.summary(drawn, outcome.end, seconds, run_of == number)
+            for place, (labels, _) in enumerate(places):
+                found = sessions.summary(drawn, outcome.end, seconds, run_of == place)
                 samples.append(({**labels, "transport": name}, found))
     return over_seeds(samples)

@@ -5,11 +5,20 @@ expects its message to need, T_c = d times the time left, beside what it took wh
 """
 
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import dataclass
 
 from duetime.experiments.experiment import Labels
 from duetime.experiments.study import Metrics, Row, Run, Study, over_seeds
 from duetime.frames import pl
+
+
+@dataclass(frozen=True)
+class Options:
+    """The keys of ``[options.observed]``, which are described above."""
+
+    quantities: list[str]
+    estimate: bool = False
+
 
 #: Signals whose columns have another name, for their unit.
 COLUMNS = {"srtt": "srtt_us"}
@@ -19,13 +28,13 @@ TRUTH = "what it took"
 
 def rows(study: Study) -> list[Row]:
     """A row for each instant with all quantities; with ``estimate`` also ``what`` and ``value`` to draw."""
-    options = study.experiment.options["observed"]
+    options = study.experiment.options.of("observed", Options)
     tables = ("flows", "trace")
-    estimate = bool(options.get("estimate"))
+    estimate = options.estimate
     found = over_seeds(
         ({**run.labels, "time_ms": time_ms}, metrics)
         for run in study.runs(tables)
-        for time_ms, metrics in instants(run, options["quantities"], estimate=estimate)
+        for time_ms, metrics in instants(run, options.quantities, estimate=estimate)
     )
     return [*found, *drawn(found)] if estimate else found
 
@@ -44,7 +53,7 @@ def instants(run: Run, quantities: list[str], *, estimate: bool) -> Iterable[tup
         yield round(1e3 * sample["time_s"], 4), metrics
 
 
-def drawn(found: list[Row]) -> Iterable[dict[str, Any]]:
+def drawn(found: list[Row]) -> Iterable[Row]:
     """Curves of the window and of the estimates, and once the truth."""
     first = found[0]["transport"] if found else ""
     for row in found:

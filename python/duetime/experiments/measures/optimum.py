@@ -19,10 +19,12 @@ The column ``part`` of a row is one of:
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
+from duetime.contract.rows import Cell, number
 from duetime.errors import Mistaken
 from duetime.experiments.experiment import Labels
 from duetime.experiments.study import Row, Run, Study, over_seeds
@@ -35,55 +37,76 @@ Grid: TypeAlias = Mapping[Place, tuple[float, float]]
 MEAN = "mean"
 
 
+@dataclass(frozen=True)
+class Options:
+    """The keys of ``[options.optimum]``, which are described above."""
+
+    grid: list[str]
+    own: dict[str, float]
+    repeats: str
+    repetition: str
+    mix: str
+    #: Value of `mix` -> ``delay`` and ``throughput``, each how many flows of each class.
+    flows: dict[str, dict[str, dict[str, int]]]
+    loss_percent: list[float]
+
+
 def rows(study: Study) -> list[Row]:
     """The places, the picks and the averages of each mix."""
-    options = study.experiment.options["optimum"]
-    columns: list[str] = options["grid"]
-    own = tuple(float(options["own"][column]) for column in columns)
+    options = study.experiment.options.of("optimum", Options)
+    columns = options.grid
+    own = tuple(float(options.own[column]) for column in columns)
     samples = [sample(run, options) for run in study.runs()]
-    found = over_seeds((_without(labels, options["repeats"]), metrics) for labels, metrics in samples)
-    grids: dict[tuple[str, str], dict[Place, tuple[float, float]]] = defaultdict(dict)
+    found = over_seeds((_without(labels, options.repeats), metrics) for labels, metrics in samples)
+    grids: dict[tuple[Cell, str], dict[Place, tuple[float, float]]] = defaultdict(dict)
     for labels, metrics in samples:
-        repetition = filled(
-            options["repetition"], {"": labels.get(options["repeats"])}, "options.optimum.repetition"
-        )
-        place = tuple(float(labels[column]) for column in columns)
-        grids[labels[options["mix"]], repetition][place] = metrics["delay_us"], metrics["mbps"]
+        here = {"": labels.get(options.repeats)}
+        repetition = filled(options.repetition, here, "options.optimum.repetition")
+        place = tuple(float(number(labels, column)) for column in columns)
+        grids[labels[options.mix], repetition][place] = metrics["delay_us"], metrics["mbps"]
     for row in found:
-        place = tuple(float(row[column]) for column in columns)
-        grids[row[options["mix"]], MEAN][place] = row["delay_us"], row["mbps"]
+        place = tuple(float(number(row, column)) for column in columns)
+        grids[row[options.mix], MEAN][place] = number(row, "delay_us"), number(row, "mbps")
     return [
         *found,
         *(
-            {options["mix"]: mix, "transport": "xdctcp", "part": "pick", "repetition": repetition}
-            | {"loss_percent": loss}
-            | pick(columns, grid, own, loss)
+            {
+                options.mix: mix,
+                "transport": "xdctcp",
+                "part": "pick",
+                "repetition": repetition,
+                "loss_percent": loss,
+                **pick(columns, grid, own, loss),
+            }
             for (mix, repetition), grid in grids.items()
             if own in grid
-            for loss in options["loss_percent"]
+            for loss in options.loss_percent
         ),
-        *averages(found, [options["mix"]], columns),
+        *averages(found, [options.mix], columns),
     ]
 
 
-def sample(run: Run, options: Mapping[str, Any]) -> tuple[Labels, dict[str, float]]:
+def sample(run: Run, options: Options) -> tuple[Labels, dict[str, float]]:
     """The labels and the figures of one run: means over flows, in us and Mbit/s."""
-    flows, classes = options["flows"][run.labels[options["mix"]]], run.result["classes"]
-    delays: Mapping[str, int] = flows["delay"]
-    rates: Mapping[str, int] = flows["throughput"]
+    flows = options.flows[str(run.labels[options.mix])]
+    delays, rates = flows["delay"], flows["throughput"]
+    delay_of: dict[str, float] = {}
+    rate_of: dict[str, float] = {}
     for name in {*delays, *rates, "query", "short"}:
-        if classes[name]["bottleneck_delay_us"] is None or classes[name]["bottleneck_mbps"] is None:
+        own = run.result["classes"][name]
+        if own["bottleneck_delay_us"] is None or own["bottleneck_mbps"] is None:
             raise Mistaken(
                 f"[options.optimum]: nothing was measured of the class {name}: the run is too short"
             )
+        delay_of[name], rate_of[name] = own["bottleneck_delay_us"], own["bottleneck_mbps"]
     # The delay of a class is a mean over its flows already, its throughput a sum.
-    delay = sum(many * classes[name]["bottleneck_delay_us"] for name, many in delays.items())
-    rate = sum(classes[name]["bottleneck_mbps"] for name in rates)
+    delay = sum(many * delay_of[name] for name, many in delays.items())
+    rate = sum(rate_of[name] for name in rates)
     return {**run.labels, "part": "place"}, {
         "delay_us": delay / sum(delays.values()),
         "mbps": rate / sum(rates.values()),
-        "query_us": classes["query"]["bottleneck_delay_us"],
-        "short_us": classes["short"]["bottleneck_delay_us"],
+        "query_us": delay_of["query"],
+        "short_us": delay_of["short"],
     }
 
 
@@ -107,7 +130,7 @@ def pick(columns: Sequence[str], grid: Grid, own: Place, loss_percent: float) ->
 def averages(places: Sequence[Row], kept: Sequence[str], columns: Sequence[str]) -> Iterable[Row]:
     """The means of all places with one value of one column."""
     for column in columns:
-        groups: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
+        groups: dict[tuple[Cell, ...], list[Row]] = defaultdict(list)
         for row in places:
             groups[*(row[each] for each in kept), row[column]].append(row)
         for (*labels, value), group in groups.items():
@@ -118,9 +141,10 @@ def averages(places: Sequence[Row], kept: Sequence[str], columns: Sequence[str])
                 "parameter": column,
                 "value": value,
                 "places": len(group),
-            } | {
-                name: float(np.mean([row[name] for row in group]))
-                for name in ("delay_us", "query_us", "short_us", "mbps")
+                **{
+                    name: float(np.mean([number(row, name) for row in group]))
+                    for name in ("delay_us", "query_us", "short_us", "mbps")
+                },
             }
 
 

@@ -4,15 +4,15 @@
 ``record``, the result of a former comparison, which is used where the files are missing.
 """
 
-import json
-from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from duetime.contract import reading
+from duetime.contract.rows import number
 from duetime.experiments.measures.summary import sample
-from duetime.experiments.study import Row, Study
+from duetime.experiments.study import Metrics, Row, Study
 
 #: Columns of our rows, and what they are called.
 QUANTITIES = {
@@ -24,23 +24,39 @@ QUANTITIES = {
 Point = tuple[float, float, float]
 
 
+@dataclass(frozen=True)
+class Options:
+    """The keys of ``[options.raw]``, which are described above."""
+
+    folder: str
+    record: str
+
+
 def rows(study: Study) -> list[Row]:
     """A row for each quantity."""
-    options, here = study.experiment.options["raw"], study.experiment.path.parent
-    theirs = read(here / options["folder"])
+    options, here = study.experiment.options.of("raw", Options), study.experiment.path.parent
+    theirs = read(here / options.folder)
     if not theirs:
-        found: list[Row] = json.loads((here / options["record"]).read_text(encoding="utf-8"))["rows"]
-        return found
-    ours: dict[Point, Mapping[str, Any]] = {}
+        return reading.real((here / options.record).read_text(encoding="utf-8"))["rows"]
+    ours: dict[Point, Metrics] = {}
     for run in study.runs():
         (_, metrics), *_ = sample(study, run)
-        ours[run.labels["g"], run.labels["ns"], run.labels["nl"]] = metrics
+        ours[number(run.labels, "g"), number(run.labels, "ns"), number(run.labels, "nl")] = metrics
     points = [point for point in ours if point in theirs]
     return [
-        {"transport": "xdctcp", "setting": "this version", "quantity": name}
-        | compared([float(ours[p][column]) for p in points], [theirs[p][column] for p in points])
+        {
+            "transport": "xdctcp",
+            "setting": "this version",
+            "quantity": name,
+            **compared([_known(ours[p][column]) for p in points], [theirs[p][column] for p in points]),
+        }
         for column, name in QUANTITIES.items()
     ]
+
+
+def _known(value: float | None) -> float:
+    assert value is not None, "every run of the grid has these figures"
+    return float(value)
 
 
 def read(folder: Path) -> dict[Point, dict[str, float]]:

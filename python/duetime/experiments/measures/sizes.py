@@ -6,6 +6,7 @@ was aborted, counts with the time from its start to that end: it is slow and not
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from duetime.experiments.experiment import Labels
 from duetime.experiments.measures.summary import with_bound
@@ -13,21 +14,28 @@ from duetime.experiments.study import Metrics, Row, Run, Study, figure_of
 from duetime.frames import pl
 
 
+@dataclass(frozen=True)
+class Options:
+    """The keys of ``[options.sizes]``, which are described above."""
+
+    background: str
+    bands: dict[str, list[int]]
+
+
 def rows(study: Study) -> list[Row]:
     """A row for each cell and transport, and one for the bound of each cell."""
-    options = study.experiment.options["sizes"]
-    bands: dict[str, list[int]] = options["bands"]
+    options = study.experiment.options.of("sizes", Options)
 
     def sample(run: Run) -> Iterable[tuple[Labels, Metrics]]:
         end_us = 1e6 * (run.result["simulated_s"] + run.result["cool_down_s"])
         metrics = {
             "missed_percent": figure_of(run.result, "summary.missed_percent"),
             "bound_percent": figure_of(run.result, "bound.missed_percent"),
-            "background_mbps": figure_of(run.result, f"classes.{options['background']}.goodput_mbps"),
+            "background_mbps": figure_of(run.result, f"classes.{options.background}.goodput_mbps"),
             "drops": figure_of(run.result, "drops"),
             "timeouts": figure_of(run.result, "timeouts"),
         }
-        yield {}, metrics | slowdowns(run.kept.table("flows"), end_us, bands)
+        yield {}, metrics | slowdowns(run.kept.table("flows"), end_us, options.bands)
 
     return with_bound(study, study.rows(sample, tables=("flows",)))
 

@@ -2,8 +2,8 @@
 
 import itertools
 from collections.abc import Iterable
-from typing import Any
 
+from duetime.contract.rows import Cell, number
 from duetime.experiments.experiment import Labels
 from duetime.experiments.study import BOUND, Metrics, Row, Run, Study, figure_of
 
@@ -42,21 +42,21 @@ def with_bound(study: Study, rows: list[Row], column: str = "missed_percent") ->
     The arrivals are the same under every transport, but headers and losses on the way are not. So the bounds
     of their runs differ by a little: the lowest is given.
     """
-    found: dict[tuple[Any, ...], Row] = {}
+    found: dict[tuple[tuple[str, Cell], ...], Row] = {}
     for row in rows:
         if row.get("bound_percent") is None:
             continue
-        labels = {name: row[name] for name in itertools.takewhile(lambda name: name != "runs", row)}
+        labels: Row = {name: row[name] for name in itertools.takewhile(lambda name: name != "runs", row)}
         labels["transport"] = BOUND
         if "bound_in" in study.experiment.options:
-            labels[study.experiment.options["bound_in"]] = BOUND
-        bound = {
+            labels[study.experiment.options.text("bound_in")] = BOUND
+        bound: Row = {
             **labels,
             "runs": row["runs"],
             **{f"{column}{end}": row[f"bound_percent{end}"] for end in ("", "_low", "_high")},
             **({f"{column}_seeds": row["bound_percent_seeds"]} if "bound_percent_seeds" in row else {}),
         }
         place = tuple(labels.items())
-        if place not in found or bound[column] < found[place][column]:
+        if place not in found or number(bound, column) < number(found[place], column):
             found[place] = bound
     return [*rows, *found.values()]

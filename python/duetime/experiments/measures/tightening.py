@@ -5,26 +5,36 @@ others hold ``tighter_percent``; all hold the misses with the deadlines as they 
 misses back an interval there is none, and a column in ``_seeds`` says how many seeds would do.
 """
 
+from dataclasses import dataclass
+
 from duetime.decide import tighten
 from duetime.experiments.study import Row, Study
 
 
+@dataclass(frozen=True)
+class Options:
+    """The keys of ``[options.tightening]``, which are described above."""
+
+    against: str
+    step: float
+
+
 def rows(study: Study) -> list[Row]:
     """A row for each cell and transport."""
-    options = study.experiment.options["tightening"]
-    found = []
+    options = study.experiment.options.of("tightening", Options)
+    found: list[Row] = []
     for cell in study.cells():
         runs = study.deciding(cell, study.transports)
-        decided = tighten(runs, against=options["against"], step=options["step"])
+        decided = tighten(runs, against=options.against, step=options.step)
         for name, answer in zip(study.transports, decided.data["answers"], strict=True):
             written, at = answer["as_written_missed_percent"], answer["missed_percent"]
             low, high = answer["ci95"]
             bound = answer["bound_percent"]
-            few = {
-                f"{column}_seeds": part["seeds"]
-                for column, part in (("missed_percent", written), ("tighter_percent", answer))
-                if "seeds" in part
-            }
+            few: Row = {}
+            if "seeds" in written:
+                few["missed_percent_seeds"] = written["seeds"]
+            if "seeds" in answer:
+                few["tighter_percent_seeds"] = answer["seeds"]
             found.append(
                 {
                     **cell.labels,

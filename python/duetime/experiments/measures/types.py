@@ -11,8 +11,8 @@ are ignored.
 
 import heapq
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from duetime.experiments.experiment import Labels
 from duetime.experiments.measures.summary import with_bound
@@ -22,20 +22,30 @@ from duetime.frames import pl
 ADMISSION = "adm"
 
 
+@dataclass(frozen=True)
+class Options:
+    """The keys of ``[options.types]``, which are described above."""
+
+    classes: list[str]
+    rate_gbps: float
+    #: Bytes of payload, and of a whole packet.
+    segment: list[int]
+
+
 def rows(study: Study) -> list[Row]:
     """A row for each cell, transport and class; `ADMISSION` is of the first transport's arrivals."""
-    options = study.experiment.options["types"]
+    options = study.experiment.options.of("types", Options)
     runs = study.runs(("flows",))
     first = runs[0].labels["transport"] if runs else None
 
     def samples() -> Iterator[tuple[Labels, Metrics]]:
         for run in runs:
             flows = decided(run)
-            for name, metrics in by_class(flows, options["classes"], run):
+            for name, metrics in by_class(flows, options.classes, run):
                 yield {**run.labels, "type": name}, {**metrics, "bound_percent": bound(run, name)}
             if run.labels["transport"] == first:
                 admitted = flows.with_columns(missed=pl.Series(refused(flows, options), dtype=pl.Boolean))
-                for name, metrics in by_class(admitted, options["classes"], run):
+                for name, metrics in by_class(admitted, options.classes, run):
                     yield {**run.labels, "transport": ADMISSION, "type": name}, metrics
 
     return with_bound(study, over_seeds(samples()))
@@ -50,7 +60,7 @@ def by_class(flows: pl.DataFrame, names: list[str], run: Run) -> Iterable[tuple[
     """Yield the results of the messages that count; rates are over the time from their first start."""
     counted = flows.filter(pl.col("counted"))
     begin_us = counted["start_us"].head(1).sum()
-    time_us = 1e6 * run.result["simulated_s"] - begin_us
+    time_us = 1e6 * run.result["simulated_s"] - float(begin_us)
     for name in names:
         own = counted.filter(pl.col("class") == name)
         in_time = own.filter(~pl.col("missed"))
@@ -65,10 +75,10 @@ def by_class(flows: pl.DataFrame, names: list[str], run: Run) -> Iterable[tuple[
         )
 
 
-def refused(flows: pl.DataFrame, options: Mapping[str, Any]) -> list[bool]:
+def refused(flows: pl.DataFrame, options: Options) -> list[bool]:
     """Return for each message whether an omniscient admission refuses it."""
-    payload, packet = options["segment"]
-    free: defaultdict[tuple[str, int], float] = defaultdict(lambda: 1e3 * options["rate_gbps"])
+    payload, packet = options.segment
+    free: defaultdict[tuple[str, int], float] = defaultdict(lambda: 1e3 * options.rate_gbps)
     ends: list[tuple[float, float, int, int]] = []
     found = []
     for start, allowed, size, sender, receiver in flows.select(
@@ -93,6 +103,6 @@ def refused(flows: pl.DataFrame, options: Mapping[str, Any]) -> list[bool]:
 def bound(run: Run, name: str) -> float | None:
     """Return the share of a class that any schedule must miss, in percent."""
     found, own = run.result.get("bound"), run.result["classes"][name]
-    each = (found or {}).get("classes", {}).get(name)
+    each = found["classes"].get(name) if found else None
     known = own["with_deadline"] - own["undecided"]
     return 100 * each["missed"] / known if each and known else None

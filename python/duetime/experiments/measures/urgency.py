@@ -5,15 +5,23 @@ begin and end.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from duetime.experiments.experiment import Labels
 from duetime.experiments.study import Metrics, Row, Run, Study
 from duetime.frames import pl
 
 
+@dataclass(frozen=True)
+class Options:
+    """The keys of ``[options.urgency]``, which are described above."""
+
+    windows_ms: list[list[float]]
+
+
 def rows(study: Study) -> list[Row]:
     """A row for each cell, transport, message and window in which the message was under way."""
-    windows = study.experiment.options["urgency"]["windows_ms"]
+    windows = study.experiment.options.of("urgency", Options).windows_ms
 
     def sample(run: Run) -> Iterable[tuple[Labels, Metrics]]:
         flows, samples = run.kept.table("flows"), run.kept.table("trace")
