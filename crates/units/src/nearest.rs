@@ -10,7 +10,7 @@ pub fn nearest<'a>(word: &str, valid: impl IntoIterator<Item = &'a str>) -> Opti
     let limit = (length / 3).max(1);
     let near = valid.into_iter().map(|candidate| (distance(&folded, &self::folded(candidate)), candidate));
     // A one-letter word is near to every other: only words that share something count.
-    let near = near.filter(|(d, candidate)| *d <= limit && *d < candidate.chars().count().max(2));
+    let near = near.filter(|(d, candidate)| *d <= limit && *d < candidate.chars().count().max(length));
     // Of words equally near the one that begins alike: in `dtcp` a letter is missing, none is wrong.
     let begins_alike = |candidate: &str| self::folded(candidate).chars().next() == folded.chars().next();
     near.min_by_key(|(d, candidate)| (*d, !begins_alike(candidate))).map(|(_, candidate)| candidate)
