@@ -268,6 +268,10 @@ def reproduce(root: Path, text: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, cwd=root.parent, timeout=120)
 
 
+#: An option that the measure does not have.
+ODD_OPTION = 'measures = ["estimate"]\noptions.estimate = { from = 1, until_s = 2 }'
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -290,6 +294,8 @@ def reproduce(root: Path, text: str) -> subprocess.CompletedProcess[str]:
         ("seeds = 1\n[scales.paper]", "seeds = 1000000000\n[scales.paper]", "2,000,000,000 runs"),
         ("values = [2, 3]", f"values = [2, 3]\n{LONG.format('m')}{LONG.format('l')}", "1,996,002 runs"),
         ('regime = "paper"', 'regime = "paper"\nmeasures = ["paired"]', "[options.paired] is missing"),
+        ('regime = "paper"', f'regime = "paper"\n{ODD_OPTION}', "unknown key `from`; did you mean `from_s`?"),
+        ('regime = "paper"', 'regime = "paper"\noptions = 3', "`options` is a table, not '3'"),
         ('title = "evil"', "title = " + "[" * 5000 + "]" * 5000, "nested too deeply"),
         ('published = "in words only"', "published = 3", "`published` is a text or a list, not '3'"),
     ],

@@ -46,6 +46,13 @@ def test_a_notebook_shows_the_tables_of_the_command(result: dt.Result) -> None:
     assert "receivers" in bound._repr_html_() or "<td" in bound._repr_html_()
 
 
+def test_a_bound_over_seeds_is_a_table_with_means() -> None:
+    bound = dt.compare(SMALL, ["dctcp"], seeds=2, progress=False).bound
+    assert bound is not None
+    assert isinstance(bound["missed"], dict)
+    assert bound._repr_html_().count("<tr>") == 2
+
+
 def test_titles_are_no_markup() -> None:
     html = dt.run(SMALL.replace('"Small"', '"<script>"'))._repr_html_()
     assert "&lt;script&gt;: d2tcp" in html
