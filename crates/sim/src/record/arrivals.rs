@@ -18,9 +18,13 @@ pub struct Arrivals {
     pub marks: u32,
 }
 
-/// The arrivals of one class.
+/// The arrivals of one class, in the order of each pair's first one.
 #[derive(Default)]
-pub struct Pairs(HashTable<(Pair, Arrivals)>);
+pub struct Pairs {
+    all: Vec<(Pair, Arrivals)>,
+    /// Indices into `all`, by pair. It is only looked up, never iterated.
+    index: HashTable<u32>,
+}
 
 /// A sender and a receiver.
 type Pair = (HostId, HostId);
@@ -28,27 +32,36 @@ type Pair = (HostId, HostId);
 impl Pairs {
     /// Returns the arrivals at a host from another.
     pub fn of(&mut self, pair: Pair) -> &mut Arrivals {
-        let entry = self.0.entry(hash(pair), |(known, _)| *known == pair, |(known, _)| hash(*known));
-        &mut entry.or_insert_with(|| (pair, Arrivals::default())).into_mut().1
+        let Pairs { all, index } = self;
+        let known = |index: &u32| all[*index as usize].0;
+        let next = all.len() as u32;
+        let found = index.entry(hash(pair), |index| known(index) == pair, |index| hash(known(index)));
+        let found = *found.or_insert(next).get();
+        if found == next {
+            all.push((pair, Arrivals::default()));
+        }
+        &mut all[found as usize].1
     }
 
     /// Takes over the arrivals at other hosts.
     pub fn append(&mut self, others: &mut Pairs) {
-        for (pair, arrivals) in others.0.drain() {
+        others.index.clear();
+        for (pair, arrivals) in others.all.drain(..) {
             *self.of(pair) = arrivals;
         }
     }
 
     /// Returns the arrivals, ordered by sender and receiver.
     pub fn in_order(&self) -> Vec<&Arrivals> {
-        let mut all: Vec<_> = self.0.iter().collect();
+        let mut all: Vec<_> = self.all.iter().collect();
         all.sort_unstable_by_key(|(pair, _)| *pair);
         all.into_iter().map(|(_, arrivals)| arrivals).collect()
     }
 
     /// Removes all recorded arrivals.
     pub fn clear(&mut self) {
-        self.0.clear();
+        self.all.clear();
+        self.index.clear();
     }
 }
 
