@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use units::Excerpt;
 use units::measure::Mistake;
 
 /// One mistake in a scenario, with its place.
@@ -43,18 +44,7 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Inner { excerpt, message, hint } = &*self.0;
-        let (text, column) = excerpt.window();
-        let gutter = excerpt.line.to_string().len();
-        let width = excerpt.width.clamp(1, text.chars().count().saturating_sub(column).max(1));
-        writeln!(f, "error: {message}")?;
-        writeln!(f, "{:gutter$}--> {}:{}:{}", "", excerpt.file, excerpt.line, excerpt.column)?;
-        writeln!(f, "{:gutter$} |", "")?;
-        writeln!(f, "{} | {text}", excerpt.line)?;
-        write!(f, "{:gutter$} | {:column$}{}", "", "", "^".repeat(width))?;
-        match hint {
-            Some(hint) => write!(f, "\n{:gutter$} = {hint}", ""),
-            None => Ok(()),
-        }
+        f.write_str(&excerpt.report(&format!("error: {message}"), hint.as_deref()))
     }
 }
 
@@ -65,68 +55,6 @@ impl fmt::Debug for Error {
 }
 
 impl std::error::Error for Error {}
-
-/// A place in a text, as it is shown.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Excerpt {
-    file: String,
-    line: usize,
-    column: usize,
-    /// Characters that the carets mark.
-    width: usize,
-    text: String,
-}
-
-impl Excerpt {
-    /// Returns the place of a range of bytes in a text.
-    pub(crate) fn of(file: &str, text: &str, range: std::ops::Range<usize>) -> Excerpt {
-        let start = floor_boundary(text, range.start);
-        let end = floor_boundary(text, range.end).max(start);
-        let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
-        let line_end = text[start..].find('\n').map_or(text.len(), |newline| start + newline);
-        let line = text[line_start..line_end].trim_end_matches('\r');
-        // A place behind the last character of the line is shown right after it.
-        let start = start.min(line_start + line.len());
-        let end = end.clamp(start, line_start + line.len());
-        Excerpt {
-            file: file.to_owned(),
-            line: text[..line_start].matches('\n').count() + 1,
-            column: text[line_start..start].chars().count() + 1,
-            width: text[start..end].chars().count(),
-            text: line.to_owned(),
-        }
-    }
-    /// Returns a whole line of a file that is read line by line.
-    pub(crate) fn line_of(file: &str, line: usize, text: &str, range: std::ops::Range<usize>) -> Excerpt {
-        Excerpt { line, ..Excerpt::of(file, text, range) }
-    }
-
-    /// Returns the part of the line to show, and the caret's position in it (from 0).
-    fn window(&self) -> (String, usize) {
-        const MOST: usize = 120;
-        const BEFORE: usize = 60;
-        // Tabs, control and invisible characters would put the caret in the wrong place.
-        let plain = |c: char| if c == '\t' { ' ' } else { c };
-        let shown = |c: char| if c.is_control() || is_invisible(c) { '\u{fffd}' } else { c };
-        let column = self.column - 1;
-        let skip = if column > MOST - BEFORE / 2 { column - BEFORE } else { 0 };
-        let text = self.text.chars().skip(skip).take(MOST).map(plain).map(shown).collect::<String>();
-        (text.trim_end().to_owned(), column - skip)
-    }
-}
-
-/// Returns true for zero-width and direction-changing characters.
-fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
-}
-
-fn floor_boundary(text: &str, at: usize) -> usize {
-    let mut at = at.min(text.len());
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
-}
 
 /// A range of bytes in one of the [`Sources`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -255,27 +183,5 @@ mod tests {
         assert_eq!((error.line(), error.column()), (2, 8));
         let expected = "error: no\n --> a.toml:2:8\n  |\n2 | name = \"wrong\"\n  |        ^^^^^^^\n  = write yes";
         assert_eq!(error.to_string(), expected);
-    }
-
-    #[test]
-    fn any_range_has_a_place() {
-        for text in ["", "\n", "a\r\nb", "µµ\n\u{1F600}x", "\t\u{7}"] {
-            for start in 0..=text.len() + 1 {
-                for end in start..=text.len() + 2 {
-                    let error = shown(text, start..end);
-                    assert!(error.line() >= 1 && error.column() >= 1);
-                    assert!(error.to_string().lines().count() >= 5);
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn a_long_line_is_cut_around_the_caret() {
-        let text = format!("{}!{}", "a".repeat(5000), "b".repeat(5000));
-        let printed = shown(&text, 5000..5001).to_string();
-        let lines: Vec<&str> = printed.lines().collect();
-        assert!(lines[3].len() < 140);
-        assert_eq!(lines[3].chars().nth(lines[4].find('^').unwrap()), Some('!'));
     }
 }

@@ -1,11 +1,11 @@
 //! Readers of data files: distributions and lists of messages.
 
 use units::measure::{Measure, Term};
-use units::{Cdf, Deadline, Distribution, FlowSpec, HostId, Instant, counted};
+use units::{Cdf, Deadline, Distribution, Excerpt, FlowSpec, HostId, Instant, counted};
 
 use crate::context::Context;
 use crate::document::Node;
-use crate::error::{At, Checked, Excerpt, Fault};
+use crate::error::{At, Checked, Fault};
 use crate::evaluate;
 use crate::suggest;
 
@@ -41,14 +41,20 @@ impl<'a> Line<'a> {
         if !self.is_data {
             // A scenario from elsewhere may name any file of this machine.
             let message = "the file does not begin with numbers or column names, so that none of it is shown";
-            return Fault::elsewhere(Excerpt::line_of(self.file, self.number, "", 0..0), message);
+            return Fault::elsewhere(self.excerpt("", 0..0), message);
         }
         let start = (part.as_ptr() as usize).wrapping_sub(self.text.as_ptr() as usize);
         let range = match self.text.get(start..start.saturating_add(part.len())) {
             Some(_) if !part.is_empty() => start..start + part.len(),
             _ => 0..self.text.len(),
         };
-        Fault::elsewhere(Excerpt::line_of(self.file, self.number, self.text, range), message)
+        Fault::elsewhere(self.excerpt(self.text, range), message)
+    }
+    /// Returns an excerpt with the number of this line.
+    fn excerpt(self, text: &str, range: std::ops::Range<usize>) -> Excerpt {
+        let mut excerpt = Excerpt::of(self.file, text, range);
+        excerpt.line = self.number;
+        excerpt
     }
     fn number(self, part: &str, what: &str) -> Checked<f64> {
         match part.parse::<f64>() {

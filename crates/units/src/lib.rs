@@ -7,14 +7,16 @@
 //! A [`Key`] declares one parameter of a transport, topology or traffic pattern: its name, kind, default, range, help
 //! and source. Scenario validation, command-line help, the JSON schema and the documentation all follow from these
 //! declarations. [`Key::read`] reads a single value ("20 ms"), with the units of [`measure`]. A [`Stream`] gives random
-//! numbers.
+//! numbers. An [`Excerpt`] shows the place of a mistake in a text, and [`nearest`] the word that was probably meant.
 
 #![forbid(unsafe_code)]
 
 mod bytes;
+mod excerpt;
 mod id;
 mod key;
 pub mod measure;
+mod nearest;
 mod pair;
 mod plain;
 mod problem;
@@ -24,8 +26,10 @@ mod stream;
 mod value;
 
 pub use bytes::Bytes;
+pub use excerpt::Excerpt;
 pub use id::{ClassId, ConnectionId, HostId, Id, LinkId, MAX_HOSTS, MessageId, Table};
 pub use key::{Alias, Default, Easier, Key, Kind, Range};
+pub use nearest::{folded, nearest};
 pub use pair::{halves, pair};
 pub use problem::{Problem, counted};
 pub use quantity::{Amount, Instant, Rate, Span, Transmission};

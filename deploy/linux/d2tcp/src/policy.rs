@@ -10,9 +10,10 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value as Json, json};
 use toml::de::{DeTable, DeValue};
 use units::measure::UNITS;
+use units::nearest;
 
 use crate::escape::Shown;
-use crate::excerpt::{Mistake, nearest};
+use crate::excerpt::Mistake;
 use crate::failure::{Failure, Kind as Fault, Result};
 use crate::kernel::Control;
 use crate::parameters::{self, Expired, Mode, Parameters, Rtt, TimeToComplete};
