@@ -1,7 +1,8 @@
 //! Every kind of mistake: one change to a good scenario, and the message it gives.
 //!
 //! `bad/messages.txt` holds all messages for people to review. `BLESS=1 cargo test` writes it anew. It has
-//! `{transports}` in place of the list of their names, so that one more name changes nothing.
+//! `{transports}` in place of the list of their names, and `{transports with g}` in place of those with a key, so that
+//! one more transport changes nothing.
 
 use super::common;
 
@@ -390,21 +391,26 @@ fn lists() -> Vec<(String, String)> {
     let name = |each: &serde_json::Value| each["name"].as_str().unwrap().to_owned();
     let joined = |names: &[String], word: &str| {
         let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-        let (last, others) = quoted.split_last().unwrap();
-        format!("{} {word} {last}", others.join(", "))
+        match quoted.split_last().unwrap() {
+            (only, []) => only.clone(),
+            (last, others) => format!("{} {word} {last}", others.join(", ")),
+        }
     };
     let mut lists = Vec::new();
-    for family in ["transports", "topologies", "patterns", "faults"] {
+    for (one, family) in
+        [("transport", "transports"), ("topology", "topologies"), ("pattern", "patterns"), ("fault", "faults")]
+    {
         let mut owners = BTreeMap::<String, Vec<String>>::new();
         let all = list(&catalog[family]);
         for each in &all {
             list(&each["keys"]).iter().for_each(|key| owners.entry(name(key)).or_default().push(name(each)));
         }
         lists.push((joined(&all.iter().map(name).collect::<Vec<_>>(), "or"), format!("{{{family}}}")));
-        for (key, owners) in owners.iter().filter(|(_, owners)| owners.len() > 2) {
-            let belongs = |what: &str| format!("`{key}` belongs to {what}");
+        for (key, owners) in &owners {
+            let belongs = |what: &str| format!("`{key}` belongs to {what}, ");
+            let what = if owners.len() > 1 { family } else { one };
             lists.push((
-                belongs(&format!("{family} {}", joined(owners, "and"))),
+                belongs(&format!("{what} {}", joined(owners, "and"))),
                 belongs(&format!("{{{family} with {key}}}")),
             ));
         }

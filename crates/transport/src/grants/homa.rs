@@ -21,6 +21,8 @@ pub const DESCRIPTOR: Descriptor<Config> = Descriptor {
         "sizes from the application before the first byte, and state per host at both ends",
     )
     .discipline("priority")
+    // The shortest messages have the grants, and of equal ones always the same.
+    .flows_that_end()
     .made_for(&[ROOM_FOR_GRANTS])
     .settling(|values, surroundings| settle(values, surroundings, &[("rtt_bytes", 1.0)])),
     signals: SIGNALS,

@@ -28,6 +28,8 @@ pub const DESCRIPTOR: Descriptor<Config> = Descriptor {
         "ECN marks above a threshold, where links within the network are shared",
         "sizes from the application before the first byte, and state per host at both ends",
     )
+    // The shortest message has the credit, and of equal ones always the same.
+    .flows_that_end()
     .settling(|values, surroundings| {
         let products = [
             ("outstanding", 1.5),

@@ -56,6 +56,7 @@ const DESCRIPTOR: Descriptor<Config> = Descriptor {
         "a list of the most urgent flows at every port, and a header that it reads and writes in every packet",
         "sizes and deadlines from the application, pacing at the accepted rate, probes while paused",
     )
+    .flows_that_end()
     .settling(settle),
     signals: &[SRTT, RATE],
     build: |values, connection| Ok(Config::from_values(values, connection)),
