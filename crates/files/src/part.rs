@@ -33,10 +33,10 @@ impl Parts {
     /// Writes some rows. Parts are in the file in the order of their places, in whichever order they are written; no
     /// two have the same place.
     pub fn write(&mut self, place: u64, rows: &Table) -> io::Result<()> {
-        if self.writer.is_none() {
-            self.writer = Some(create(&self.path, schema(rows).map_err(io_error)?)?);
-        }
-        let writer = self.writer.as_mut().expect("it was made just now");
+        let writer = match &mut self.writer {
+            Some(writer) => writer,
+            none => none.insert(create(&self.path, schema(rows).map_err(io_error)?)?),
+        };
         let mut group = writer.next_row_group().map_err(io_error)?;
         for column in &rows.columns {
             write_column(&mut group, column).map_err(io_error)?;

@@ -237,7 +237,9 @@ fn overload(survey: &Survey) -> Vec<Finding> {
     let Some((worst, &load)) = above().reduce(|a, b| if b.1 > a.1 { b } else { a }) else { return Vec::new() };
     let classes = &survey.scenario.classes;
     let parts: Vec<f64> = (0..classes.len()).map(|class| survey.offered(Some(class)).of_link[worst]).collect();
-    let most = (0..classes.len()).reduce(|a, b| if parts[b] > parts[a] { b } else { a }).expect("it sends");
+    let most = (0..classes.len())
+        .reduce(|a, b| if parts[b] > parts[a] { b } else { a })
+        .expect("a link with load is used by a class");
     let class = &classes[most];
     let by = if classes.len() > 1 { "most of it by" } else { "by" };
     let more = match above().count() - 1 {

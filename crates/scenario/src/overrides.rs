@@ -167,7 +167,7 @@ fn descend(root: &mut Table, section: &Segment, rest: &[Segment], value: Node) -
         let node = Node::new(Data::Table(Table::empty(section.at)), section.at);
         root.set(Entry { key: section.name.to_owned(), key_at: section.at, node });
     }
-    let entry = root.find_mut(section.name).expect("it was just made");
+    let entry = root.find_mut(section.name).expect("a missing section was added above");
     named_transport(entry);
     match &mut entry.node.data {
         Data::Table(table) => within(table, section, rest, value),
@@ -192,7 +192,7 @@ fn within(table: &mut Table, parent: &Segment, rest: &[Segment], value: Node) ->
                 let node = Node::new(Data::Table(Table::empty(next.at)), next.at);
                 table.set(Entry { key: next.name.to_owned(), key_at: next.at, node });
             }
-            let entry = table.find_mut(next.name).expect("it was just made");
+            let entry = table.find_mut(next.name).expect("a missing table was added above");
             named_transport(entry);
             match &mut entry.node.data {
                 Data::Table(inner) => within(inner, next, rest, value),

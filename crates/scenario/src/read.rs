@@ -328,7 +328,7 @@ fn root_keys(root: &Table, context: &Context) -> Checked<(String, &'static Profi
     let keys: Vec<&'static Key> = ROOT_KEYS.iter().collect();
     let read =
         read_table(&table, "the scenario", &keys, &[], context, |entry| Fault::new(entry.key_at, "unknown key"))?;
-    let profile = profile::find(read.values.choice("profile")).expect("it is one of their names");
+    let profile = profile::find(read.values.choice("profile")).expect("the key `profile` takes only names of profiles");
     Ok((read.values.text("title"), profile))
 }
 

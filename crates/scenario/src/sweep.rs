@@ -478,7 +478,7 @@ fn quantity(text: &str) -> Option<(f64, &str, bool)> {
 
 /// Rounds to six digits: enough for any purpose, and short in tables.
 fn six_digits(x: f64) -> f64 {
-    format!("{x:.5e}").parse().expect("it was just written")
+    format!("{x:.5e}").parse().expect("what `format!` writes of a number is a number")
 }
 
 fn json(node: &Node) -> Json {

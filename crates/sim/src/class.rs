@@ -62,7 +62,7 @@ pub struct Transport {
 impl Transport {
     /// Returns its requirements on switches and hosts.
     pub fn needs(&self) -> &'static transport::Needs {
-        &transport::registry::find(self.name).expect("it is in the list").needs
+        &transport::registry::find(self.name).expect("a transport of a scenario is a registered one").needs
     }
 
     /// Returns its agents at the ports of the network, if it has any.

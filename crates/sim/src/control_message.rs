@@ -110,7 +110,7 @@ impl ControlMessages {
 
     /// Takes the control message that arrives at a receiving host now.
     pub fn take(&mut self, now: Instant, id: ConnectionId) -> ControlMessage {
-        let (at, notice) = self.travelling[id].pop_front().expect("each event has its notice");
+        let (at, notice) = self.travelling[id].pop_front().expect("each event of a control message has its message");
         debug_assert_eq!(at, now, "a notice arrives when it was to");
         self.arrived += 1;
         notice

@@ -24,7 +24,7 @@ macro_rules! ids {
         impl $Id {
             /// Returns the id of this place in a list of all.
             pub fn from_index(index: usize) -> $Id {
-                $Id(u32::try_from(index).expect("there are fewer than 2^32"))
+                $Id(u32::try_from(index).expect("an index of fewer than 2^32 items"))
             }
             /// Returns its place in a list of all.
             #[inline]

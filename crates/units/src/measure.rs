@@ -277,7 +277,7 @@ impl Measure {
 /// Writes a value so that it reads back as exactly the same number: the largest unit that can.
 fn write(value: f64, units: &[&str]) -> String {
     for (i, name) in units.iter().enumerate() {
-        let unit = find_unit(name).expect("our own unit");
+        let unit = find_unit(name).expect("a unit that is named in code is in the list");
         let last = i + 1 == units.len();
         let number = value / unit.value;
         if last || (number.abs() >= 1.0 && number * unit.value == value) {

@@ -24,7 +24,7 @@ pub fn left_out(jobs: &[Job]) -> [Vec<bool>; 2] {
             kept.push((jobs[i].work, i));
             free_at += u128::from(jobs[i].work);
             if free_at > u128::from(jobs[i].due) {
-                let (work, longest) = kept.pop().expect("one was pushed");
+                let (work, longest) = kept.pop().expect("the job that was pushed above");
                 free_at -= u128::from(work);
                 out[longest] = true;
             }
@@ -94,7 +94,7 @@ fn of_disjoint_intervals(mut jobs: Vec<Job>, starts: &[u64]) -> (u64, Vec<(u64, 
             kept.push(job.work);
             free_at += u128::from(job.work);
             if free_at > u128::from(job.due) {
-                free_at -= u128::from(kept.pop().expect("one was pushed"));
+                free_at -= u128::from(kept.pop().expect("the job that was pushed above"));
                 late += 1;
                 while starts.get(next).is_some_and(|&start| start < job.due) {
                     next += 1;

@@ -110,7 +110,7 @@ impl Net {
     pub(super) fn send_in_epoch(&mut self, link: LinkId, next: u32, number: u32, at: Instant, size: u16) {
         let at = self.ports[link].keeps_order(at);
         let to = self.router.link(next);
-        let part = self.part.as_deref_mut().expect("it has epochs");
+        let part = self.part.as_deref_mut().expect("epochs are only in a partition");
         // The only link to a host has its number.
         if to.0 >= self.graph.hosts {
             part.epochs.coming[0].expect(&mut self.packet_pool, number, link, at);
@@ -167,7 +167,7 @@ impl Net {
     #[inline(always)]
     fn goes_on(&mut self, Bound { at, number, link, next, to }: Bound) {
         self.now = at;
-        let part = self.part.as_deref_mut().expect("it has epochs");
+        let part = self.part.as_deref_mut().expect("epochs are only in a partition");
         let port = &mut self.ports[link];
         debug_assert_eq!(port.mode, PortMode::ToDeferred);
         if to != part.number {
@@ -191,7 +191,7 @@ impl Net {
             self.packet_pool.packet_mut(number).route += 1;
             return self.add_pending(next, link, number, at, size);
         }
-        let part = self.part.as_deref_mut().expect("it has epochs");
+        let part = self.part.as_deref_mut().expect("epochs are only in a partition");
         part.epochs.expect(&mut self.packet_pool, number, link, at);
     }
 

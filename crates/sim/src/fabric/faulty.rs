@@ -138,7 +138,7 @@ impl Net {
             What::Begins => {
                 for &link in &links {
                     let of_link = &mut self.faults_mut().links[link];
-                    let stream = of_link.at_rest.remove(&fault_number).expect("it rests until it begins");
+                    let stream = of_link.at_rest.remove(&fault_number).expect("a fault rests until it begins");
                     of_link.met.push((fault_number, stream));
                 }
             }
@@ -218,7 +218,8 @@ impl Net {
         let number = self.ports[link].first();
         self.take(link, number);
         self.collect(number, &mut packet);
-        let Faults { faults, links, counts, .. } = &mut **self.faults.as_mut().expect("only where there are faults");
+        let Faults { faults, links, counts, .. } =
+            &mut **self.faults.as_mut().expect("called only in runs with faults");
         let of_link = &mut links[link];
         for (number, stream) in &mut of_link.met {
             let Effect::OnPackets(effect) = &faults[*number].effect else { continue };
@@ -294,7 +295,7 @@ impl Net {
     }
 
     fn faults_mut(&mut self) -> &mut Faults {
-        self.faults.as_mut().expect("only where there are faults")
+        self.faults.as_mut().expect("called only in runs with faults")
     }
 
     /// Takes a link down: all packets queued for it or on it are lost.
@@ -342,7 +343,7 @@ impl Net {
     }
 
     fn unmark(&mut self, link: LinkId) {
-        let of_link = &mut self.faults.as_mut().expect("only where there are faults").links[link];
+        let of_link = &mut self.faults.as_mut().expect("called only in runs with faults").links[link];
         of_link.unmarked += 1;
         if of_link.unmarked == 1 {
             of_link.threshold = Some(self.ports[link].stop_marks());
@@ -350,10 +351,10 @@ impl Net {
     }
 
     fn mark_again(&mut self, link: LinkId) {
-        let of_link = &mut self.faults.as_mut().expect("only where there are faults").links[link];
+        let of_link = &mut self.faults.as_mut().expect("called only in runs with faults").links[link];
         of_link.unmarked -= 1;
         if of_link.unmarked == 0 {
-            let threshold = of_link.threshold.take().expect("it was kept when marking stopped");
+            let threshold = of_link.threshold.take().expect("`unmark` stored the threshold");
             self.ports[link].resume_marks(threshold);
         }
     }

@@ -794,9 +794,10 @@ mod tests {
     /// Of three full packets one is in transmission for 12 us, then the next. Jitter changes none of that.
     #[test]
     fn agents_are_told_what_waits_at_a_host() {
-        let d3 = transport::registry::find("d3").and_then(|d3| d3.with(&[]).ok()).expect("it has defaults");
+        let d3 =
+            transport::registry::find("d3").and_then(|d3| d3.with(&[]).ok()).expect("d3 has defaults for all keys");
         let mut net = net(1, None);
-        net.install_agents(&[d3.control.agents().expect("its routers grant rates")]);
+        net.install_agents(&[d3.control.agents().expect("d3 has agents at ports")]);
         for seq in 0..3 {
             let packet = full(&mut net, (0, 1), seq);
             net.send(packet);
@@ -895,7 +896,7 @@ mod tests {
     #[test]
     fn what_a_closed_connection_lost_is_not_booked_on_the_next_one_of_its_number() {
         let mut net = net(1, None);
-        let to_host = net.ports().iter().position(|port| port.place.to_host()).expect("there is one");
+        let to_host = net.ports().iter().position(|port| port.place.to_host()).expect("a port to a host");
         let to_host = LinkId::from_index(to_host);
         let packet = |connection, generation| Packet {
             connection: ConnectionId(connection),
@@ -923,7 +924,7 @@ mod tests {
         let effects = [(None, 40), (Some(Effect::Unmarked), 40), (Some(Effect::Down { reroute: Span::ZERO }), 10)];
         for (effect, micros) in effects {
             let mut net = star(3, 1, None, ["fifo", "fifo"]);
-            net.graph.links.last_mut().expect("there are links").delay = Span::from_micros(5);
+            net.graph.links.last_mut().expect("a star has links").delay = Span::from_micros(5);
             let links = net.graph.links.last().map(|link| (link.from, link.to)).into_iter().collect();
             let fault = |effect| Fault { kind: "any", links, drawn: false, at: Instant::ZERO, until: None, effect };
             net.inject_faults(effect.map(fault).into_iter().collect(), 1);
@@ -954,7 +955,7 @@ mod tests {
         }
         assert!(one != link && one != seed && one == drawn(net(1, None).jitter, 0));
         assert!(drawn(net(1, Some(Span::ZERO)).jitter, 0).iter().all(|&late| late == 0));
-        let longest = drawn(net(1, Some(Span::from_micros(1))).jitter, 0).into_iter().max().expect("there are some");
+        let longest = drawn(net(1, Some(Span::from_micros(1))).jitter, 0).into_iter().max().expect("100 draws");
         assert!((990_000..1_000_000).contains(&longest), "{longest} ps");
     }
 }

@@ -240,11 +240,12 @@ impl Network {
         let by_class = || priorities.are_asked_for().then_some("priority");
         let asked = || needs().find_map(|needs| needs.discipline).or_else(by_class);
         let switches = self.settings.choice_if_set("discipline").or_else(asked).unwrap_or(FIFO);
-        let switches = qdisc::find(switches).expect("it is in the list");
-        let hosts = if switches.at_hosts { switches } else { qdisc::find(FIFO).expect("it is in the list") };
+        let switches = qdisc::find(switches).expect("keys and needs name only disciplines of the list");
+        let hosts =
+            if switches.at_hosts { switches } else { qdisc::find(FIFO).expect("`fifo` is a discipline of the list") };
         let asked = || needs().find_map(|needs| needs.marking);
         let marking = match self.settings.choice_if_set("marking").or_else(asked) {
-            Some(name) => marker::find(name).expect("it is in the list"),
+            Some(name) => marker::find(name).expect("keys and needs name only markers of the list"),
             None => &MARKERS[0],
         };
         Service { switches, hosts, marking, priorities: priorities.levels() }

@@ -193,7 +193,7 @@ impl Net {
     /// Forwards the packet in slot `number` to the end of a link, where it arrives at `at`.
     #[inline(always)]
     fn hand_on(&mut self, link: LinkId, number: u32, at: Instant) {
-        let part = self.part.as_deref_mut().expect("only a network in parts has cut links");
+        let part = self.part.as_deref_mut().expect("only a partitioned network has cut links");
         let packet = self.packet_pool.at(number).packet;
         let to = part.partition.of_port[self.router.link(packet.route)];
         if to == part.number {
@@ -208,7 +208,7 @@ impl Net {
     /// Sends the packet in slot `number` to another partition, in the form in which it arrives there.
     #[inline(always)]
     pub(super) fn leave_for(&mut self, to: u32, number: u32, coming: &Crossing) {
-        let part = self.part.as_deref_mut().expect("only one part of several has others");
+        let part = self.part.as_deref_mut().expect("only a partition of several has others");
         part.left = part.left.wrapping_add(1);
         part.earliest = part.earliest.min(coming.at);
         let outgoing = &mut part.outgoing[to as usize];
@@ -241,7 +241,7 @@ impl Net {
     /// Receives a packet from another partition.
     #[inline(always)]
     pub fn receive(&mut self, Crossing { at, link, packet }: Crossing) {
-        let part = self.part.as_deref_mut().expect("only one part of several has others");
+        let part = self.part.as_deref_mut().expect("only a partition of several has others");
         part.left = part.left.wrapping_sub(1);
         let number = self.packet_pool.put(packet);
         if part.epochs.are_there() {

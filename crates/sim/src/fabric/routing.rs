@@ -165,7 +165,7 @@ impl Router {
         self.ways.prepare(to);
         let (mut node, mut hops) = (from.0, 0);
         while node != to.0 {
-            node = self.ways.choices(node, to).first().expect("there is a way").1;
+            node = self.ways.choices(node, to).first().expect("the nodes of a graph are connected").1;
             hops += 1;
         }
         hops

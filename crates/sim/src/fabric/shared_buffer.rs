@@ -174,7 +174,9 @@ mod tests {
 
     /// Offers full packets to one port until it drops; returns the number accepted.
     fn fill(buffer: &mut SharedBuffer, (ports, packet_pool): &mut Ports, index: u32, now: Instant) -> u64 {
-        (0..).find(|_| offer(buffer, (ports, packet_pool), index, now) == Fate::Dropped).expect("it drops at last")
+        (0..)
+            .find(|_| offer(buffer, (ports, packet_pool), index, now) == Fate::Dropped)
+            .expect("a buffer of finite size is full after enough packets")
     }
 
     /// Offers a full packet to one port.

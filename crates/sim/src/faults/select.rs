@@ -113,7 +113,7 @@ mod tests {
             let switches = [graph.switch("left", false), graph.switch("right", false)];
             (0..hosts).for_each(|host| graph.join(host, switches[0], Rate::from_gbps(1), Span(1)));
             let problem = links(&graph, Some("left - right"), false).expect_err("they are not joined");
-            problem.hint.expect("it says with whom they are")
+            problem.hint.expect("the error of an unknown link has a hint")
         };
         let eight = "left is joined with host 0, host 1, host 2, host 3, host 4, host 5, host 6, host 7";
         assert_eq!(hint(8), eight);

@@ -120,7 +120,7 @@ impl Receivers {
 
     /// Returns the receiving end of an open connection.
     pub fn at(&mut self, id: ConnectionId) -> &mut ReceivingEnd {
-        let end = self.ends[id].as_mut().expect("it is open");
+        let end = self.ends[id].as_mut().expect("packets and timers are only for open connections");
         self.stage.acts(end.address.host);
         end
     }

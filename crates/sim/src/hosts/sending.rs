@@ -111,7 +111,7 @@ impl Senders {
 
     /// Returns a connection's sending end.
     pub fn at(&mut self, id: ConnectionId) -> &mut SendingEnd {
-        let end = self.ends[id].as_mut().expect("it was opened");
+        let end = self.ends[id].as_mut().expect("ACKs and timers are only for open connections");
         self.stage.acts(end.address.host);
         end
     }

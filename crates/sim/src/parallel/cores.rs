@@ -52,7 +52,8 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn a_thread_moves_and_may_be_moved_again() {
-        let allowed = rustix::thread::sched_getaffinity(None).expect("it is known");
+        let allowed =
+            rustix::thread::sched_getaffinity(None).expect("Linux returns the affinity of the calling thread");
         let moves = || {
             let before = here();
             part(&[before, before], 1);
@@ -60,6 +61,9 @@ mod tests {
         };
         // On a busy machine it may be moved back at once.
         assert_eq!((0..50).any(|_| moves()), allowed.count() > 1);
-        assert_eq!(rustix::thread::sched_getaffinity(None).expect("it is known").count(), allowed.count());
+        assert_eq!(
+            rustix::thread::sched_getaffinity(None).expect("Linux returns the affinity of the calling thread").count(),
+            allowed.count()
+        );
     }
 }

@@ -407,7 +407,9 @@ impl ParallelRun {
                 }
                 if !std::mem::replace(&mut awaited.decided[place], true) {
                     let message = worlds.iter().find_map(|world| world.message(message));
-                    awaited.cool_down.decided(message.expect("it is sent somewhere"));
+                    awaited
+                        .cool_down
+                        .decided(message.expect("a decided message has a row in the partition of its sender"));
                 }
             }
             self.until = awaited.cool_down.until(next);
@@ -475,7 +477,7 @@ impl Slice {
         let reached = |world: &World| next.max(world.reached().saturating_add(Span(1)).min(world.next_at()));
         let mailboxes = Mailboxes::new(worlds.iter().map(reached));
         worlds.iter_mut().zip(0..).for_each(|(world, part)| mailboxes.opens(part, world.outgoing()));
-        let (first, others) = worlds.split_first_mut().expect("there are two or more");
+        let (first, others) = worlds.split_first_mut().expect("a run by several threads has two partitions or more");
         let took = thread::scope(|scope| {
             let _presence = Presence(&mailboxes);
             for (world, part) in others.iter_mut().zip(1..) {

@@ -124,7 +124,7 @@ impl MessageLog {
 
     /// Records a message that starts in another partition.
     pub fn starts_elsewhere(&mut self) {
-        self.places.as_mut().expect("there are other parts").push(ELSEWHERE);
+        self.places.as_mut().expect("messages are elsewhere only in one partition of several").push(ELSEWHERE);
     }
 
     /// Returns the row of a message, if it is sent here.
@@ -159,7 +159,7 @@ impl MessageLog {
 
     /// Returns the class and hosts of a message that its receiving host knows of.
     pub fn of(&self, message: MessageId) -> Of {
-        self.received.find(message).expect("its host has been told of what arrives").of
+        self.received.find(message).expect("`expect` is called before packets of a message arrive").of
     }
 
     /// Records that a message has arrived completely.
@@ -360,7 +360,8 @@ impl Left {
                 let row = message_log.row(number)?;
                 Some((*message_log.sent.find(row)?, *message_log.paths.find(row)?))
             };
-            let (mut message, path) = self.message_logs.iter().find_map(here).expect("it is sent somewhere");
+            let (mut message, path) =
+                self.message_logs.iter().find_map(here).expect("a message has a row in the partition of its sender");
             self.message_logs[partition.of_host[message.to] as usize].join(number, &mut message);
             messages.push(message);
             paths.push(path);
@@ -387,4 +388,4 @@ impl Iterator for Left {
     }
 }
 
-const SENT: &str = "what is under way has its row where it is sent";
+const SENT: &str = "a message in progress has a row in the partition of its sender";

@@ -180,7 +180,9 @@ impl Racks {
         let mut part_of: Vec<Option<u32>> = vec![None; racks.len()];
         let mut home = vec![None; graph.switches.len()];
         for (&(switch, _), &group) in racks.iter().zip(&groups) {
-            let fewest = |has: &[u32]| (0..parts).min_by_key(|part| has[*part as usize]).expect("there is a part");
+            let fewest = |has: &[u32]| {
+                (0..parts).min_by_key(|part| has[*part as usize]).expect("a partition has at least one part")
+            };
             let part = *part_of[group as usize].get_or_insert_with(|| {
                 let part = fewest(&has);
                 let hosts = racks.iter().zip(&groups).filter(|(_, other)| **other == group).map(|(rack, _)| rack.1);
@@ -310,7 +312,7 @@ mod tests {
     /// Returns the link between two nodes of these names.
     fn find(graph: &Graph, from: &str, to: &str) -> LinkId {
         let is_it = |link: &LinkSpec| graph.name(link.from) == from && graph.name(link.to) == to;
-        LinkId::from_index(graph.links.iter().position(is_it).expect("there is such a link"))
+        LinkId::from_index(graph.links.iter().position(is_it).expect("a link between these nodes"))
     }
 
     /// Returns the partition of the port between two nodes of these names, and whether its link is cut.

@@ -40,7 +40,7 @@ pub fn take(worlds: &mut [World]) -> Measured {
     let links = (0..worlds[0].net.graph.links.len()).map(LinkId::from_index);
     let links = links.map(|link| row(&worlds[owner(worlds, link)], link)).collect();
     worlds.iter_mut().for_each(|world| world.message_log.close());
-    let (first, others) = worlds.split_first_mut().expect("there is one");
+    let (first, others) = worlds.split_first_mut().expect("a run has at least one world");
     others.iter_mut().for_each(|other| first.message_log.take_sums(&mut other.message_log));
     let classes = first.sources.entries().map(|(id, TrafficSource { class, framing, too_late, .. })| {
         let outcome = first.message_log.class(id, class, first.names[class.transport], *framing);

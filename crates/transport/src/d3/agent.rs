@@ -415,7 +415,7 @@ mod tests {
             self.answers.remove(&flow);
         }
         fn counters(&self) -> Allocation {
-            self.router.allocation().expect("it gives rates away")
+            self.router.allocation().expect("a router of d3 counts its allocation")
         }
     }
 

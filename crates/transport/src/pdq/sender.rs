@@ -198,7 +198,7 @@ impl Sender {
     /// Returns the header for the ports about the present flow.
     fn tell(&mut self, config: &Config, now: Instant, over: bool) -> Header {
         let rtt = self.rtt();
-        let flow = self.flow.as_mut().expect("there is a flow to tell of");
+        let flow = self.flow.as_mut().expect("a header is only written for an open flow");
         flow.told_at = now;
         self.told += 1;
         let (message, paused_by) = (flow.message, flow.paused_by);

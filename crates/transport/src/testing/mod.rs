@@ -113,7 +113,7 @@ impl Sender {
         message: Message,
         out: &mut impl AtHost,
     ) {
-        self.end = message.bytes.expect("it has an end").0;
+        self.end = message.bytes.expect("messages of the trial transport have a size").0;
         let asks = Header::Asks { end: self.end, deadline: message.deadline.unwrap_or(Instant::MAX) };
         let extension = Extension::of_header(crate::Header::Trial(Box::new(asks)));
         out.send_extended(Packet::data(0, 0, config.header, Instant::MAX, Flags::SYN), extension);

@@ -201,7 +201,7 @@ fn loaded(open: impl Fn() -> Result<OpenObject>) -> Result<Object> {
         eprintln!("{}", escape::lines(&complaints()));
     }
     let mut unlisted = open()?;
-    unlisted.progs_mut().find(|program| program.name() == LISTING).expect("in the programs").set_autoload(false);
+    unlisted.progs_mut().find(|program| program.name() == LISTING).expect("a program of the embedded object").set_autoload(false);
     unlisted.load().map_err(|_| {
         Failure::new(
             Kind::Unsupported,
@@ -250,7 +250,7 @@ pub fn attach(pins: &Pins, wanted: &Wanted, version: &str) -> Result<About> {
         (Found::Foreign, _) => return Err(foreign(Kind::Attached, pins)),
         // The pin of a control can be missing, like any other.
         (Found::Remains, true) if left(pins).is_some_and(|about| about.pid == 0) => {
-            return replace(pins, wanted, left(pins).expect("just seen"), version);
+            return replace(pins, wanted, left(pins).expect("the guard has found it"), version);
         }
         (Found::Remains, _) => {
             pins.remove()?;
@@ -322,7 +322,7 @@ fn fresh(
 ) -> Result<(About, Vec<Link>)> {
     let mut object = loaded(programs)?;
     for (name, pin) in MAPS {
-        let mut map = object.maps_mut().find(|map| map.name() == name).expect("in the programs");
+        let mut map = object.maps_mut().find(|map| map.name() == name).expect("a map of the embedded object");
         map.pin(pins.of(pin)).context(format!("pin {pin}"))?;
     }
     set_law(pins, law)?;
@@ -347,7 +347,7 @@ fn fresh(
     pin_flows(&object, pins)?;
     hooks::settle(&object, pins, &hooks::places(root, &rules)?, &mut keep)?;
     for (name, pin) in CONTROL_LINKS {
-        let mut map = object.maps_mut().find(|map| map.name() == name).expect("in the programs");
+        let mut map = object.maps_mut().find(|map| map.name() == name).expect("a map of the embedded object");
         keep(map.attach_struct_ops().context("register the control")?, pin.to_owned())?;
     }
     if let Some(namespace) = namespace {
@@ -418,7 +418,7 @@ fn anew(pins: &Pins) -> Result<Object> {
     loaded(|| {
         let mut open = programs()?;
         for (name, pin) in MAPS {
-            let mut map = open.maps_mut().find(|map| map.name() == name).expect("in the programs");
+            let mut map = open.maps_mut().find(|map| map.name() == name).expect("a map of the embedded object");
             map.reuse_pinned_map(pins.of(pin)).context(format!("take over {pin}"))?;
         }
         Ok(open)
@@ -461,7 +461,7 @@ fn replace(pins: &Pins, wanted: &Wanted, before: About, version: &str) -> Result
     let rules: Vec<kernel::Rule> = enact::in_force(pins)?.into_iter().map(|(_, rule)| rule).collect();
     settle(pins, &object, &hooks::places(&place::cgroup_root()?, &rules)?)?;
     for (name, pin) in CONTROL_LINKS {
-        let mut map = object.maps_mut().find(|map| map.name() == name).expect("in the programs");
+        let mut map = object.maps_mut().find(|map| map.name() == name).expect("a map of the embedded object");
         if !pins.of(pin).exists() {
             let mut link = map.attach_struct_ops().context("register the control")?;
             link.pin(pins.of(pin)).context(format!("pin {pin}"))?;

@@ -49,7 +49,7 @@ fn entry(verb: &str, done: std::result::Result<(), (u8, String)>) -> String {
         "failure": done.err().map(|(_, message)| message),
         "version": env!("CARGO_PKG_VERSION"),
     });
-    escape::json(&entry).expect("plain data")
+    escape::json(&entry).expect("plain data always becomes JSON")
 }
 
 #[cfg(test)]

@@ -41,7 +41,7 @@ pub fn run(pins: &Pins, json: bool) -> Result<()> {
     });
     let report = Report { kernel, supported: failed.is_none(), findings };
     if json {
-        println!("{}", escape::json_lines(&report).expect("plain data"));
+        println!("{}", escape::json_lines(&report).expect("plain data always becomes JSON"));
     } else {
         println!("kernel {}", escape::lines(&report.kernel));
         for Finding { what, holds, needed, detail } in &report.findings {

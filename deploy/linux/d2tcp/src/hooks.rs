@@ -76,7 +76,7 @@ pub fn is_hook(name: &str) -> bool {
 
 /// Returns one of the programs.
 pub fn program<'o>(object: &'o Object, name: &str) -> libbpf_rs::ProgramMut<'o> {
-    object.progs_mut().find(|program| program.name() == name).expect("in the programs")
+    object.progs_mut().find(|program| program.name() == name).expect("a program of the embedded object")
 }
 
 /// Attaches the programs to `places`. Existing links get the new programs, and dead or unwanted links are removed.
@@ -90,7 +90,7 @@ pub fn settle(
     for place in places {
         for (name, pin) in place.hooks() {
             if let Some(mut link) = alive(pins, &pin) {
-                let program = object.progs().find(|program| program.name() == name).expect("in the programs");
+                let program = object.progs().find(|program| program.name() == name).expect("a program of the embedded object");
                 link.update_prog(&program).context(format!("exchange {pin}"))?;
                 continue;
             }

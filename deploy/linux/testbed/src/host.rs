@@ -148,8 +148,8 @@ impl Host {
                 // A sample that is late by more than a step is skipped.
                 next_sample = Some(at + step * ((now - at) / step + 1));
             }
-            let times = [Some(end), next.map(|message| go.start_ns + message.at_ns), next_sample];
-            let until = times.into_iter().flatten().min().expect("there is an end");
+            let times = [next.map(|message| go.start_ns + message.at_ns), next_sample];
+            let until = times.into_iter().flatten().fold(end, u64::min);
             self.wait(until)?;
         }
     }
