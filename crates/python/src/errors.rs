@@ -24,12 +24,12 @@ thread_local! {
 }
 
 /// Stops a panic from printing anything from now on; [`guarded`] reports it.
-pub fn keep_panics_quiet() {
+pub(crate) fn keep_panics_quiet() {
     set_hook(Box::new(|panic| LAST_PANIC.set(Some(panic.to_string()))));
 }
 
 /// Runs `work` with Python's lock released; a panic becomes [`InternalError`].
-pub fn guarded<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
+pub(crate) fn guarded<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
     py.detach(|| catch_unwind(AssertUnwindSafe(work))).map_err(|_| {
         let panic = LAST_PANIC.take().unwrap_or_default();
         InternalError::new_err(panic.split_whitespace().collect::<Vec<_>>().join(" "))
@@ -37,7 +37,7 @@ pub fn guarded<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyRe
 }
 
 /// The Python exception for a bad scenario.
-pub fn scenario_error(py: Python<'_>, error: &scenario::Error) -> PyErr {
+pub(crate) fn scenario_error(py: Python<'_>, error: &scenario::Error) -> PyErr {
     let exception = ScenarioError::new_err(error.to_string());
     let value = exception.value(py);
     let filled = value

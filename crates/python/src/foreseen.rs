@@ -20,7 +20,7 @@ use crate::errors::guarded;
 #[pyfunction]
 #[pyo3(signature = (text, name, folder=None, set=Vec::new(), seed=None, transport=None, files=BTreeMap::new()))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
-pub fn foreseen<'py>(
+pub(crate) fn foreseen<'py>(
     py: Python<'py>,
     text: &str,
     name: &str,

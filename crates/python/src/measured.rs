@@ -98,7 +98,7 @@ struct MeasuredSample {
 #[pyfunction]
 #[pyo3(signature = (text, name, measured, folder=None, set=Vec::new(), seed=None, transport=None, files=BTreeMap::new(), wall_s=0.0))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
-pub fn measured(
+pub(crate) fn measured(
     py: Python<'_>,
     text: &str,
     name: &str,

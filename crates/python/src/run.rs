@@ -83,7 +83,7 @@ impl Run {
 #[pyfunction]
 #[pyo3(signature = (text, name, folder=None, set=Vec::new(), seed=None, transport=None, files=BTreeMap::new(), progress=None, out=None, rows=true, block=sim::BLOCK))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
-pub fn run(
+pub(crate) fn run(
     py: Python<'_>,
     text: &str,
     name: &str,

@@ -10,7 +10,7 @@ use results::{Data, Table};
 /// - `values`: bytes of that numpy type.
 /// - `valid`: one byte per row that is 0 where there is no value; None where every row has one.
 /// - `words`: the words of the codes of a text.
-pub fn to_python(py: Python<'_>, table: Table) -> PyResult<Bound<'_, PyDict>> {
+pub(crate) fn to_python(py: Python<'_>, table: Table) -> PyResult<Bound<'_, PyDict>> {
     let columns = PyDict::new(py);
     for column in table.columns {
         let valid = column.valid.map(|valid| PyBytes::new(py, &valid));

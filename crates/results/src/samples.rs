@@ -8,16 +8,16 @@ use sim::topology::Graph;
 use sim::traffic::Place;
 use units::{Bytes, ClassId, HostId, Instant, Rate, Span};
 
-pub fn at_ms(ms: u64) -> Instant {
+pub(crate) fn at_ms(ms: u64) -> Instant {
     Instant::from_millis(ms)
 }
 
-pub fn ms(ms: u64) -> Span {
+pub(crate) fn ms(ms: u64) -> Span {
     Span::from_millis(ms)
 }
 
 /// A run of 100 ms with a warm-up of 10 ms and one class for each of `patterns`.
-pub fn outcome(patterns: &[&'static str], messages: Vec<Message>) -> Outcome {
+pub(crate) fn outcome(patterns: &[&'static str], messages: Vec<Message>) -> Outcome {
     Outcome {
         title: "by hand".into(),
         seed: 7,
@@ -79,7 +79,7 @@ fn two_hosts() -> Graph {
     graph
 }
 
-pub fn link(from: &str, to: &str, mean_queue: f64) -> Link {
+pub(crate) fn link(from: &str, to: &str, mean_queue: f64) -> Link {
     Link {
         from: from.into(),
         to: to.into(),
@@ -96,7 +96,7 @@ pub fn link(from: &str, to: &str, mean_queue: f64) -> Link {
 }
 
 /// A message of 1000 B from host 1 to host 0 at the end of the warm-up, in class 0.
-pub fn message() -> Builder {
+pub(crate) fn message() -> Builder {
     Builder(Message {
         class: ClassId(0),
         from: HostId(1),
@@ -117,46 +117,46 @@ pub fn message() -> Builder {
 }
 
 #[derive(Clone, Copy)]
-pub struct Builder(Message);
+pub(crate) struct Builder(Message);
 
 impl Builder {
-    pub fn class(mut self, class: u32) -> Self {
+    pub(crate) fn class(mut self, class: u32) -> Self {
         self.0.class = ClassId(class);
         self
     }
-    pub fn query(mut self, query: u64) -> Self {
+    pub(crate) fn query(mut self, query: u64) -> Self {
         self.0.query = Some(query);
         self
     }
-    pub fn place(mut self, node: u32, level: u8, answers: u32) -> Self {
+    pub(crate) fn place(mut self, node: u32, level: u8, answers: u32) -> Self {
         self.0.place = Some(Place { node, level, answers });
         self
     }
-    pub fn bytes(mut self, bytes: Option<u64>) -> Self {
+    pub(crate) fn bytes(mut self, bytes: Option<u64>) -> Self {
         self.0.bytes = bytes.map(Bytes);
         self
     }
-    pub fn delivered(mut self, bytes: u64) -> Self {
+    pub(crate) fn delivered(mut self, bytes: u64) -> Self {
         self.0.delivered = Bytes(bytes);
         self
     }
-    pub fn start(mut self, start: Instant) -> Self {
+    pub(crate) fn start(mut self, start: Instant) -> Self {
         self.0.start = start;
         self
     }
-    pub fn end(mut self, end: Instant) -> Self {
+    pub(crate) fn end(mut self, end: Instant) -> Self {
         self.0.end = Some(end);
         self
     }
-    pub fn deadline(mut self, deadline: Span) -> Self {
+    pub(crate) fn deadline(mut self, deadline: Span) -> Self {
         self.0.deadline = Some(deadline);
         self
     }
-    pub fn aborted(mut self) -> Self {
+    pub(crate) fn aborted(mut self) -> Self {
         self.0.aborted = true;
         self
     }
-    pub fn build(self) -> Message {
+    pub(crate) fn build(self) -> Message {
         self.0
     }
 }

@@ -6,7 +6,7 @@ use aside::{Aside, Merged, Run};
 
 /// Values that are not negative, in no order.
 #[derive(Default)]
-pub struct Values {
+pub(crate) struct Values {
     /// As bits, whose order is the order of the values: floats that are not negative.
     recent: Vec<[u64; 1]>,
     /// The ranges of the others in the file, in ascending order within each.
@@ -15,7 +15,7 @@ pub struct Values {
 
 /// The figures of many values; none without any.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Digest<const N: usize> {
+pub(crate) struct Digest<const N: usize> {
     /// The arithmetic mean: their sum in ascending order, so that it does not depend on theirs, over their number.
     pub mean: Figure,
     /// The percentiles, as requested.
@@ -24,7 +24,7 @@ pub struct Digest<const N: usize> {
 
 /// A figure of values of which some may be larger than is known (right-censored).
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Figure {
+pub(crate) enum Figure {
     /// It does not depend on censored values.
     Exact(f64),
     /// It is at least this large.
@@ -33,7 +33,7 @@ pub enum Figure {
 
 impl Figure {
     /// Returns the figure where it is known.
-    pub fn exact(self) -> Option<f64> {
+    pub(crate) fn exact(self) -> Option<f64> {
         match self {
             Figure::Exact(value) => Some(value),
             Figure::AtLeast(_) => None,
@@ -41,7 +41,7 @@ impl Figure {
     }
 
     /// Returns its lower bound where it is not known.
-    pub fn at_least(self) -> Option<f64> {
+    pub(crate) fn at_least(self) -> Option<f64> {
         match self {
             Figure::Exact(_) => None,
             Figure::AtLeast(bound) => Some(bound),
@@ -51,23 +51,23 @@ impl Figure {
 
 impl Values {
     /// Adds a value, in memory.
-    pub fn add(&mut self, value: f64) {
+    pub(crate) fn add(&mut self, value: f64) {
         debug_assert!(value >= 0.0, "{value}");
         self.recent.push([value.to_bits()]);
     }
 
     /// Returns the number of values in memory.
-    pub fn held(&self) -> usize {
+    pub(crate) fn held(&self) -> usize {
         self.recent.len()
     }
 
     /// Sorts the values in memory, once for all figures.
-    pub fn sort(&mut self) {
+    pub(crate) fn sort(&mut self) {
         self.recent.sort_unstable();
     }
 
     /// Moves the values in memory into a file.
-    pub fn put(&mut self, aside: &mut Aside) -> io::Result<()> {
+    pub(crate) fn put(&mut self, aside: &mut Aside) -> io::Result<()> {
         self.sort();
         self.runs.push(aside.append(&self.recent)?);
         self.recent.clear();
@@ -81,7 +81,7 @@ impl Values {
 /// Percentiles interpolate linearly between ranks. With n values one is at rank p/100 x (n - 1), counted from 0, as in
 /// `numpy.percentile` by default. With each censored value at its bound a percentile is a lower bound. It is exact
 /// where the ranks on both sides of it are below every such bound.
-pub fn digest<const N: usize>(
+pub(crate) fn digest<const N: usize>(
     values: &[&Values],
     censored: &[&Values],
     aside: Option<&Aside>,

@@ -5,7 +5,7 @@ use units::{Instant, Span};
 
 /// The state of a message and its deadline at the end of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub(crate) enum Verdict {
     /// It has no deadline.
     NoDeadline,
     /// It was completed in time; exactly at the deadline is in time.
@@ -17,7 +17,7 @@ pub enum Verdict {
 }
 
 /// Returns the verdict on `message` when the run ends at `end`.
-pub fn verdict(message: &Message, end: Instant) -> Verdict {
+pub(crate) fn verdict(message: &Message, end: Instant) -> Verdict {
     let Some(allowed) = message.deadline else { return Verdict::NoDeadline };
     let due = message.start.saturating_add(allowed);
     match message.end {
@@ -29,7 +29,7 @@ pub fn verdict(message: &Message, end: Instant) -> Verdict {
 }
 
 /// Returns the time from a message's start to its last byte's arrival.
-pub fn completion_time(message: &Message) -> Option<Span> {
+pub(crate) fn completion_time(message: &Message) -> Option<Span> {
     message.end.map(|end| end.saturating_sub(message.start))
 }
 

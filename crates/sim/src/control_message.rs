@@ -13,7 +13,7 @@ use crate::schedule::ring::Words;
 /// application's own framing. It takes no bytes on the wire, but the propagation delay of the route, so that it arrives
 /// before any packet sent after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ControlMessage {
+pub(crate) enum ControlMessage {
     /// A message follows the previous ones in the stream.
     Starts {
         /// Id of the message.
@@ -38,7 +38,7 @@ pub enum ControlMessage {
 
 /// The parameters of a connection for its receiving host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Opening {
+pub(crate) struct Opening {
     /// Index of its transport's configuration.
     pub config: u32,
     /// Identity of its flow.
@@ -50,7 +50,7 @@ pub struct Opening {
 impl ControlMessage {
     /// Encodes it as words, which threads exchange. The format is that of packets, with a value next to the id of the
     /// connection that packets do not have next to their link.
-    pub fn to_words(self, at: Instant, id: ConnectionId) -> Words {
+    pub(crate) fn to_words(self, at: Instant, id: ConnectionId) -> Words {
         let (kind, third, end, of, opening) = match self {
             ControlMessage::Starts { message, of, end, opening: None } => (STARTS, message.0.into(), end, of, None),
             ControlMessage::Starts { message, of, end, opening: Some(opening) } => {
@@ -66,12 +66,14 @@ impl ControlMessage {
 
     /// Returns whether words encode a control message.
     #[inline(always)]
-    pub fn is_in(words: &Words) -> bool {
+    pub(crate) fn is_in(words: &Words) -> bool {
         words[1] >> 32 != 0
     }
 
     /// Decodes the words of [`to_words`](ControlMessage::to_words).
-    pub fn from_words([at, second, third, end, flow, hosts, class]: Words) -> (Instant, ConnectionId, ControlMessage) {
+    pub(crate) fn from_words(
+        [at, second, third, end, flow, hosts, class]: Words,
+    ) -> (Instant, ConnectionId, ControlMessage) {
         let ((kind, id), (config, message), (from, to)) = (halves(second), halves(third), halves(hosts));
         let message = MessageId(message);
         let starts = |opening| {
@@ -96,20 +98,20 @@ const CLOSES: u32 = 4;
 
 /// The control messages in flight, which arrive in the order of sending for each connection.
 #[derive(Default)]
-pub struct ControlMessages {
+pub(crate) struct ControlMessages {
     travelling: Table<ConnectionId, VecDeque<(Instant, ControlMessage)>>,
     arrived: u64,
 }
 
 impl ControlMessages {
     /// Sends a control message that will arrive at `at`.
-    pub fn send(&mut self, events: &mut EventQueue, at: Instant, id: ConnectionId, notice: ControlMessage) {
+    pub(crate) fn send(&mut self, events: &mut EventQueue, at: Instant, id: ConnectionId, notice: ControlMessage) {
         self.travelling.reach(id).push_back((at, notice));
         events.push(at, Event::ControlMessage(id));
     }
 
     /// Takes the control message that arrives at a receiving host now.
-    pub fn take(&mut self, now: Instant, id: ConnectionId) -> ControlMessage {
+    pub(crate) fn take(&mut self, now: Instant, id: ConnectionId) -> ControlMessage {
         let (at, notice) = self.travelling[id].pop_front().expect("each event of a control message has its message");
         debug_assert_eq!(at, now, "a notice arrives when it was to");
         self.arrived += 1;
@@ -117,7 +119,7 @@ impl ControlMessages {
     }
 
     /// Returns the messages to which they refer.
-    pub fn in_use(&self) -> impl Iterator<Item = MessageId> {
+    pub(crate) fn in_use(&self) -> impl Iterator<Item = MessageId> {
         self.travelling.iter().flatten().filter_map(|(_, notice)| match *notice {
             ControlMessage::Starts { message, .. } | ControlMessage::GivenUp { message, .. } => Some(message),
             ControlMessage::Closes => None,
@@ -125,7 +127,7 @@ impl ControlMessages {
     }
 
     /// Returns the number of arrivals so far.
-    pub fn arrived(&self) -> u64 {
+    pub(crate) fn arrived(&self) -> u64 {
         self.arrived
     }
 }

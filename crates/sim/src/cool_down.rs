@@ -14,7 +14,7 @@ use crate::traffic::Request;
 /// A message is decided when it has arrived or was aborted. The run waits for messages that started in the measured
 /// time, and for answers to queries that did, except flows without end. With [`WaitFor::Deadlines`] it waits for a
 /// message only until its deadline has passed.
-pub struct CoolDown {
+pub(crate) struct CoolDown {
     run: Run,
     /// The queries of each class that started in the measured time.
     queries: Table<ClassId, Option<RangeInclusive<u64>>>,
@@ -25,7 +25,7 @@ pub struct CoolDown {
 impl CoolDown {
     /// Starts at the end of the measurement, with its `queries` by class. The `undecided` messages have started, and
     /// have neither arrived nor been aborted; the `waiting` ones have been announced and have not started.
-    pub fn new<'a>(
+    pub(crate) fn new<'a>(
         run: &Run,
         queries: Table<ClassId, Option<RangeInclusive<u64>>>,
         undecided: impl Iterator<Item = &'a Message>,
@@ -38,25 +38,25 @@ impl CoolDown {
     }
 
     /// Returns the end of the run, as currently known.
-    pub fn until(&self, now: Instant) -> Instant {
+    pub(crate) fn until(&self, now: Instant) -> Instant {
         let last = self.due.last_key_value().map_or(now, |(due, _)| *due);
         last.min(self.run.latest()).max(now)
     }
 
     /// Adds a message that was announced.
-    pub fn expect(&mut self, class: ClassId, request: &Request) {
+    pub(crate) fn expect(&mut self, class: ClassId, request: &Request) {
         let &Request { start, bytes, deadline, query, .. } = request;
         self.add(self.due(class, query, start, bytes, deadline));
     }
 
     /// Removes an announced message that is not sent after all.
-    pub fn forget(&mut self, class: ClassId, request: &Request) {
+    pub(crate) fn forget(&mut self, class: ClassId, request: &Request) {
         let &Request { start, bytes, deadline, query, .. } = request;
         self.remove(self.due(class, query, start, bytes, deadline));
     }
 
     /// Removes a message that is decided.
-    pub fn decided(&mut self, message: &Message) {
+    pub(crate) fn decided(&mut self, message: &Message) {
         let &Message { class, query, start, bytes, deadline, .. } = message;
         self.remove(self.due(class, query, start, bytes, deadline));
     }

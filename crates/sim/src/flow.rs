@@ -6,38 +6,38 @@ use units::{HostId, hash_of, mix64, pair};
 /// connections, nor on the transport. So two transports of one comparison send every message by the same route, and a
 /// class that is added changes nothing for the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Flow(u64);
+pub(crate) struct Flow(u64);
 
 impl Flow {
     /// Returns the flow of one message with a connection of its own, from the name of its class and its ordinal there.
-    pub fn of_message(class: &str, ordinal: u64) -> Flow {
+    pub(crate) fn of_message(class: &str, ordinal: u64) -> Flow {
         Flow(mix64(hash_of(class).wrapping_add(mix64(ordinal))))
     }
 
     /// Returns the flow of the connections that stay open between two hosts. Classes share these, and whether two
     /// classes have the same transport can change from one run of a comparison to the next. So all use the same route.
-    pub fn of_pair(from: HostId, to: HostId) -> Flow {
+    pub(crate) fn of_pair(from: HostId, to: HostId) -> Flow {
         Flow(mix64(hash_of("pair of hosts") ^ mix64(pair(from.0, to.0))))
     }
 
     /// Returns its choice among `choices` links at a node, where `salt` is drawn from the seed.
-    pub fn choice(self, salt: u64, node: u32, choices: u64) -> u64 {
+    pub(crate) fn choice(self, salt: u64, node: u32, choices: u64) -> u64 {
         mix64(self.0 ^ mix64(salt ^ u64::from(node))) % choices
     }
 
     /// Returns its value as a number, for draws of its sending end.
-    pub fn number(self) -> u64 {
+    pub(crate) fn number(self) -> u64 {
         self.0
     }
 
     /// Returns the flow with this [number](Flow::number).
-    pub fn of_number(number: u64) -> Flow {
+    pub(crate) fn of_number(number: u64) -> Flow {
         Flow(number)
     }
 
     /// Returns its order among the timers of the same instant: 60 bits. The index of the transport distinguishes
     /// connections that stay open between the same hosts.
-    pub fn order(self, transport: u32) -> u64 {
+    pub(crate) fn order(self, transport: u32) -> u64 {
         (self.0 << 8 | u64::from(transport & 0xff)) & ((1 << 60) - 1)
     }
 }

@@ -2,7 +2,7 @@
 
 mod agenda;
 mod part;
-pub mod stock;
+pub(crate) mod stock;
 
 use std::cmp::Ordering;
 use std::ops::Range;

@@ -26,7 +26,7 @@ impl Pacing {
 
 /// The time at which a sending end's next packet may be sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Pacer {
+pub(crate) struct Pacer {
     /// The time at which the last packet was sent.
     at: Instant,
     /// Size of that packet on the wire, in bytes.
@@ -36,12 +36,12 @@ pub struct Pacer {
 impl Pacer {
     /// Records that a packet of `size` wire bytes is sent now.
     #[inline]
-    pub fn sent(&mut self, now: Instant, size: u64) {
+    pub(crate) fn sent(&mut self, now: Instant, size: u64) {
         *self = Pacer { at: now, size };
     }
 
     /// Returns the time of the next packet, if packets are sent at `rate` bit/s with headers: never at rate 0.
-    pub fn due(&self, rate: u64) -> Instant {
+    pub(crate) fn due(&self, rate: u64) -> Instant {
         if rate == 0 {
             return Instant::MAX;
         }

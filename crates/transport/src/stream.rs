@@ -11,7 +11,7 @@ use crate::recovery::{Duplicate, Phase, Recovery};
 use crate::{Flags, Message, Output, Packet};
 
 /// The shared parameters that are read here, by [`Recovery`] without a clock, and by the receiving end.
-pub const READS: &[&str] = &[
+pub(crate) const READS: &[&str] = &[
     "mss",
     "header",
     "window_limit",
@@ -31,7 +31,7 @@ pub const READS: &[&str] = &[
 /// Messages one behind the other, each with a number, and their progress. The family decides when a segment may be
 /// sent.
 #[derive(Clone, Debug)]
-pub struct MessageStream {
+pub(crate) struct MessageStream {
     pub recovery: Recovery,
     /// The end of the data that the application has enqueued.
     end: u64,
@@ -45,28 +45,28 @@ pub struct MessageStream {
 
 impl MessageStream {
     /// Returns a stream without messages.
-    pub fn new(config: &Config) -> MessageStream {
+    pub(crate) fn new(config: &Config) -> MessageStream {
         MessageStream { recovery: Recovery::new(config), end: 0, messages: VecDeque::new(), first: 0, hole: None }
     }
 
     /// Enqueues a message after the earlier ones.
-    pub fn enqueue_message(&mut self, message: Message) {
+    pub(crate) fn enqueue_message(&mut self, message: Message) {
         self.end = self.end.saturating_add(message.bytes.map_or(ENDLESS, |bytes| bytes.0)).min(ENDLESS);
         self.messages.push_back(Current { end: self.end, message });
     }
 
     /// Returns true if all enqueued data is acknowledged.
-    pub fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.recovery.una == self.end
     }
 
     /// Returns the oldest message that is not acknowledged completely, and its number.
-    pub fn oldest(&self) -> Option<(u32, Current)> {
+    pub(crate) fn oldest(&self) -> Option<(u32, Current)> {
         Some((self.first, *self.messages.front()?))
     }
 
     /// Returns the message of a number, unless it is acknowledged, and the start of its unacknowledged part.
-    pub fn message(&self, number: u32) -> Option<(u64, &Current)> {
+    pub(crate) fn message(&self, number: u32) -> Option<(u64, &Current)> {
         let index = number.checked_sub(self.first)? as usize;
         let message = self.messages.get(index)?;
         let before = index.checked_sub(1).map_or(0, |before| self.messages[before].end);
@@ -74,7 +74,7 @@ impl MessageStream {
     }
 
     /// Returns the number of the message that contains a position; of the last one at its end.
-    pub fn number_at(&self, position: u64) -> u32 {
+    pub(crate) fn number_at(&self, position: u64) -> u32 {
         self.first + self.index_at(position) as u32
     }
 
@@ -84,7 +84,7 @@ impl MessageStream {
 
     /// Returns true if nothing is left to send of a message: it was sent, and no part of it is to be retransmitted
     /// next.
-    pub fn is_sent(&self, number: u32) -> bool {
+    pub(crate) fn is_sent(&self, number: u32) -> bool {
         let whole = |end| self.recovery.next >= end && self.hole.is_none_or(|hole| hole.0 >= end);
         self.message(number).is_none_or(|(_, message)| whole(message.end))
     }
@@ -96,7 +96,7 @@ impl MessageStream {
 
     /// Returns the payload that is left to send of the stream between these positions: unsent data, and data to
     /// retransmit. Data in flight is not left, nor is SACKed data.
-    pub fn left(&self, config: &Config, from: u64, to: u64) -> u64 {
+    pub(crate) fn left(&self, config: &Config, from: u64, to: u64) -> u64 {
         let recovery = &self.recovery;
         let next = recovery.next.max(from);
         let left = to.saturating_sub(next);
@@ -110,7 +110,7 @@ impl MessageStream {
 
     /// Processes an acknowledgement that reports `news` newly arrived bytes beyond a gap; returns true if it
     /// acknowledges something new. RTT samples are taken by the family.
-    pub fn on_ack(&mut self, config: &Config, now: Instant, packet: &Packet, news: u64) -> bool {
+    pub(crate) fn on_ack(&mut self, config: &Config, now: Instant, packet: &Packet, news: u64) -> bool {
         let recovery = &mut self.recovery;
         if packet.seq > recovery.una {
             let advance = recovery.advance(config, now, packet.seq, Instant::MAX);
@@ -141,13 +141,13 @@ impl MessageStream {
     }
 
     /// Sends all unacknowledged data again after a timeout.
-    pub fn go_back(&mut self, config: &Config, now: Instant) {
+    pub(crate) fn go_back(&mut self, config: &Config, now: Instant) {
         self.recovery.go_back(config, now);
         self.hole = None;
     }
 
     /// Returns the next lost segment.
-    pub fn lost_segment(&mut self, config: &Config) -> Option<(u64, u64)> {
+    pub(crate) fn lost_segment(&mut self, config: &Config) -> Option<(u64, u64)> {
         loop {
             if self.hole.is_none() && self.recovery.phase == Phase::Recovery && config.sack {
                 self.hole = self.recovery.next_lost(config);
@@ -164,7 +164,7 @@ impl MessageStream {
     }
 
     /// Returns the next segment after the sent data, if there is one and the receiver's buffer takes it.
-    pub fn next_segment(&mut self, config: &Config) -> Option<(u64, u64)> {
+    pub(crate) fn next_segment(&mut self, config: &Config) -> Option<(u64, u64)> {
         let (start, limit) = self.recovery.upcoming(self.end)?;
         let end = self.segment_end(config, start, limit);
         let buffer_end = self.recovery.una.saturating_add(config.window_limit.0);
@@ -177,7 +177,7 @@ impl MessageStream {
     }
 
     /// Returns the packet of a segment, which is sent now, and true if the timer is to be restarted for it.
-    pub fn send(&mut self, config: &Config, now: Instant, (start, end): (u64, u64)) -> (Packet, bool) {
+    pub(crate) fn send(&mut self, config: &Config, now: Instant, (start, end): (u64, u64)) -> (Packet, bool) {
         let again = start < self.recovery.highest;
         let stamp = if again { Instant::MAX } else { now };
         let flags = Flags::NONE.with_if(again, Flags::AGAIN);
@@ -193,12 +193,12 @@ impl MessageStream {
     }
 
     /// Returns the size of this payload on the wire, in bytes.
-    pub fn with_headers(config: &Config, bytes: u64) -> u64 {
+    pub(crate) fn with_headers(config: &Config, bytes: u64) -> u64 {
         bytes.saturating_add(bytes.div_ceil(u64::from(config.mss)).saturating_mul(u64::from(config.header)))
     }
 
     /// Aborts the oldest message: its unsent data is dropped, and its sent data has no deadline any more.
-    pub fn give_up(&mut self, out: &mut impl Output) {
+    pub(crate) fn give_up(&mut self, out: &mut impl Output) {
         let Some(oldest) = self.messages.front_mut() else { return };
         let end = oldest.end;
         oldest.message.deadline = None;
@@ -210,24 +210,24 @@ impl MessageStream {
     }
 
     /// Returns the smoothed round-trip time, or this one before the first sample.
-    pub fn rtt(&self, before: Span) -> Span {
+    pub(crate) fn rtt(&self, before: Span) -> Span {
         self.recovery.rto.srtt().unwrap_or(before)
     }
 
     /// Starts the retransmission timer unless it runs (RFC 6298 5.1).
-    pub fn start_timer(&mut self, config: &Config, now: Instant) {
+    pub(crate) fn start_timer(&mut self, config: &Config, now: Instant) {
         if self.recovery.rto_at == Instant::MAX {
             self.recovery.rto_at = now + self.recovery.rto.timeout(config);
         }
     }
 
     /// Returns true if sent data is not acknowledged.
-    pub fn is_waiting(&self) -> bool {
+    pub(crate) fn is_waiting(&self) -> bool {
         self.recovery.highest > self.recovery.una
     }
 
     /// Restarts the retransmission timer while something is outstanding, else stops it (RFC 6298 5.2 and 5.3).
-    pub fn restart_timer(&mut self, config: &Config, now: Instant, waiting: bool) {
+    pub(crate) fn restart_timer(&mut self, config: &Config, now: Instant, waiting: bool) {
         self.recovery.rto_at = if waiting { now + self.recovery.rto.timeout(config) } else { Instant::MAX };
     }
 }

@@ -14,7 +14,7 @@ use crate::columns;
 /// One request of the page.
 #[derive(Deserialize)]
 #[serde(tag = "verb", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Request {
+pub(crate) enum Request {
     /// The version of duetime.
     Version,
     /// The JSON Schema of the scenario language.
@@ -44,7 +44,7 @@ pub enum Request {
 /// A scenario, with the changes to it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Asked {
+pub(crate) struct Asked {
     text: String,
     #[serde(default = "unnamed")]
     name: String,
@@ -60,7 +60,7 @@ pub struct Asked {
 /// The selection of packets to log.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Log {
+pub(crate) struct Log {
     /// The begin of the logged time.
     #[serde(default)]
     from_us: u64,
@@ -72,7 +72,7 @@ pub struct Log {
 
 /// Holds the current run.
 #[derive(Default)]
-pub struct Desk {
+pub(crate) struct Desk {
     run: Option<Run>,
 }
 
@@ -92,7 +92,7 @@ enum Refusal {
 
 impl Desk {
     /// Answers a request, both JSON.
-    pub fn answer(&mut self, request: &[u8]) -> String {
+    pub(crate) fn answer(&mut self, request: &[u8]) -> String {
         let answered = match serde_json::from_slice(request) {
             Ok(request) => self.serve(request),
             Err(error) => Err(Refusal::Request(format!("no such request: {error}"))),

@@ -5,7 +5,7 @@ use serde_json::{Map, Value as Json, json};
 use sim::{Logged, PacketLog};
 
 /// A table of results.
-pub fn of(table: Table) -> Json {
+pub(crate) fn of(table: Table) -> Json {
     let columns = table.columns.into_iter().map(|column| {
         let mut values: Vec<Json> = match column.data {
             Data::Float(values) => values.into_iter().map(Json::from).collect(),
@@ -28,7 +28,7 @@ pub fn of(table: Table) -> Json {
 }
 
 /// Returns the logged packets; links by their rows in the table of links.
-pub fn of_packets(log: &PacketLog) -> Json {
+pub(crate) fn of_packets(log: &PacketLog) -> Json {
     let rows = log.rows();
     let column = |value: fn(&Logged) -> Json| rows.iter().map(value).collect::<Vec<_>>();
     json!({

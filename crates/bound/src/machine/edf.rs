@@ -7,7 +7,7 @@ use super::Job;
 
 /// An interval that is shorter than the jobs that must be done within it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Overload {
+pub(super) struct Overload {
     /// The earliest release of its jobs, in ps.
     pub from: u64,
     /// The latest deadline of its jobs, in ps.
@@ -16,7 +16,7 @@ pub struct Overload {
 
 impl Overload {
     /// Returns whether a job must be done within the interval.
-    pub fn holds(&self, job: &Job) -> bool {
+    pub(super) fn holds(&self, job: &Job) -> bool {
         job.release >= self.from && job.due <= self.until
     }
 }
@@ -25,14 +25,14 @@ impl Overload {
 /// machine has done all released jobs. The times at which a machine is idle do not depend on the order of its jobs, and
 /// leaving jobs out only adds idle time. So the periods are independent.
 #[derive(Default)]
-pub struct BusyPeriods {
+pub(super) struct BusyPeriods {
     period: Vec<Job>,
     free_at: u64,
 }
 
 impl BusyPeriods {
     /// Adds the next job, and returns the busy period that ended before it, if one did.
-    pub fn add(&mut self, job: Job) -> Option<Vec<Job>> {
+    pub(super) fn add(&mut self, job: Job) -> Option<Vec<Job>> {
         let over = if job.release >= self.free_at { self.end() } else { None };
         self.free_at = self.free_at.max(job.release).saturating_add(job.work);
         self.period.push(job);
@@ -40,7 +40,7 @@ impl BusyPeriods {
     }
 
     /// Ends the jobs of a machine, and returns its last busy period, if any. The next job is of another machine.
-    pub fn end(&mut self) -> Option<Vec<Job>> {
+    pub(super) fn end(&mut self) -> Option<Vec<Job>> {
         self.free_at = 0;
         (!self.period.is_empty()).then(|| std::mem::take(&mut self.period))
     }
@@ -48,7 +48,7 @@ impl BusyPeriods {
 
 /// Returns whether all jobs of a busy period are in time when they are done in order of their release. O(n), and mostly
 /// they are.
-pub fn in_turn(period: &[Job]) -> bool {
+pub(super) fn in_turn(period: &[Job]) -> bool {
     let mut free_at = period.first().map_or(0, |job| job.release);
     period.iter().all(|job| {
         free_at = free_at.saturating_add(job.work);
@@ -58,7 +58,7 @@ pub fn in_turn(period: &[Job]) -> bool {
 
 /// Returns an interval in which the `kept` jobs cannot be done; none if all of them can be in time. The jobs are in
 /// order of their release. O(n log n).
-pub fn overload(jobs: &[Job], kept: impl Fn(usize) -> bool) -> Option<Overload> {
+pub(super) fn overload(jobs: &[Job], kept: impl Fn(usize) -> bool) -> Option<Overload> {
     // The released jobs, the earliest due first: the deadline and the remaining work of each.
     let mut ready: BinaryHeap<(std::cmp::Reverse<u64>, u64)> = BinaryHeap::new();
     let mut coming = jobs.iter().enumerate().filter(|(i, _)| kept(*i)).map(|(_, job)| job).peekable();

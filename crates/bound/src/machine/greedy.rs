@@ -7,13 +7,13 @@ use super::{Budget, Job};
 const LOOK: u64 = 4;
 
 /// Returns the number of jobs that [`left_out`] leaves out.
-pub fn late(jobs: &[Job], budget: &mut Budget) -> Option<u64> {
+pub(super) fn late(jobs: &[Job], budget: &mut Budget) -> Option<u64> {
     left_out(jobs, budget).map(|out| out.iter().filter(|out| **out).count() as u64)
 }
 
 /// Leaves out the longest job of an overloaded interval until there is none, then takes back the jobs that still fit,
 /// short ones first. None when the budget is spent during the first part.
-pub fn left_out(jobs: &[Job], budget: &mut Budget) -> Option<Vec<bool>> {
+pub(super) fn left_out(jobs: &[Job], budget: &mut Budget) -> Option<Vec<bool>> {
     let mut kept = vec![true; jobs.len()];
     let mut left_out = Vec::new();
     loop {

@@ -13,7 +13,7 @@ use super::Job;
 
 /// Returns the jobs that Moore and Hodgson's rule leaves out if all may begin with the first, and (backwards) if all
 /// may end with the last. At least so many are late; if the others can be in time after all, no more are.
-pub fn left_out(jobs: &[Job]) -> [Vec<bool>; 2] {
+pub(super) fn left_out(jobs: &[Job]) -> [Vec<bool>; 2] {
     [jobs.to_vec(), backwards(jobs)].map(|jobs| {
         let mut by_due: Vec<usize> = (0..jobs.len()).collect();
         by_due.sort_by_key(|&i| jobs[i].due);
@@ -45,12 +45,12 @@ fn backwards(jobs: &[Job]) -> Vec<Job> {
 
 /// Returns a lower bound on the late jobs. Examines intervals that begin (or, backwards, end) at `max_starts` different
 /// times, at least one: that many times O(n log n).
-pub fn fewest(jobs: &[Job], max_starts: u64) -> u64 {
+pub(super) fn fewest(jobs: &[Job], max_starts: u64) -> u64 {
     intervals(jobs, max_starts).0
 }
 
 /// Returns the same as [`fewest`], with disjoint intervals whose jobs alone have as many late ones.
-pub fn intervals(jobs: &[Job], max_starts: u64) -> (u64, Vec<(u64, u64)>) {
+pub(super) fn intervals(jobs: &[Job], max_starts: u64) -> (u64, Vec<(u64, u64)>) {
     let [forwards, (late, mirrored)] = [jobs.to_vec(), backwards(jobs)].map(|jobs| {
         let starts = starts(&jobs, max_starts.max(1));
         of_disjoint_intervals(jobs, &starts)
@@ -63,7 +63,7 @@ pub fn intervals(jobs: &[Job], max_starts: u64) -> (u64, Vec<(u64, u64)>) {
 }
 
 /// Returns the same as [`fewest`] of all intervals, with time running forwards only.
-pub fn quickly(jobs: Vec<Job>) -> u64 {
+pub(super) fn quickly(jobs: Vec<Job>) -> u64 {
     let starts = starts(&jobs, u64::MAX);
     of_disjoint_intervals(jobs, &starts).0
 }

@@ -10,7 +10,7 @@ use super::{Budget, Fewest, Job, relax};
 
 /// Returns the fewest late jobs; at least `least` and at most `most` are late. The jobs are in order of their release.
 /// When the budget is spent before the answer is found, the result is a lower bound.
-pub fn fewest(jobs: &[Job], least: u64, most: u64, budget: &mut Budget) -> Fewest {
+pub(super) fn fewest(jobs: &[Job], least: u64, most: u64, budget: &mut Budget) -> Fewest {
     let mut search = Search::of(jobs, budget);
     for late in least..most {
         match search.possible(late) {
@@ -24,7 +24,7 @@ pub fn fewest(jobs: &[Job], least: u64, most: u64, budget: &mut Budget) -> Fewes
 
 /// Returns at most `late` jobs without which all others can be in time; none if there is no such set, or the budget is
 /// spent.
-pub fn left_out(jobs: &[Job], late: u64, budget: &mut Budget) -> Option<Vec<bool>> {
+pub(super) fn left_out(jobs: &[Job], late: u64, budget: &mut Budget) -> Option<Vec<bool>> {
     let mut search = Search::of(jobs, budget);
     (search.possible(late) == Some(true)).then_some(search.found)
 }

@@ -6,17 +6,17 @@ use std::path::PathBuf;
 use scenario::{Error, Options, Read, Source};
 
 /// The folder of the example files.
-pub fn folder() -> PathBuf {
+pub(crate) fn folder() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios"))
 }
 
 /// Returns the text of one example file.
-pub fn example(name: &str) -> String {
+pub(crate) fn example(name: &str) -> String {
     std::fs::read_to_string(folder().join(name)).unwrap()
 }
 
 /// Returns the example files, by name.
-pub fn examples() -> Vec<(String, String)> {
+pub(crate) fn examples() -> Vec<(String, String)> {
     let files = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|end| end == "toml")).collect();
     files.sort();
@@ -28,7 +28,7 @@ pub fn examples() -> Vec<(String, String)> {
 }
 
 /// A small scenario to change.
-pub fn small() -> String {
+pub(crate) fn small() -> String {
     "\
 [run]
 duration = \"1 s\"
@@ -53,17 +53,17 @@ to = 4
 }
 
 /// Reads a text with options.
-pub fn attempt(text: &str, options: &Options) -> Result<Read, Error> {
+pub(crate) fn attempt(text: &str, options: &Options) -> Result<Read, Error> {
     scenario::read(&Source { name: "a.toml", text, folder: Some(&folder()) }, options)
 }
 
 /// Reads a text that must be right.
-pub fn read(text: &str) -> Read {
+pub(crate) fn read(text: &str) -> Read {
     attempt(text, &Options::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Reads a text that must be right, with `--set`.
-pub fn read_with(text: &str, set: &[&str]) -> Read {
+pub(crate) fn read_with(text: &str, set: &[&str]) -> Read {
     let options = Options { set: set.iter().map(|option| (*option).to_owned()).collect(), ..Options::default() };
     attempt(text, &options).unwrap_or_else(|error| panic!("{error}"))
 }

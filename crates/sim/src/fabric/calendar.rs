@@ -14,7 +14,7 @@ use crate::schedule::events;
 use crate::topology::Clock;
 
 /// Pending arrivals at the switches of one tier.
-pub struct Calendar {
+pub(super) struct Calendar {
     /// The last packet put into each slot, by its number in the packet pool.
     last: Box<[u32; SLOTS]>,
     /// One bit for each slot that is not empty.
@@ -32,7 +32,7 @@ pub struct Calendar {
 const SLOTS: usize = 2048;
 
 /// An epoch: the span of time whose arrivals are taken together.
-pub struct Epoch<'clocks> {
+pub(super) struct Epoch<'clocks> {
     /// Its end, as shown by the clocks at the ends of links.
     pub until: Instant,
     /// Later arrivals are not part of it.
@@ -43,7 +43,7 @@ pub struct Epoch<'clocks> {
 
 impl Calendar {
     /// Returns a calendar for packets nearly all of which arrive within `ahead` after the last packet taken.
-    pub fn new(ahead: Span) -> Calendar {
+    pub(super) fn new(ahead: Span) -> Calendar {
         Calendar {
             last: Box::new([NONE; SLOTS]),
             occupied: [0; SLOTS / 64],
@@ -56,13 +56,13 @@ impl Calendar {
     }
 
     /// Returns the number of pending arrivals.
-    pub fn packets(&self) -> u64 {
+    pub(super) fn packets(&self) -> u64 {
         self.packets
     }
 
     /// Adds the packet `number` of the pool, which arrives by a link when the clock there shows `at`.
     #[inline(always)]
-    pub fn expect(&mut self, packet_pool: &mut PacketPool, number: u32, by: LinkId, at: Instant) {
+    pub(super) fn expect(&mut self, packet_pool: &mut PacketPool, number: u32, by: LinkId, at: Instant) {
         self.packets += 1;
         let behind = self.put(number, at);
         packet_pool.comes_before(number, by, at, behind);
@@ -96,7 +96,7 @@ impl Calendar {
 
     /// Takes the arrivals of an epoch: appends their numbers to `due` in order of time. At one instant the order is by
     /// rank; by one link, the order of sending.
-    pub fn take(&mut self, packet_pool: &mut PacketPool, epoch: &Epoch, due: &mut Vec<u32>) {
+    pub(super) fn take(&mut self, packet_pool: &mut PacketPool, epoch: &Epoch, due: &mut Vec<u32>) {
         let end = epoch.until.0 >> self.shift;
         let mut turn = self.first;
         while turn <= end && turn < self.first + SLOTS as u64 {
@@ -181,7 +181,7 @@ impl Calendar {
     }
 
     /// Returns the time of the first arrival, as the clock there shows it.
-    pub fn next_at(&self, packet_pool: &PacketPool) -> Instant {
+    pub(super) fn next_at(&self, packet_pool: &PacketPool) -> Instant {
         let mut first = self.apart.peek().map_or(Instant::MAX, |Reverse((at, ..))| *at);
         if let Some(turn) = self.occupied_by(u64::MAX) {
             let mut number = self.last[turn as usize % SLOTS];

@@ -32,7 +32,7 @@ impl Crossing {
 }
 
 /// An item received from another partition.
-pub enum Item {
+pub(crate) enum Item {
     /// A packet, which may be extended.
     Packet(Crossing),
     /// A control message for the receiving host of a connection, and its time.
@@ -42,7 +42,7 @@ pub enum Item {
 impl Item {
     /// Decodes an item from words.
     #[inline(always)]
-    pub fn from_words(words: Words) -> Item {
+    pub(crate) fn from_words(words: Words) -> Item {
         if ControlMessage::is_in(&words) {
             let (at, id, notice) = ControlMessage::from_words(words);
             return Item::ControlMessage(at, id, notice);

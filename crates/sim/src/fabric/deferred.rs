@@ -26,7 +26,7 @@ use crate::schedule::events::Event;
 impl Net {
     /// Enables deferred enqueue where it changes no result, before anything is sent. No packet may have more than
     /// `most` bytes beside its frame's.
-    pub fn defer_enqueues(&mut self, most: Bytes) {
+    pub(crate) fn defer_enqueues(&mut self, most: Bytes) {
         let mut plan = std::mem::take(&mut self.plan);
         plan.defer(&self.graph, most + Bytes::from(self.frame_overhead), self.agents.are_there());
         if let Some(max) = plan.max_in_flight {
@@ -48,20 +48,20 @@ impl Net {
 
     /// Returns whether some ports defer enqueueing: then [`arrives`](Net::arrives) handles arrivals.
     #[inline]
-    pub fn defers_enqueues(&self) -> bool {
+    pub(crate) fn defers_enqueues(&self) -> bool {
         self.defers
     }
 
     /// Returns whether all ports to hosts defer enqueueing in a network of tiers, where downlink packets at their
     /// switches are all for hosts there.
-    pub fn defers_at_hosts(&self) -> bool {
+    pub(crate) fn defers_at_hosts(&self) -> bool {
         let mut to_hosts = self.ports.iter().filter(|port| port.place.to_host());
         // Elsewhere they may end to do so at any time, and need a common clock.
         self.base_modes.is_empty() && self.router.has_tiers() && to_hosts.all(|port| port.mode == PortMode::Deferred)
     }
 
     /// Makes every hop of a packet an event, before anything is sent.
-    pub fn defer_nothing(&mut self) {
+    pub(crate) fn defer_nothing(&mut self) {
         assert_eq!(self.counters.packets_sent, 0, "packets are on their way to ports");
         self.defers = false;
         for (index, port) in self.ports.iter_mut().enumerate() {
@@ -84,7 +84,7 @@ impl Net {
     }
 
     /// Ends deferred enqueue, unless a fault has done so.
-    pub fn end_deferral(&mut self) {
+    pub(crate) fn end_deferral(&mut self) {
         self.nothing_happened();
         if self.defers {
             self.stop_deferring();
@@ -153,7 +153,7 @@ impl Net {
     /// Handles a due arrival at the end of a link: the packet leaves the link, and the next arrival is scheduled.
     /// Returns false if nothing arrives yet.
     #[inline(always)]
-    pub fn arrives(&mut self, arrival: &mut Upcoming) -> bool {
+    pub(crate) fn arrives(&mut self, arrival: &mut Upcoming) -> bool {
         let Upcoming { link, at, number, .. } = *arrival;
         let port = &mut self.ports[link];
         if port.mode != PortMode::Deferred {
@@ -183,7 +183,7 @@ impl Net {
     }
 
     /// Counts an event without effect: its action happened before, or happens later.
-    pub fn nothing_happened(&mut self) {
+    pub(crate) fn nothing_happened(&mut self) {
         self.void_events += 1;
     }
 
@@ -234,7 +234,7 @@ impl Net {
     }
 
     /// Enqueues the arrivals of all ports up to and including this instant.
-    pub fn enqueue_all_pending(&mut self) {
+    pub(crate) fn enqueue_all_pending(&mut self) {
         for link in (0..self.ports.len()).map(LinkId::from_index) {
             self.enqueue_pending_until(link, self.now_at(link));
         }

@@ -16,7 +16,7 @@ use crate::topology::Clock;
 
 /// Deferred drop accounting at receivers' ports whose clocks are behind.
 #[derive(Default)]
-pub struct DeferredDrops {
+pub(super) struct DeferredDrops {
     /// The recorded messages, the earliest first.
     booked: VecDeque<Booking>,
     /// Wire bytes that were dropped before a message was recorded and became known later.
@@ -41,7 +41,7 @@ fn arrival(at: Instant, by: LinkId) -> (Instant, u64) {
 impl Net {
     /// Prepares to record a message that arrives at a host by a connection, given by id and generation. Drops at the
     /// host's port before the current packet or control message are known now, or will be counted for it later.
-    pub fn account_deferred_drops(&mut self, host: HostId, connection: (ConnectionId, u16), message: MessageId) {
+    pub(crate) fn account_deferred_drops(&mut self, host: HostId, connection: (ConnectionId, u16), message: MessageId) {
         let (now, in_control_message) = (self.now, self.in_control_message);
         // The only link to a host has its number.
         let port = LinkId(host.0);
@@ -78,7 +78,7 @@ impl Net {
 
     /// Takes the wire bytes that were dropped before a message was recorded, and clears the recorded messages. All
     /// arrivals up to now must be enqueued.
-    pub fn take_known_late(&mut self) -> Vec<(MessageId, Bytes)> {
+    pub(crate) fn take_known_late(&mut self) -> Vec<(MessageId, Bytes)> {
         self.late().map(std::mem::take).unwrap_or_default().dropped
     }
 

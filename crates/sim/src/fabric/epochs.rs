@@ -30,7 +30,7 @@ use crate::fabric::port::{Fate, PortMode};
 
 /// The pending arrivals at switches.
 #[derive(Default)]
-pub struct Epochs {
+pub(super) struct Epochs {
     /// By tier of the switch.
     coming: Vec<Calendar>,
     /// The tier of the switch at the end of each link, if there is one.
@@ -57,18 +57,18 @@ struct Bound {
 
 impl Epochs {
     /// Returns whether the network is simulated in epochs.
-    pub fn are_there(&self) -> bool {
+    pub(super) fn are_there(&self) -> bool {
         !self.coming.is_empty()
     }
 
     /// Adds the packet in slot `number`, which arrives at the end of a link when the clock there shows `at`.
     #[inline(always)]
-    pub fn expect(&mut self, packet_pool: &mut PacketPool, number: u32, by: LinkId, at: Instant) {
+    pub(super) fn expect(&mut self, packet_pool: &mut PacketPool, number: u32, by: LinkId, at: Instant) {
         self.coming[usize::from(self.tier[by.index()])].expect(packet_pool, number, by, at);
     }
 
     /// Returns the number of pending arrivals.
-    pub fn packets(&self) -> u64 {
+    pub(super) fn packets(&self) -> u64 {
         self.coming.iter().map(Calendar::packets).sum()
     }
 }
@@ -123,7 +123,7 @@ impl Net {
 
     /// Downlink pass: forwards all arrivals at switches above racks up to `by`, and until their clocks show more than
     /// `until`.
-    pub fn downlink_pass(&mut self, until: Instant, by: Instant) {
+    pub(crate) fn downlink_pass(&mut self, until: Instant, by: Instant) {
         for tier in (1..self.part.as_ref().map_or(0, |part| part.epochs.coming.len())).rev() {
             self.come(tier, until, by);
         }
@@ -131,12 +131,12 @@ impl Net {
 
     /// Uplink pass: forwards all arrivals from hosts at the switches of their racks up to `by`, and until these show
     /// more than `until`.
-    pub fn uplink_pass(&mut self, until: Instant, by: Instant) {
+    pub(crate) fn uplink_pass(&mut self, until: Instant, by: Instant) {
         self.come(0, until, by);
     }
 
     /// Returns the time of the first arrival at a switch.
-    pub fn comes_at(&self) -> Instant {
+    pub(crate) fn comes_at(&self) -> Instant {
         let coming = self.part.iter().flat_map(|part| &part.epochs.coming);
         coming.map(|coming| coming.next_at(&self.packet_pool)).min().unwrap_or(Instant::MAX)
     }

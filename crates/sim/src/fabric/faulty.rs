@@ -71,7 +71,7 @@ struct OfLink {
 
 impl Net {
     /// Injects faults, whose changes become events.
-    pub fn inject_faults(&mut self, faults: Vec<Fault>, seed: u64) {
+    pub(crate) fn inject_faults(&mut self, faults: Vec<Fault>, seed: u64) {
         if faults.is_empty() {
             return;
         }
@@ -114,7 +114,7 @@ impl Net {
     }
 
     /// Applies a change that is due; no arrival may be prefetched. Returns true if routes have changed.
-    pub fn change(&mut self, number: u32) -> bool {
+    pub(crate) fn change(&mut self, number: u32) -> bool {
         let faults = self.faults_mut();
         let Change { fault, what, .. } = faults.changes[number as usize];
         match what {
@@ -161,7 +161,7 @@ impl Net {
     }
 
     /// Returns the route for further packets of a flow that used `path`.
-    pub fn detour(&mut self, path: u32, flow: crate::flow::Flow) -> u32 {
+    pub(crate) fn detour(&mut self, path: u32, flow: crate::flow::Flow) -> u32 {
         let from = self.graph.links[self.router.link(path).index()].from;
         let hosts = self.graph.hosts;
         let ends = (path..).map(|position| self.graph.links[self.router.link(position).index()].to);
@@ -173,12 +173,12 @@ impl Net {
 
     /// Returns whether a fault is active: then [`arrive_through_faults`](Net::arrive_through_faults) handles arrivals.
     #[inline]
-    pub fn has_active_faults(&self) -> bool {
+    pub(crate) fn has_active_faults(&self) -> bool {
         self.faults.as_ref().is_some_and(|faults| faults.active > 0)
     }
 
     /// Returns the effects of faults since the warm-up, if the run has any faults.
-    pub fn fault_counts(&self) -> Option<FaultCounts> {
+    pub(crate) fn fault_counts(&self) -> Option<FaultCounts> {
         self.faults.as_deref().map(|faults| faults.counts.since(faults.before_warm_up))
     }
 
@@ -190,12 +190,12 @@ impl Net {
     }
 
     /// Returns the number of packets lost to faults on a link, if the run has any faults.
-    pub fn fault_drops(&self, link: LinkId) -> Option<u64> {
+    pub(crate) fn fault_drops(&self, link: LinkId) -> Option<u64> {
         self.faults.as_deref().map(|faults| faults.links[link].drops)
     }
 
     /// Returns the packets that faults delay.
-    pub fn held(&self) -> impl Iterator<Item = &Packet> {
+    pub(crate) fn held(&self) -> impl Iterator<Item = &Packet> {
         let links = self.faults.iter().flat_map(|faults| faults.links.iter());
         links.flat_map(|link| &link.held).map(|(_, packet)| packet)
     }
@@ -210,7 +210,7 @@ impl Net {
 
     /// Takes the packet that has reached the end of `link` and applies faults to it. Returns it if the end is a host
     /// and it was not lost; a switch has forwarded it.
-    pub fn arrive_through_faults(&mut self, link: LinkId) -> Option<Packet> {
+    pub(crate) fn arrive_through_faults(&mut self, link: LinkId) -> Option<Packet> {
         if let Some(packet) = self.faults_mut().released.take() {
             return self.pass_on(link, packet);
         }
@@ -252,7 +252,7 @@ impl Net {
 
     /// Selects the delayed packet to arrive at the end of a link next. Returns false if it has been lost since.
     #[cold]
-    pub fn release(&mut self, link: LinkId) -> bool {
+    pub(crate) fn release(&mut self, link: LinkId) -> bool {
         let now = self.now;
         let Faults { links, released, .. } = self.faults_mut();
         let held = &mut links[link].held;

@@ -21,7 +21,7 @@ impl HostPorts {
 impl Net {
     /// Bounds the hosts' queues as the scenario requires, before anything is sent. No packet may have more bytes than
     /// `largest` without its frame.
-    pub fn bound_hosts(&mut self, queue: HostQueue, largest: Bytes) {
+    pub(crate) fn bound_hosts(&mut self, queue: HostQueue, largest: Bytes) {
         let limit = match queue {
             HostQueue::Unlimited => return,
             HostQueue::Fair(limit) | HostQueue::Fifo(limit) => limit,
@@ -42,40 +42,40 @@ impl Net {
 
     /// Returns whether hosts' queues are bounded.
     #[inline]
-    pub fn bounds_hosts(&self) -> bool {
+    pub(crate) fn bounds_hosts(&self) -> bool {
         self.host_ports.queue != HostQueue::Unlimited
     }
 
     /// Returns whether the first port of a route accepts a packet now from a sender outside its turn.
     #[inline(always)]
-    pub fn has_room(&self, path: u32) -> bool {
+    pub(crate) fn has_room(&self, path: u32) -> bool {
         self.ports[self.router.link(path)].has_room(self.now)
     }
 
     /// Returns whether the first port of a route accepts a packet now from an end whose turn it is.
-    pub fn has_room_in_turn(&self, path: u32) -> bool {
+    pub(crate) fn has_room_in_turn(&self, path: u32) -> bool {
         self.room_at(path) <= self.now
     }
 
     /// Returns whether a sender may fill the queue in its turn, rather than send one packet.
-    pub fn fills_in_a_turn(&self) -> bool {
+    pub(crate) fn fills_in_a_turn(&self) -> bool {
         matches!(self.host_ports.queue, HostQueue::Fifo(_))
     }
 
     /// Returns when the first port of a route accepts a packet of a waiting end, if nothing else is sent.
-    pub fn room_at(&self, path: u32) -> Instant {
+    pub(crate) fn room_at(&self, path: u32) -> Instant {
         let link = self.router.link(path);
         self.ports[link].idle_at().earlier_by(self.room(link))
     }
 
     /// Makes all senders at the first port of a route wait for their turn.
-    pub fn close_host_port(&mut self, path: u32) {
+    pub(crate) fn close_host_port(&mut self, path: u32) {
         let link = self.router.link(path);
         self.ports[link].close();
     }
 
     /// Lets all senders at the first port of a route send while it has room.
-    pub fn open_host_port(&mut self, path: u32) {
+    pub(crate) fn open_host_port(&mut self, path: u32) {
         let link = self.router.link(path);
         let room = self.room(link);
         self.ports[link].open(room);

@@ -2,21 +2,21 @@
 
 mod agents;
 mod calendar;
-pub mod channel;
+pub(crate) mod channel;
 mod deferred;
 mod deferred_drops;
 mod epochs;
 mod faulty;
 mod host_ports;
-pub mod level;
-pub mod marker;
+pub(crate) mod level;
+pub(crate) mod marker;
 pub mod network;
-pub mod packet_pool;
-pub mod partition;
-pub mod plan;
-pub mod port;
+pub(crate) mod packet_pool;
+pub(crate) mod partition;
+pub(crate) mod plan;
+pub(crate) mod port;
 mod prefetch;
-pub mod qdisc;
+pub(crate) mod qdisc;
 mod qdisc_ports;
 mod routing;
 mod shared_buffer;
@@ -41,12 +41,12 @@ use faulty::Faults;
 use host_ports::HostPorts;
 use partition::Part;
 use plan::{Plan, Reason};
-pub use prefetch::{Next, Prefetch, Upcoming};
+pub(crate) use prefetch::{Next, Prefetch, Upcoming};
 use routing::Router;
 use shared_buffer::SharedBuffer;
 
 /// The network and everything in it.
-pub struct Net {
+pub(crate) struct Net {
     /// Current time of the simulation.
     pub now: Instant,
     /// All events that are pending.
@@ -95,7 +95,7 @@ pub struct Net {
 
 impl Net {
     /// Returns an empty network.
-    pub fn new(network: Network, seed: u64, service: Service) -> Net {
+    pub(crate) fn new(network: Network, seed: u64, service: Service) -> Net {
         let Network { mut graph, switch, frame_overhead, host_jitter, settings, .. } = network;
         // Events at the same time are ordered by link index: by the node at which they happen.
         graph.links.sort_by_key(|link| (link.to, link.from));
@@ -153,28 +153,28 @@ impl Net {
     }
 
     /// Installs the agents of these families at every port.
-    pub fn install_agents(&mut self, families: &[Agents]) {
+    pub(crate) fn install_agents(&mut self, families: &[Agents]) {
         let rates = self.graph.links.iter().map(|link| link.rate);
         self.agents = AtPorts::new(families, self.frame_overhead.into(), rates);
     }
 
     /// Returns for each link whether it starts at a switch, not a host.
-    pub fn leave_switches(&self) -> impl Iterator<Item = bool> {
+    pub(crate) fn leave_switches(&self) -> impl Iterator<Item = bool> {
         self.graph.links.iter().map(|link| link.from >= self.graph.hosts)
     }
 
     /// Returns whether a route begins at a host.
-    pub fn begins_at(&self, path: u32, host: HostId) -> bool {
+    pub(crate) fn begins_at(&self, path: u32, host: HostId) -> bool {
         self.graph.links[self.router.link(path).index()].from == host.0
     }
 
     /// Returns when all packets sent by a route will have left their host: a NIC is first in, first out.
-    pub fn nic_idle_at(&self, path: u32) -> Instant {
+    pub(crate) fn nic_idle_at(&self, path: u32) -> Instant {
         self.ports[self.router.link(path)].idle_at()
     }
 
     /// Returns the counts, the same with and without deferred enqueue: each hop counts as an event.
-    pub fn counted(&self) -> Counters {
+    pub(crate) fn counted(&self) -> Counters {
         let counters = self.counters;
         Counters {
             packet_hops: counters.packet_hops + self.deferred_hops,
@@ -184,7 +184,7 @@ impl Net {
     }
 
     /// Returns the route of a flow, for [`send`](Net::send) and [`ideal`](Net::ideal).
-    pub fn path(&mut self, from: HostId, to: HostId, flow: Flow) -> u32 {
+    pub(crate) fn path(&mut self, from: HostId, to: HostId, flow: Flow) -> u32 {
         let (position, is_new) = self.router.path(from, to, flow);
         if is_new && let Some(part) = &mut self.part {
             part.publish_route(position, self.router.latest());
@@ -193,14 +193,14 @@ impl Net {
     }
 
     /// Takes the links of all routes, one after the other: positions are as returned by [`path`](Net::path).
-    pub fn take_paths(&mut self) -> Vec<LinkId> {
+    pub(crate) fn take_paths(&mut self) -> Vec<LinkId> {
         self.router.take_links()
     }
 
     /// Puts a packet into its host's NIC queue; `packet.route` is its route. Inlined where packets are created, so that
     /// they are written in place.
     #[inline(always)]
-    pub fn send(&mut self, mut packet: Packet) {
+    pub(crate) fn send(&mut self, mut packet: Packet) {
         self.counters.packets_sent += 1;
         let link = self.router.link(packet.route);
         let mode = self.ports[link].mode;
@@ -248,7 +248,7 @@ impl Net {
     }
 
     /// As [`send`](Net::send), for a packet that carries more than its header.
-    pub fn send_extended(&mut self, mut packet: Packet, mut extension: Extension) {
+    pub(crate) fn send_extended(&mut self, mut packet: Packet, mut extension: Extension) {
         let link = self.router.link(packet.route);
         if let Some(header) = &mut extension.header
             && self.ports[link].mode != PortMode::Down
@@ -263,13 +263,13 @@ impl Net {
 
     /// Returns the next link of a packet in the packet pool.
     #[inline]
-    pub fn next_link(&self, number: u32) -> LinkId {
+    pub(crate) fn next_link(&self, number: u32) -> LinkId {
         self.router.link(self.packet_pool.at(number).packet.route)
     }
 
     /// Removes the packet in slot `number`, the first in flight, which has reached the end of `link`.
     #[inline(always)]
-    pub fn take(&mut self, link: LinkId, number: u32) {
+    pub(crate) fn take(&mut self, link: LinkId, number: u32) {
         let port = &mut self.ports[link];
         if port.first_waits() {
             leaves_unseen(port, &mut self.shared_buffers, &self.packet_pool);
@@ -282,13 +282,13 @@ impl Net {
 
     /// Moves a packet from the network into `packet`.
     #[inline(always)]
-    pub fn collect(&mut self, number: u32, packet: &mut Packet) {
+    pub(crate) fn collect(&mut self, number: u32, packet: &mut Packet) {
         self.packet_pool.take(number, packet);
     }
 
     /// Logs the packet that is about to be taken from the end of `link`.
     #[cold]
-    pub fn log_arrival(&mut self, link: LinkId) {
+    pub(crate) fn log_arrival(&mut self, link: LinkId) {
         let (Some(log), Some(packet)) = (&mut self.log, self.ports[link].packets(&self.packet_pool).next()) else {
             return;
         };
@@ -297,13 +297,13 @@ impl Net {
     }
 
     /// Takes the extension of an extended packet, once.
-    pub fn take_extension(&mut self, packet: &Packet) -> Option<Extension> {
+    pub(crate) fn take_extension(&mut self, packet: &Packet) -> Option<Extension> {
         packet.flags.has(Flags::EXTENDED).then(|| self.extensions.take(packet.wait_or_extension))
     }
 
     /// Returns the wire bytes of a connection, by id and generation, dropped at its receiver's port since the last
     /// call. Bytes of earlier connections of that id are discarded: those connections are closed.
-    pub fn take_dropped_at_receiver(&mut self, connection: (ConnectionId, u16)) -> Bytes {
+    pub(crate) fn take_dropped_at_receiver(&mut self, connection: (ConnectionId, u16)) -> Bytes {
         if self.dropped_at_receiver.is_empty() {
             return Bytes::ZERO;
         }
@@ -318,7 +318,7 @@ impl Net {
 
     /// Offers a packet that has reached a switch to its next port.
     #[inline(always)]
-    pub fn forward(&mut self, number: u32, link: LinkId) {
+    pub(crate) fn forward(&mut self, number: u32, link: LinkId) {
         let packet = &self.packet_pool.at(number).packet;
         let fate = if packet.flags.has(Flags::EXTENDED) {
             self.offer_extended(link, number)
@@ -415,7 +415,7 @@ impl Net {
     }
 
     /// Brings all queues up to the present.
-    pub fn advance_ports(&mut self) {
+    pub(crate) fn advance_ports(&mut self) {
         self.enqueue_all_pending();
         // While ports defer, shared buffers count nothing.
         let counting = if self.defers { 0 } else { self.shared_buffers.len() };
@@ -434,7 +434,7 @@ impl Net {
     }
 
     /// Ends the warm-up of all ports.
-    pub fn warmed_up(&mut self) {
+    pub(crate) fn warmed_up(&mut self) {
         self.advance_ports();
         self.sent_before = self.ports.entries().map(|(link, port)| port.sent_for(self.now_at(link))).collect();
         self.ports.iter_mut().for_each(Port::warmed_up);
@@ -442,17 +442,17 @@ impl Net {
     }
 
     /// Returns all ports, indexed by link; the ports of cut links have other indices ([`port_of`](Net::port_of)).
-    pub fn ports(&self) -> &Table<LinkId, Port> {
+    pub(crate) fn ports(&self) -> &Table<LinkId, Port> {
         &self.ports
     }
 
     /// Returns all packets queued at ports to hosts or on their wires.
-    pub fn packets_to_hosts(&self) -> impl Iterator<Item = &Packet> {
+    pub(crate) fn packets_to_hosts(&self) -> impl Iterator<Item = &Packet> {
         self.ports.iter().filter(|port| port.place.to_host()).flat_map(|port| port.packets(&self.packet_pool))
     }
 
     /// Returns the share of the time since the warm-up in which a link has sent.
-    pub fn utilisation(&self, link: LinkId, warm_up: Instant) -> f64 {
+    pub(crate) fn utilisation(&self, link: LinkId, warm_up: Instant) -> f64 {
         let watched_for = self.now.saturating_sub(warm_up);
         let port = self.port_of(link);
         let sent_for = self.ports[port].sent_for(self.now_at(port)).saturating_sub(self.sent_before[port]);
@@ -460,24 +460,24 @@ impl Net {
     }
 
     /// Returns the rate of the first link of a route.
-    pub fn first_rate(&self, path: u32) -> Rate {
+    pub(crate) fn first_rate(&self, path: u32) -> Rate {
         self.graph.links[self.router.link(path).index()].rate
     }
 
     /// Returns the rate of the link to a host.
-    pub fn incoming_rate(&self, host: HostId) -> Rate {
+    pub(crate) fn incoming_rate(&self, host: HostId) -> Rate {
         // Sorted by their end; each host has one.
         let first = self.graph.links.partition_point(|link| link.to < host.0);
         self.graph.links[first].rate
     }
 
     /// Returns the bytes that each packet takes on every link beside its own.
-    pub fn frame_overhead(&self) -> Bytes {
+    pub(crate) fn frame_overhead(&self) -> Bytes {
         self.frame_overhead.into()
     }
 
     /// Returns the propagation delay of a route. If faults may reroute flows, it is the minimum over all routes.
-    pub fn propagation(&mut self, path: u32, to: HostId) -> Span {
+    pub(crate) fn propagation(&mut self, path: u32, to: HostId) -> Span {
         let from = self.graph.links[self.router.link(path).index()].from;
         if let Some(least) = self.min_propagation(HostId(from), to) {
             return least;
@@ -495,7 +495,7 @@ impl Net {
 
     /// Returns the time that `payload`, in segments of `mss` with `header`, takes along a route of an empty network.
     /// The last packet waits at each hop for the others.
-    pub fn ideal(&self, path: u32, to: HostId, payload: Bytes, mss: u32, header: u32) -> Span {
+    pub(crate) fn ideal(&self, path: u32, to: HostId, payload: Bytes, mss: u32, header: u32) -> Span {
         let overhead = Bytes::from(header) + Bytes::from(self.frame_overhead);
         let mss = Bytes::from(mss);
         let packets = payload.pieces(mss);

@@ -18,7 +18,7 @@ pub struct Slot {
 }
 
 /// The slots of all ports of a world. It grows when necessary and never shrinks.
-pub struct PacketPool {
+pub(crate) struct PacketPool {
     cells: Vec<Cell>,
     /// The slot freed last, which is used next; it links to the one freed before.
     free: u32,
@@ -37,7 +37,7 @@ struct Cell {
 }
 
 /// The number of no slot.
-pub const NONE: u32 = u32::MAX;
+pub(crate) const NONE: u32 = u32::MAX;
 
 impl Default for PacketPool {
     fn default() -> PacketPool {
@@ -48,27 +48,27 @@ impl Default for PacketPool {
 impl PacketPool {
     /// Returns the slot of this number.
     #[inline]
-    pub fn at(&self, number: u32) -> &Slot {
+    pub(crate) fn at(&self, number: u32) -> &Slot {
         &self.cells[number as usize].slot
     }
 
     /// Returns the slot of this number, and the number of the next one, which need not exist.
     #[inline]
-    pub fn at_and_behind(&self, number: u32) -> (&Slot, u32) {
+    pub(crate) fn at_and_behind(&self, number: u32) -> (&Slot, u32) {
         let cell = &self.cells[number as usize];
         (&cell.slot, cell.behind)
     }
 
     /// Returns the packet in the slot of this number, to be changed.
     #[inline]
-    pub fn packet_mut(&mut self, number: u32) -> &mut Packet {
+    pub(crate) fn packet_mut(&mut self, number: u32) -> &mut Packet {
         &mut self.cells[number as usize].slot.packet
     }
 
     /// Puts a packet into a free slot and returns its number. Inlined where packets are created, so that they are
     /// written in place: a copy through the stack would stall its wide loads on the narrow stores before them.
     #[inline(always)]
-    pub fn put(&mut self, packet: Packet) -> u32 {
+    pub(crate) fn put(&mut self, packet: Packet) -> u32 {
         if self.free as usize >= self.cells.len() {
             self.grow();
         }
@@ -81,14 +81,14 @@ impl PacketPool {
 
     /// Moves a packet out into `packet`, which saves another copy.
     #[inline]
-    pub fn take(&mut self, number: u32, packet: &mut Packet) {
+    pub(crate) fn take(&mut self, number: u32, packet: &mut Packet) {
         *packet = self.cells[number as usize].slot.packet;
         self.free(number);
     }
 
     /// Frees the slot of this number.
     #[inline]
-    pub fn free(&mut self, number: u32) {
+    pub(crate) fn free(&mut self, number: u32) {
         self.cells[number as usize].behind = self.free;
         self.free = number;
     }
@@ -96,7 +96,7 @@ impl PacketPool {
     /// Links a packet that arrives by a link at `at` behind the last pending arrival of a port. Returns false if it
     /// arrives before that one, or at the same time by another link.
     #[inline(always)]
-    pub fn follows(&mut self, last: u32, number: u32, by: LinkId, at: Instant) -> bool {
+    pub(crate) fn follows(&mut self, last: u32, number: u32, by: LinkId, at: Instant) -> bool {
         let last = &mut self.cells[last as usize];
         let follows = at > last.slot.at || at == last.slot.at && by == last.by;
         if follows {
@@ -107,33 +107,33 @@ impl PacketPool {
 
     /// Records that the packet in this slot is a pending arrival by a link at `at`, with none behind it.
     #[inline(always)]
-    pub fn comes(&mut self, number: u32, by: LinkId, at: Instant) {
+    pub(crate) fn comes(&mut self, number: u32, by: LinkId, at: Instant) {
         let cell = &mut self.cells[number as usize];
         (cell.slot.at, cell.by, cell.behind, cell.behind_at) = (at, by, NONE, Instant::MAX);
     }
 
     /// As [`comes`](PacketPool::comes), with another packet behind it, or none.
     #[inline(always)]
-    pub fn comes_before(&mut self, number: u32, by: LinkId, at: Instant, behind: u32) {
+    pub(crate) fn comes_before(&mut self, number: u32, by: LinkId, at: Instant, behind: u32) {
         let cell = &mut self.cells[number as usize];
         (cell.slot.at, cell.by, cell.behind) = (at, by, behind);
     }
 
     /// Links another packet, or none, behind the one in this slot.
     #[inline(always)]
-    pub fn put_before(&mut self, number: u32, behind: u32) {
+    pub(crate) fn put_before(&mut self, number: u32, behind: u32) {
         self.cells[number as usize].behind = behind;
     }
 
     /// Returns the link by which a pending arrival arrives.
-    pub fn by(&self, number: u32) -> LinkId {
+    pub(crate) fn by(&self, number: u32) -> LinkId {
         self.cells[number as usize].by
     }
 
     /// Returns the arrival time and the slot of the packet behind a pending arrival; [`Instant::MAX`] and [`NONE`] if
     /// there is none.
     #[inline(always)]
-    pub fn behind(&self, number: u32) -> (Instant, u32) {
+    pub(crate) fn behind(&self, number: u32) -> (Instant, u32) {
         let cell = &self.cells[number as usize];
         (cell.behind_at, cell.behind)
     }
@@ -157,7 +157,7 @@ impl PacketPool {
 }
 
 /// The in-flight FIFO of one port: packets in a [`PacketPool`], linked in their order.
-pub struct InFlight {
+pub(crate) struct InFlight {
     /// The number of the first slot, or [`NONE`].
     first: u32,
     /// The number of the last slot, if there is a first.
@@ -173,23 +173,28 @@ impl Default for InFlight {
 impl InFlight {
     /// Returns whether there is no packet.
     #[inline]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.first == NONE
     }
     /// Returns the number of the first slot. There must be one.
     #[inline]
-    pub fn first(&self) -> u32 {
+    pub(crate) fn first(&self) -> u32 {
         self.first
     }
     /// Returns the number of the last slot. There must be one.
     #[inline]
-    pub fn last(&self) -> u32 {
+    pub(crate) fn last(&self) -> u32 {
         self.last
     }
     /// Appends the packet in slot `number`. It arrives at the time that `at` returns, given the arrival time of the
     /// packet before it.
     #[inline]
-    pub fn push(&mut self, packet_pool: &mut PacketPool, number: u32, at: impl FnOnce(Option<Instant>) -> Instant) {
+    pub(crate) fn push(
+        &mut self,
+        packet_pool: &mut PacketPool,
+        number: u32,
+        at: impl FnOnce(Option<Instant>) -> Instant,
+    ) {
         let time;
         if self.is_empty() {
             self.first = number;
@@ -206,14 +211,14 @@ impl InFlight {
     }
     /// Removes the first packet, of this number, without freeing its slot. Returns the arrival time of the next packet.
     #[inline]
-    pub fn pop(&mut self, packet_pool: &PacketPool, number: u32) -> Option<Instant> {
+    pub(crate) fn pop(&mut self, packet_pool: &PacketPool, number: u32) -> Option<Instant> {
         debug_assert_eq!(number, self.first);
         let cell = &packet_pool.cells[number as usize];
         self.first = cell.behind;
         (self.first != NONE).then_some(cell.behind_at)
     }
     /// Returns all packets, first to last.
-    pub fn iter<'packet_pool>(
+    pub(crate) fn iter<'packet_pool>(
         &self,
         packet_pool: &'packet_pool PacketPool,
     ) -> impl Iterator<Item = &'packet_pool Slot> + use<'packet_pool> {

@@ -22,7 +22,7 @@ use crate::record::outcome::Counters;
 use crate::topology::{Clock, Partition};
 
 /// The partition of one thread, and its channels to the others.
-pub struct Part {
+pub(crate) struct Part {
     pub(super) number: u32,
     pub(super) partition: Arc<Partition>,
     /// The index of each link's port. The ports of cut links are behind all others, because the ends of their wires
@@ -49,24 +49,24 @@ pub struct Part {
 
 impl Part {
     /// Returns the assignment of hosts and ports to partitions.
-    pub fn partition(&self) -> &Arc<Partition> {
+    pub(crate) fn partition(&self) -> &Arc<Partition> {
         &self.partition
     }
     /// Returns whether a host is in this partition.
-    pub fn has(&self, host: HostId) -> bool {
+    pub(crate) fn has(&self, host: HostId) -> bool {
         self.partition.of_host[host] == self.number
     }
     /// Returns the time of the first arrival among outgoing items.
-    pub fn earliest(&self) -> Instant {
+    pub(crate) fn earliest(&self) -> Instant {
         self.earliest
     }
     /// Returns the channels to all partitions, whose items are to be taken.
-    pub fn take_outgoing(&mut self) -> &mut [Outgoing] {
+    pub(crate) fn take_outgoing(&mut self) -> &mut [Outgoing] {
         self.earliest = Instant::MAX;
         &mut self.outgoing
     }
     /// Sends a control message to a host, if that is in another partition. Returns whether it is.
-    pub fn notify(&mut self, to: HostId, at: Instant, id: ConnectionId, notice: ControlMessage) -> bool {
+    pub(crate) fn notify(&mut self, to: HostId, at: Instant, id: ConnectionId, notice: ControlMessage) -> bool {
         let elsewhere = !self.has(to);
         if elsewhere {
             self.earliest = self.earliest.min(at);
@@ -75,7 +75,7 @@ impl Part {
         elsewhere
     }
     /// Publishes the links of a new route to all other partitions.
-    pub fn publish_route(&mut self, position: u32, path: &[LinkId]) {
+    pub(crate) fn publish_route(&mut self, position: u32, path: &[LinkId]) {
         let others = self.outgoing.iter_mut().zip(0..).filter(|(_, part)| *part != self.number);
         others.for_each(|(to, _)| to.publish_route(position, path));
     }
@@ -83,7 +83,7 @@ impl Part {
 
 impl Net {
     /// Sets up this network as one partition of several.
-    pub fn set_up_partition(&mut self, partition: Arc<Partition>, number: u32) {
+    pub(crate) fn set_up_partition(&mut self, partition: Arc<Partition>, number: u32) {
         let is_level = partition.is_level();
         assert!(is_level || self.defers_at_hosts(), "only what is fed may be behind");
         self.defer_nothing();
@@ -140,7 +140,7 @@ impl Net {
 
     /// Returns the index of a link's port.
     #[inline]
-    pub fn port_of(&self, link: LinkId) -> LinkId {
+    pub(crate) fn port_of(&self, link: LinkId) -> LinkId {
         self.part.as_ref().map_or(link, |part| part.places[link])
     }
 
@@ -228,19 +228,19 @@ impl Net {
     }
 
     /// Records routes that another partition has published.
-    pub fn learn(&mut self, paths: impl Iterator<Item = (u32, LinkId)>) {
+    pub(crate) fn learn(&mut self, paths: impl Iterator<Item = (u32, LinkId)>) {
         paths.for_each(|(position, link)| self.router.learn(position, link));
     }
 
     /// Receives an extended packet from another partition.
-    pub fn receive_extended(&mut self, mut coming: Crossing, extension: Extension) {
+    pub(crate) fn receive_extended(&mut self, mut coming: Crossing, extension: Extension) {
         coming.packet.wait_or_extension = self.extensions.keep(extension);
         self.receive(coming);
     }
 
     /// Receives a packet from another partition.
     #[inline(always)]
-    pub fn receive(&mut self, Crossing { at, link, packet }: Crossing) {
+    pub(crate) fn receive(&mut self, Crossing { at, link, packet }: Crossing) {
         let part = self.part.as_deref_mut().expect("only a partition of several has others");
         part.left = part.left.wrapping_sub(1);
         let number = self.packet_pool.put(packet);
@@ -253,7 +253,7 @@ impl Net {
 
     /// Returns the number of packets queued or on a wire. With several partitions only their sum is meaningful: one
     /// alone may fall below zero, and wrap.
-    pub fn packets_in_flight(&self) -> u64 {
+    pub(crate) fn packets_in_flight(&self) -> u64 {
         let in_line = |ports: &[Port]| {
             // A port before deferred enqueue, or one that sends in epochs, only keeps copies of queued packets.
             let ports = ports.iter().filter(|port| port.mode != PortMode::ToDeferred);
@@ -291,7 +291,7 @@ impl Net {
 }
 
 /// Returns the totals of two partitions together.
-pub fn add(one: &Counters, other: &Counters) -> Counters {
+pub(crate) fn add(one: &Counters, other: &Counters) -> Counters {
     Counters {
         packets_sent: one.packets_sent + other.packets_sent,
         packets_received: one.packets_received + other.packets_received,

@@ -30,7 +30,7 @@ use crate::topology::{Graph, LinkSpec};
 
 /// The plan of all ports.
 #[derive(Default)]
-pub struct Plan {
+pub(crate) struct Plan {
     /// One entry per port, in the order of the graph's links.
     pub ports: Vec<PortPlan>,
     /// The capacity of each shared buffer, and the factor of its dynamic thresholds.
@@ -41,7 +41,7 @@ pub struct Plan {
 
 /// The plan of one port.
 #[derive(Clone, Copy)]
-pub struct PortPlan {
+pub(crate) struct PortPlan {
     /// The ends of its link.
     pub role: LinkRole,
     /// How it takes packets and sends them on.
@@ -113,7 +113,7 @@ pub struct PortGroup {
 
 impl Plan {
     /// Returns the plan of a network without deferred enqueue.
-    pub fn of(graph: &Graph, switch: &Switch, service: &Service) -> Plan {
+    pub(crate) fn of(graph: &Graph, switch: &Switch, service: &Service) -> Plan {
         // The ports of each switch that share its buffer.
         let mut sharers = vec![0; graph.switches.len()];
         for link in graph.links.iter().filter(|link| link.from >= graph.hosts && link.buffer.is_none()) {
@@ -170,7 +170,7 @@ impl Plan {
 
     /// Returns the plan of a network whose packets have up to `largest` wire bytes. Agents observe arrivals at its ports
     /// if `has_agents`.
-    pub fn whole(network: &Network, service: &Service, largest: Bytes, has_agents: bool) -> Plan {
+    pub(crate) fn whole(network: &Network, service: &Service, largest: Bytes, has_agents: bool) -> Plan {
         let mut plan = Plan::of(&network.graph, &network.switch, service);
         plan.defer(&network.graph, largest, has_agents);
         plan
@@ -180,7 +180,7 @@ impl Plan {
     ///
     /// No two adjacent switches defer. Switches with the most hosts are preferred: a host's packets are mostly alone at
     /// their first hop.
-    pub fn defer(&mut self, graph: &Graph, largest: Bytes, has_agents: bool) {
+    pub(crate) fn defer(&mut self, graph: &Graph, largest: Bytes, has_agents: bool) {
         if has_agents {
             let own = self.ports.iter_mut().filter(|port| port.is_own());
             return own.for_each(|port| port.reason = Reason::Agents);
@@ -247,7 +247,7 @@ impl Plan {
     }
 
     /// Returns the mode of a port in a partition of several whose clocks differ.
-    pub fn in_epochs(role: LinkRole) -> PortMode {
+    pub(crate) fn in_epochs(role: LinkRole) -> PortMode {
         match (role.at_host(), role.to_host()) {
             (true, _) => PortMode::Epochs,
             (false, true) => PortMode::Deferred,
@@ -256,7 +256,7 @@ impl Plan {
     }
 
     /// Returns the ports by role, mode and reason.
-    pub fn groups(&self) -> Vec<PortGroup> {
+    pub(crate) fn groups(&self) -> Vec<PortGroup> {
         let mut groups = BTreeMap::new();
         for port in &self.ports {
             let mode = if port.reason == Reason::Discipline { PortMode::Qdisc } else { port.mode };

@@ -15,7 +15,7 @@ use crate::schedule::events::Event;
 
 /// A prefetched arrival: earlier events change neither its packet nor its next link.
 #[derive(Clone, Copy, Debug)]
-pub struct Upcoming {
+pub(crate) struct Upcoming {
     /// Time of the arrival.
     pub at: Instant,
     /// The link at whose end it arrives.
@@ -28,14 +28,14 @@ pub struct Upcoming {
 
 /// The next two arrivals, removed from the wheel. Arrivals scheduled later may precede them, and so may other events.
 #[derive(Clone, Copy, Debug)]
-pub struct Prefetch {
+pub(crate) struct Prefetch {
     next: Upcoming,
     /// The second one, whose route is not prefetched yet; none with deferred enqueue.
     second: Upcoming,
 }
 
 /// The next event of the network.
-pub enum Next {
+pub(crate) enum Next {
     /// A packet arrives, in a network without faults.
     Arrival(Upcoming),
     /// Any event except such an arrival.
@@ -57,7 +57,7 @@ impl Upcoming {
 
     /// Returns the next link of the packet, unless it has reached its host.
     #[inline(always)]
-    pub fn to(self) -> Option<LinkId> {
+    pub(crate) fn to(self) -> Option<LinkId> {
         (self.to != Router::END).then_some(self.to)
     }
 
@@ -74,26 +74,26 @@ impl Upcoming {
 
 impl Prefetch {
     /// No arrival is prefetched.
-    pub const EMPTY: Prefetch = Prefetch { next: Upcoming::NOTHING, second: Upcoming::NOTHING };
+    pub(crate) const EMPTY: Prefetch = Prefetch { next: Upcoming::NOTHING, second: Upcoming::NOTHING };
 }
 
 impl Net {
     /// Makes [`next_arrival`](Net::next_arrival) return arrivals up to `until`. While a fault is active it returns none,
     /// because packets in flight may be lost.
-    pub fn look_until(&mut self, until: Instant) {
+    pub(crate) fn look_until(&mut self, until: Instant) {
         self.events.look_until(if self.has_active_faults() { Instant::ZERO } else { until });
     }
 
     /// Makes [`next_arrival`](Net::next_arrival) return no arrival after `until`. [`another`](Net::another) decides on
     /// arrivals up to then.
-    pub fn look_no_further(&mut self, until: Instant) {
+    pub(crate) fn look_no_further(&mut self, until: Instant) {
         self.events.look_no_further(until);
     }
 
     /// Returns the prefetched arrival if it is the next event; else [`another`](Net::another) returns that. `DEFERS`:
     /// ports [defer enqueueing](Net::defers_enqueues).
     #[inline(always)]
-    pub fn next_arrival<const DEFERS: bool>(&mut self, ahead: &mut Prefetch) -> Option<Upcoming> {
+    pub(crate) fn next_arrival<const DEFERS: bool>(&mut self, ahead: &mut Prefetch) -> Option<Upcoming> {
         if !self.events.comes(ahead.next.at) {
             return None;
         }
@@ -116,7 +116,7 @@ impl Net {
 
     /// Returns the next event by `until`, of any kind.
     #[inline(never)]
-    pub fn another<const DEFERS: bool>(&mut self, ahead: &mut Prefetch, until: Instant) -> Next {
+    pub(crate) fn another<const DEFERS: bool>(&mut self, ahead: &mut Prefetch, until: Instant) -> Next {
         if DEFERS && self.events.has_rescheduled() {
             self.leave(ahead);
         }
@@ -172,7 +172,7 @@ impl Net {
     }
 
     /// Returns the prefetched arrivals to the wheel.
-    pub fn leave(&mut self, ahead: &mut Prefetch) {
+    pub(crate) fn leave(&mut self, ahead: &mut Prefetch) {
         self.put_back(&ahead.second);
         self.put_back(&ahead.next);
         *ahead = Prefetch::EMPTY;
@@ -191,7 +191,7 @@ impl Net {
     }
 
     /// Returns an arrival with its packet and next link.
-    pub fn arrival(&self, at: Instant, link: LinkId) -> Upcoming {
+    pub(crate) fn arrival(&self, at: Instant, link: LinkId) -> Upcoming {
         self.with_path(self.upcoming::<true>(at, link))
     }
 

@@ -13,7 +13,7 @@ use crate::schedule::events::Event;
 
 impl Net {
     /// Begins the next transmission at a port after one has ended.
-    pub fn depart(&mut self, link: LinkId) {
+    pub(crate) fn depart(&mut self, link: LinkId) {
         self.ports[link].qdisc_mut().armed = false;
         self.begin_due(link);
         self.arm(link);

@@ -11,7 +11,7 @@ use crate::topology::Graph;
 use crate::topology::routing::{Detours, Routing};
 
 /// Finds routes, and stores each different one once.
-pub struct Router {
+pub(super) struct Router {
     ways: Routing,
     /// Drawn from the seed: the routes of flows differ from seed to seed.
     salt: u64,
@@ -40,7 +40,7 @@ struct Known {
 
 impl Router {
     /// Returns a router for a graph, whose links are numbered in their order.
-    pub fn new(graph: &Graph, salt: u64) -> Router {
+    pub(super) fn new(graph: &Graph, salt: u64) -> Router {
         Router {
             ways: Routing::new(graph),
             salt,
@@ -59,23 +59,23 @@ impl Router {
     /// Positions taken at a time, if sufficient for any route.
     const PAGE: usize = 1 << 12;
     /// No link; follows the last link of a route.
-    pub const END: LinkId = LinkId(u32::MAX);
+    pub(super) const END: LinkId = LinkId(u32::MAX);
 
     /// Returns whether each route is straight up, then straight down.
-    pub fn has_tiers(&self) -> bool {
+    pub(super) fn has_tiers(&self) -> bool {
         self.ways.has_tiers()
     }
 
     /// Restricts the router to the pages of one partition, before it has found any route. So the routes of several
     /// partitions have different positions: each stores the routes of its hosts, and [learns](Router::learn) the
     /// others.
-    pub fn keep_to(&mut self, part: u32, of: u32) {
+    pub(super) fn keep_to(&mut self, part: u32, of: u32) {
         let first = part as usize * self.page;
         (self.room, self.every) = (first..first + self.page, of as usize);
     }
 
     /// Records a link of a route that another partition has found.
-    pub fn learn(&mut self, position: u32, link: LinkId) {
+    pub(super) fn learn(&mut self, position: u32, link: LinkId) {
         self.reach(position as usize + 2);
         self.links[position as usize] = link;
     }
@@ -89,7 +89,7 @@ impl Router {
 
     /// Returns the position in [`links`](Router::link) of the route of a flow, and whether it is new. At each node the
     /// flow's hash chooses among the links on shortest routes.
-    pub fn path(&mut self, from: HostId, to: HostId, flow: Flow) -> (u32, bool) {
+    pub(super) fn path(&mut self, from: HostId, to: HostId, flow: Flow) -> (u32, bool) {
         let Router { ways, avoided, detours, path, .. } = self;
         ways.prepare(to);
         let is_open = |link| !avoided.contains(&link);
@@ -113,7 +113,7 @@ impl Router {
     }
 
     /// Returns the route returned last.
-    pub fn latest(&self) -> &[LinkId] {
+    pub(super) fn latest(&self) -> &[LinkId] {
         &self.path
     }
 
@@ -142,18 +142,18 @@ impl Router {
 
     /// Returns the link at a position of a route; [`END`](Router::END) follows the last.
     #[inline]
-    pub fn link(&self, position: u32) -> LinkId {
+    pub(super) fn link(&self, position: u32) -> LinkId {
         self.links[position as usize]
     }
 
     /// Returns the link at a position of a route, and the next one.
     #[inline]
-    pub fn links(&self, position: u32) -> (LinkId, LinkId) {
+    pub(super) fn links(&self, position: u32) -> (LinkId, LinkId) {
         (self.links[position as usize], self.links[position as usize + 1])
     }
 
     /// Makes flows avoid this link if there is another route, or use it again.
-    pub fn avoid(&mut self, link: LinkId, avoid: bool) {
+    pub(super) fn avoid(&mut self, link: LinkId, avoid: bool) {
         let changed = if avoid { self.avoided.insert(link) } else { self.avoided.remove(&link) };
         if changed {
             self.detours = Detours::default();
@@ -161,7 +161,7 @@ impl Router {
     }
 
     /// Returns the number of links of the shortest route between two hosts.
-    pub fn hops(&mut self, from: HostId, to: HostId) -> u32 {
+    pub(super) fn hops(&mut self, from: HostId, to: HostId) -> u32 {
         self.ways.prepare(to);
         let (mut node, mut hops) = (from.0, 0);
         while node != to.0 {
@@ -172,7 +172,7 @@ impl Router {
     }
 
     /// Takes the links of all routes; no route can be found afterwards.
-    pub fn take_links(&mut self) -> Vec<LinkId> {
+    pub(super) fn take_links(&mut self) -> Vec<LinkId> {
         std::mem::take(&mut self.links)
     }
 }

@@ -9,7 +9,7 @@ use crate::fabric::port::{Fate, Port};
 
 /// A buffer that the ports of one switch share: a port's queue may hold up to `alpha` times the free memory (Choudhury
 /// and Hahne 1998).
-pub struct SharedBuffer {
+pub(super) struct SharedBuffer {
     capacity: Amount,
     alpha: f64,
     /// The ports of the switch.
@@ -21,43 +21,43 @@ pub struct SharedBuffer {
 
 impl SharedBuffer {
     /// Returns an empty buffer.
-    pub fn new(capacity: Amount, alpha: f64) -> SharedBuffer {
+    pub(super) fn new(capacity: Amount, alpha: f64) -> SharedBuffer {
         SharedBuffer { capacity, alpha, members: Vec::new(), packets: 0, bytes: 0 }
     }
 
     /// Adds a port to this buffer.
-    pub fn add(&mut self, link: LinkId) {
+    pub(super) fn add(&mut self, link: LinkId) {
         self.members.push(link);
     }
 
     /// Updates the index of a port of this buffer.
-    pub fn moves(&mut self, from: LinkId, to: LinkId) {
+    pub(super) fn moves(&mut self, from: LinkId, to: LinkId) {
         self.members.iter_mut().filter(|member| **member == from).for_each(|member| *member = to);
     }
 
     /// Returns the ports of the switch.
-    pub fn members(&self) -> &[LinkId] {
+    pub(super) fn members(&self) -> &[LinkId] {
         &self.members
     }
     /// Counts a packet that is enqueued.
-    pub fn enter(&mut self, packet: &Packet) {
+    pub(super) fn enter(&mut self, packet: &Packet) {
         self.packets += 1;
         self.bytes += u64::from(packet.size);
     }
     /// Counts a packet that is dequeued.
-    pub fn leave(&mut self, packet: &Packet) {
+    pub(super) fn leave(&mut self, packet: &Packet) {
         self.packets -= 1;
         self.bytes -= u64::from(packet.size);
     }
 
     /// Counts the queue of a port that has deferred enqueueing until now.
-    pub fn takes_over(&mut self, port: &Port) {
+    pub(super) fn takes_over(&mut self, port: &Port) {
         self.packets += port.waiting_in_line();
         self.bytes += port.waiting_bytes();
     }
 
     /// Offers a packet to one of the ports, within the room that the others leave.
-    pub fn offer(
+    pub(super) fn offer(
         &mut self,
         packet_pool: &mut PacketPool,
         now: Instant,
@@ -79,7 +79,7 @@ impl SharedBuffer {
     }
 
     /// As [`offer`](SharedBuffer::offer), for a packet that is accepted also when there is no room.
-    pub fn admit(
+    pub(super) fn admit(
         &mut self,
         packet_pool: &mut PacketPool,
         now: Instant,
@@ -108,14 +108,14 @@ impl SharedBuffer {
     }
 
     /// Removes all packets whose transmission has begun by `now`.
-    pub fn advance_to(&mut self, packet_pool: &PacketPool, now: Instant, ports: &mut Table<LinkId, Port>) {
+    pub(super) fn advance_to(&mut self, packet_pool: &PacketPool, now: Instant, ports: &mut Table<LinkId, Port>) {
         for i in 0..self.members.len() {
             self.look_at(packet_pool, now, &mut ports[self.members[i]]);
         }
     }
 
     /// Removes all packets at a port and on its wire.
-    pub fn flush(&mut self, packet_pool: &mut PacketPool, now: Instant, port: &mut Port) -> Vec<Packet> {
+    pub(super) fn flush(&mut self, packet_pool: &mut PacketPool, now: Instant, port: &mut Port) -> Vec<Packet> {
         self.look_at(packet_pool, now, port);
         self.packets -= port.waiting_in_line();
         self.bytes -= port.waiting_bytes();
@@ -123,7 +123,7 @@ impl SharedBuffer {
     }
 
     /// Begins the transmission of the first queued packet of a port.
-    pub fn first_leaves(&mut self, packet_pool: &PacketPool, port: &mut Port) {
+    pub(super) fn first_leaves(&mut self, packet_pool: &PacketPool, port: &mut Port) {
         self.watch(port, |port| port.leave(packet_pool));
     }
 
@@ -143,7 +143,7 @@ impl SharedBuffer {
 
     /// Returns the limit on the queue of a port, in which `packets` and `bytes` are queued.
     #[inline]
-    pub fn room(&self, packets: u64, bytes: u64) -> Level {
+    pub(super) fn room(&self, packets: u64, bytes: u64) -> Level {
         // Above alpha = 1 the free part itself is the limit.
         let threshold = |free: u64, waiting: u64| ((free as f64 * self.alpha) as u64).min(waiting + free);
         let (value, in_bytes) = match self.capacity {

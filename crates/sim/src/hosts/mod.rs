@@ -13,12 +13,12 @@ mod stage;
 mod state;
 mod timer;
 
-pub use receiving::{Figure, Receivers};
-pub use sending::{Senders, Way};
-pub use stage::Stage;
-pub use state::HostState;
+pub(crate) use receiving::{Figure, Receivers};
+pub(crate) use sending::{Senders, Way};
+pub(crate) use stage::Stage;
+pub(crate) use state::HostState;
 
-pub use round::Waiter;
+pub(crate) use round::Waiter;
 
 use transport::registry::Config;
 use transport::{Extension, Flags, Message, Packet};
@@ -28,7 +28,7 @@ use crate::control_message::{ControlMessage, ControlMessages};
 use crate::fabric::Net;
 
 /// The ends of all connections, and the control messages in flight between them.
-pub struct Hosts {
+pub(crate) struct Hosts {
     /// The sending ends of connections.
     pub senders: Senders,
     /// The receiving ends of connections.
@@ -43,7 +43,7 @@ pub struct Hosts {
 
 /// The result of a timer or packet, for the message log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress {
+pub(crate) enum Progress {
     /// Nothing that the log must record.
     None,
     /// A message has arrived completely.
@@ -56,7 +56,7 @@ pub enum Progress {
 
 impl Hosts {
     /// Returns hosts without connections, whose connections will be in `groups` groups.
-    pub fn new(hosts: u32, groups: usize) -> Hosts {
+    pub(crate) fn new(hosts: u32, groups: usize) -> Hosts {
         let stage = Stage::default();
         Hosts {
             senders: Senders::new(groups, stage.clone()),
@@ -68,33 +68,33 @@ impl Hosts {
     }
 
     /// Returns the state of a host.
-    pub fn state(&mut self, host: HostId) -> &mut HostState {
+    pub(crate) fn state(&mut self, host: HostId) -> &mut HostState {
         self.stage.acts(host);
         &mut self.states[host]
     }
 
     /// Passes a message to its connection's sending end.
-    pub fn enqueue_message(&mut self, net: &mut Net, configs: &[Config], id: ConnectionId, message: Message) {
+    pub(crate) fn enqueue_message(&mut self, net: &mut Net, configs: &[Config], id: ConnectionId, message: Message) {
         self.senders.at(id).enqueue_message(net, configs, &mut self.states, message);
     }
 
     /// Handles the timer of a sending end.
-    pub fn on_sender_timer(&mut self, net: &mut Net, configs: &[Config], id: ConnectionId) -> Progress {
+    pub(crate) fn on_sender_timer(&mut self, net: &mut Net, configs: &[Config], id: ConnectionId) -> Progress {
         self.senders.on_timer(net, configs, &mut self.states, id)
     }
 
     /// Handles the timer of a receiving end.
-    pub fn on_receiver_timer(&mut self, net: &mut Net, configs: &[Config], id: ConnectionId) {
+    pub(crate) fn on_receiver_timer(&mut self, net: &mut Net, configs: &[Config], id: ConnectionId) {
         self.receivers.on_timer(net, configs, &mut self.states, id);
     }
 
     /// Handles the timer of a host itself.
-    pub fn on_host_timer(&mut self, net: &mut Net, host: HostId) {
+    pub(crate) fn on_host_timer(&mut self, net: &mut Net, host: HostId) {
         self.state(host).on_timer(net, host);
     }
 
     /// Lets the senders that wait at a host's port send in turns until its queue is full.
-    pub fn on_host_turn(&mut self, net: &mut Net, configs: &[Config], host: HostId) {
+    pub(crate) fn on_host_turn(&mut self, net: &mut Net, configs: &[Config], host: HostId) {
         if !self.state(host).round().fires(net) {
             return;
         }
@@ -107,18 +107,18 @@ impl Hosts {
     }
 
     /// Closes a sending end.
-    pub fn close_sender(&mut self, net: &mut Net, configs: &[Config], id: ConnectionId) {
+    pub(crate) fn close_sender(&mut self, net: &mut Net, configs: &[Config], id: ConnectionId) {
         self.senders.close(net, configs, &mut self.states, id);
     }
 
     /// Closes a receiving end.
-    pub fn close_receiver(&mut self, net: &mut Net, configs: &[Config], id: ConnectionId) {
+    pub(crate) fn close_receiver(&mut self, net: &mut Net, configs: &[Config], id: ConnectionId) {
         self.receivers.close(net, configs, &mut self.states, id);
     }
 
     /// Passes a packet that has reached its host to the connection's end there.
     #[inline(always)]
-    pub fn deliver(&mut self, net: &mut Net, configs: &[Config], packet: &Packet) -> Progress {
+    pub(crate) fn deliver(&mut self, net: &mut Net, configs: &[Config], packet: &Packet) -> Progress {
         if packet.flags.has(Flags::EXTENDED) {
             return self.deliver_extended(net, configs, packet);
         }
@@ -149,18 +149,18 @@ impl Hosts {
     }
 
     /// Updates the routes of both ends of every connection after routing has changed.
-    pub fn reroute(&mut self, net: &mut Net) {
+    pub(crate) fn reroute(&mut self, net: &mut Net) {
         self.senders.reroute(net);
         self.receivers.reroute(net);
     }
 
     /// Returns every message that an end or a control message still refers to, some of them several times.
-    pub fn in_use(&self) -> impl Iterator<Item = MessageId> {
+    pub(crate) fn in_use(&self) -> impl Iterator<Item = MessageId> {
         self.senders.in_use().chain(self.receivers.in_use()).chain(self.control_messages.in_use())
     }
 
     /// Sends a control message from the sending end of a connection to the receiving host.
-    pub fn notify(&mut self, net: &mut Net, id: ConnectionId, notice: ControlMessage) {
+    pub(crate) fn notify(&mut self, net: &mut Net, id: ConnectionId, notice: ControlMessage) {
         let Way { to, delay, .. } = self.senders.at(id).way();
         let at = net.now + delay;
         if !net.part.as_mut().is_some_and(|part| part.notify(to, at, id, notice)) {

@@ -11,7 +11,7 @@ use units::{ConnectionId, Instant};
 
 /// The ids of connections. A group takes them a page at a time, so that ids need no group in them and remain close
 /// together.
-pub struct Numbers {
+pub(super) struct Numbers {
     groups: Vec<Group>,
     /// The group of each page.
     pages: Vec<u32>,
@@ -34,17 +34,17 @@ impl Numbers {
     const PAGE: u32 = 64;
 
     /// Returns unused ids, for `groups` groups.
-    pub fn new(groups: usize) -> Numbers {
+    pub(super) fn new(groups: usize) -> Numbers {
         Numbers { groups: vec![Group::default(); groups], pages: Vec::new(), every: 1, first: 0 }
     }
 
     /// Restricts the ids to the pages of one partition, so that the partitions have different ids.
-    pub fn keep_to(&mut self, part: u32, of: u32) {
+    pub(super) fn keep_to(&mut self, part: u32, of: u32) {
         (self.every, self.first) = (of, part);
     }
 
     /// Returns an id for a connection of a group.
-    pub fn take(&mut self, group: usize, now: Instant) -> ConnectionId {
+    pub(super) fn take(&mut self, group: usize, now: Instant) -> ConnectionId {
         let Group { fresh, free } = &mut self.groups[group];
         if let Some(&(after, id)) = free.front()
             && after < now
@@ -61,7 +61,7 @@ impl Numbers {
     }
 
     /// Frees the id of a closed connection for reuse after a time.
-    pub fn give_back(&mut self, id: ConnectionId, after: Instant) {
+    pub(super) fn give_back(&mut self, id: ConnectionId, after: Instant) {
         let group = self.pages[(id.0 / Numbers::PAGE / self.every) as usize];
         self.groups[group as usize].free.push_back((after, id));
     }

@@ -12,7 +12,7 @@ use super::timer::Timer;
 use crate::fabric::Net;
 
 /// Sends an end's packets and schedules its timer.
-pub struct Outbox<'a> {
+pub(super) struct Outbox<'a> {
     /// The network of the run.
     pub net: &'a mut Net,
     /// The address of the end.
@@ -24,7 +24,7 @@ pub struct Outbox<'a> {
 }
 
 /// The address of an end: the fields of its packets, its host, and its timer.
-pub struct Address {
+pub(super) struct Address {
     /// Id of the connection.
     pub id: ConnectionId,
     /// Generation of the connection among those with its id.
@@ -43,7 +43,7 @@ pub struct Address {
 /// the sending end that it reads.
 #[derive(Default)]
 #[repr(C)]
-pub struct Journal {
+pub(crate) struct Journal {
     /// Messages not fully acknowledged at the last examination, and the last message.
     sent: VecDeque<Sent>,
     /// The stream was acknowledged up to this position when the retransmission timer was last examined.
@@ -54,7 +54,7 @@ pub struct Journal {
 
 /// A message at its sending end.
 #[derive(Clone, Copy, Debug)]
-pub struct Sent {
+pub(crate) struct Sent {
     /// Id of the message.
     pub message: MessageId,
     /// The position of its end in the stream.
@@ -68,7 +68,7 @@ pub struct Sent {
 
 impl Journal {
     /// Appends a message; returns the position of its end.
-    pub fn starts(&mut self, message: MessageId, bytes: Option<Bytes>) -> u64 {
+    pub(crate) fn starts(&mut self, message: MessageId, bytes: Option<Bytes>) -> u64 {
         let end = self.end().saturating_add(bytes.map_or(u64::MAX, |bytes| bytes.0));
         self.sent.push_back(Sent { message, end, given_up: false, retransmits: 0, timeouts: 0 });
         end
@@ -80,13 +80,13 @@ impl Journal {
     }
 
     /// Records the position up to which the stream is acknowledged.
-    pub fn acknowledged(&mut self, position: u64) {
+    pub(crate) fn acknowledged(&mut self, position: u64) {
         self.acknowledged = position;
     }
 
     /// Takes the aborted message, if there is one, and the number of its bytes that will never be sent. The messages
     /// after it end that much earlier.
-    pub fn take_given_up(&mut self) -> Option<(MessageId, Bytes)> {
+    pub(crate) fn take_given_up(&mut self) -> Option<(MessageId, Bytes)> {
         let (end, unsent) = self.given_up.take()?;
         let index = self.sent.iter().position(|sent| sent.end == end && !sent.given_up)?;
         self.sent[index].given_up = true;
@@ -95,7 +95,7 @@ impl Journal {
     }
 
     /// Passes the counts since the last call to `book`, and removes acknowledged messages except the last.
-    pub fn book(&mut self, mut book: impl FnMut(Sent)) {
+    pub(crate) fn book(&mut self, mut book: impl FnMut(Sent)) {
         for sent in &mut self.sent {
             book(*sent);
             (sent.retransmits, sent.timeouts) = (0, 0);
@@ -106,12 +106,12 @@ impl Journal {
     }
 
     /// Returns the messages that are still recorded.
-    pub fn messages(&self) -> impl Iterator<Item = MessageId> {
+    pub(crate) fn messages(&self) -> impl Iterator<Item = MessageId> {
         self.sent.iter().map(|sent| sent.message)
     }
 
     /// Returns the message at a position of the stream.
-    pub fn message_at(&self, position: u64) -> Option<MessageId> {
+    pub(crate) fn message_at(&self, position: u64) -> Option<MessageId> {
         self.sent.get(self.index(position)).map(|sent| sent.message)
     }
 

@@ -18,7 +18,7 @@ use crate::record::arrivals::Arrivals;
 use crate::schedule::events::Event;
 
 /// The receiving ends of all connections that their hosts know of.
-pub struct Receivers {
+pub(crate) struct Receivers {
     ends: Table<ConnectionId, Option<ReceivingEnd>>,
     stage: Stage,
 }
@@ -26,7 +26,7 @@ pub struct Receivers {
 /// The receiving end of a connection, with its address and the messages that it expects. The fields that a packet uses
 /// are first, so that it takes few cache lines.
 #[repr(C, align(64))]
-pub struct ReceivingEnd {
+pub(crate) struct ReceivingEnd {
     receiver: Receiver,
     address: Address,
     /// Index of its configuration.
@@ -58,7 +58,7 @@ struct Expected {
 
 /// Figures to which each byte of payload contributes once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Figure {
+pub(crate) enum Figure {
     /// The goodput of the measured time.
     Goodput,
     /// The samples of the throughput.
@@ -67,7 +67,7 @@ pub enum Figure {
 
 /// A message that is complete or aborted at its receiving host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Over {
+pub(crate) struct Over {
     /// Id of the message.
     pub message: MessageId,
     /// Its payload, without the bytes taken for [`Figure::Goodput`] before.
@@ -80,12 +80,12 @@ pub struct Over {
 
 impl Receivers {
     /// Returns an empty set of ends, checked by `stage`.
-    pub fn new(stage: Stage) -> Receivers {
+    pub(crate) fn new(stage: Stage) -> Receivers {
         Receivers { ends: Table::default(), stage }
     }
 
     /// Opens the receiving end of a connection at a host; its replies use the route `path`.
-    pub fn open(&mut self, configs: &[Config], id: ConnectionId, to: HostId, opening: &Opening, path: u32) {
+    pub(crate) fn open(&mut self, configs: &[Config], id: ConnectionId, to: HostId, opening: &Opening, path: u32) {
         let &Opening { config, flow, generation } = opening;
         self.stage.acts(to);
         let place = self.ends.reach(id);
@@ -105,44 +105,50 @@ impl Receivers {
     }
 
     /// Updates the routes of all open ends.
-    pub fn reroute(&mut self, net: &mut Net) {
+    pub(crate) fn reroute(&mut self, net: &mut Net) {
         for end in self.ends.iter_mut().flatten() {
             end.address.path = net.detour(end.address.path, end.flow);
         }
     }
 
     /// Closes a connection here; its packets in flight will be ignored.
-    pub fn close(&mut self, net: &mut Net, configs: &[Config], hosts: &mut Table<HostId, HostState>, id: ConnectionId) {
+    pub(crate) fn close(
+        &mut self,
+        net: &mut Net,
+        configs: &[Config],
+        hosts: &mut Table<HostId, HostState>,
+        id: ConnectionId,
+    ) {
         let (receiver, config, mut out) = self.at(id).parts(net, configs, hosts);
         receiver.on_close(config, out.net.now, &mut out);
         self.ends[id] = None;
     }
 
     /// Returns the receiving end of an open connection.
-    pub fn at(&mut self, id: ConnectionId) -> &mut ReceivingEnd {
+    pub(crate) fn at(&mut self, id: ConnectionId) -> &mut ReceivingEnd {
         let end = self.ends[id].as_mut().expect("packets and timers are only for open connections");
         self.stage.acts(end.address.host);
         end
     }
 
     /// Returns all connections that are open here.
-    pub fn open_ones(&self) -> Vec<ConnectionId> {
+    pub(crate) fn open_ones(&self) -> Vec<ConnectionId> {
         self.ends.entries().filter(|(_, end)| end.is_some()).map(|(id, _)| id).collect()
     }
 
     /// Returns the messages for which counts may still be recorded.
-    pub fn in_use(&self) -> impl Iterator<Item = MessageId> {
+    pub(crate) fn in_use(&self) -> impl Iterator<Item = MessageId> {
         self.ends.iter().flatten().flat_map(ReceivingEnd::in_use)
     }
 
     /// Returns the receiving end of a connection, if its host knows of it and it is open.
-    pub fn get(&mut self, id: ConnectionId) -> Option<&mut ReceivingEnd> {
+    pub(crate) fn get(&mut self, id: ConnectionId) -> Option<&mut ReceivingEnd> {
         self.ends.find_mut(id)?.as_mut().inspect(|end| self.stage.acts(end.address.host))
     }
 
     /// Handles a packet that has reached its host.
     #[inline(always)]
-    pub fn deliver(
+    pub(crate) fn deliver(
         &mut self,
         net: &mut Net,
         configs: &[Config],
@@ -167,7 +173,7 @@ impl Receivers {
     }
 
     /// Handles the timer of a receiving end, unless the timer has been set anew.
-    pub fn on_timer(
+    pub(crate) fn on_timer(
         &mut self,
         net: &mut Net,
         configs: &[Config],
@@ -186,7 +192,7 @@ impl Receivers {
 
 impl ReceivingEnd {
     /// Returns the host of this end.
-    pub fn host(&self) -> HostId {
+    pub(crate) fn host(&self) -> HostId {
         self.address.host
     }
     #[inline]
@@ -201,12 +207,12 @@ impl ReceivingEnd {
     }
 
     /// Returns the generation of the connection among those with its id.
-    pub fn generation(&self) -> u16 {
+    pub(crate) fn generation(&self) -> u16 {
         self.address.generation
     }
 
     /// Returns the message that is arriving, or the last one.
-    pub fn message(&self) -> MessageId {
+    pub(crate) fn message(&self) -> MessageId {
         self.expected.front().map_or(self.last, |expected| expected.message)
     }
 
@@ -215,7 +221,7 @@ impl ReceivingEnd {
     }
 
     /// Adds an expected message, up to this position.
-    pub fn expect(&mut self, message: MessageId, end: u64) {
+    pub(crate) fn expect(&mut self, message: MessageId, end: u64) {
         self.expected.push_back(Expected { message, end, given_up: false, taken: [0; 2] });
         self.boundary = self.expected[0].end;
     }
@@ -226,14 +232,14 @@ impl ReceivingEnd {
     }
 
     /// Records that the sender has aborted a message, which may have arrived all the same.
-    pub fn given_up(&mut self, message: MessageId, unsent: Bytes) {
+    pub(crate) fn given_up(&mut self, message: MessageId, unsent: Bytes) {
         let Some(index) = self.expected.iter().position(|expected| expected.message == message) else { return };
         self.expected[index].given_up = true;
         self.expected.iter_mut().skip(index).for_each(|expected| expected.end -= unsent.0);
     }
 
     /// Takes the first message, once it is complete or aborted.
-    pub fn take_over(&mut self) -> Option<Over> {
+    pub(crate) fn take_over(&mut self) -> Option<Over> {
         let next = self.receiver.next();
         let is_over = self.expected.front().is_some_and(|first| first.end <= next);
         let over = if is_over { self.expected.pop_front() } else { None };
@@ -247,7 +253,7 @@ impl ReceivingEnd {
 
     /// Takes for a figure the payload that has arrived of incomplete messages, without the bytes taken before. Passes
     /// each of these messages with its bytes to `give`.
-    pub fn take_arrived(&mut self, figure: Figure, mut give: impl FnMut(MessageId, Bytes)) {
+    pub(crate) fn take_arrived(&mut self, figure: Figure, mut give: impl FnMut(MessageId, Bytes)) {
         let all = self.receiver.arrived_below(u64::MAX);
         let mut below = self.done;
         for expected in &mut self.expected {

@@ -16,7 +16,7 @@ use crate::fabric::Net;
 use crate::schedule::events::Event;
 
 /// The round of one host.
-pub struct Round {
+pub(crate) struct Round {
     /// The senders that wait, the next first.
     waiting: VecDeque<Waiter>,
     /// Fires when the next sender has its turn.
@@ -29,7 +29,7 @@ pub struct Round {
 
 /// A sender that waits for room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Waiter {
+pub(crate) enum Waiter {
     /// A connection's sending end.
     End(ConnectionId),
     /// The state that connections of the host share. It sends on an idle link only, as it orders its packets itself.
@@ -38,7 +38,7 @@ pub enum Waiter {
 
 /// The place of a sender in the round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Turn {
+pub(super) enum Turn {
     /// It does not wait.
     #[default]
     None,
@@ -50,13 +50,13 @@ pub enum Turn {
 
 impl Round {
     /// Returns a round without senders.
-    pub fn new(host: HostId) -> Round {
+    pub(crate) fn new(host: HostId) -> Round {
         let timer = Timer::new(Event::HostTurn(host), host.0.into());
         Round { waiting: VecDeque::new(), timer, path: 0, shared: Turn::None }
     }
 
     /// Adds a sender at the end of the round of its route's first port.
-    pub fn join(&mut self, net: &mut Net, waiter: Waiter, path: u32) {
+    pub(crate) fn join(&mut self, net: &mut Net, waiter: Waiter, path: u32) {
         self.path = path;
         self.waiting.push_back(waiter);
         net.close_host_port(path);
@@ -66,18 +66,18 @@ impl Round {
     }
 
     /// Removes a closed end from the round.
-    pub fn leave(&mut self, id: ConnectionId) {
+    pub(crate) fn leave(&mut self, id: ConnectionId) {
         self.waiting.retain(|waiter| *waiter != Waiter::End(id));
     }
 
     /// Returns whether the announced turn is due now.
-    pub fn fires(&mut self, net: &Net) -> bool {
+    pub(crate) fn fires(&mut self, net: &Net) -> bool {
         self.timer.fires(net)
     }
 
     /// Takes the next sender, if the port has room for it. If not, its turn is announced; if no sender waits, the port
     /// is open to all again.
-    pub fn next(&mut self, net: &mut Net) -> Option<Waiter> {
+    pub(crate) fn next(&mut self, net: &mut Net) -> Option<Waiter> {
         let Some(&next) = self.waiting.front() else {
             net.open_host_port(self.path);
             return None;
@@ -105,12 +105,12 @@ impl Round {
     }
 
     /// Begins the turn of the state that connections share.
-    pub fn begin_turn_of_shared(&mut self) {
+    pub(crate) fn begin_turn_of_shared(&mut self) {
         self.shared = Turn::Now;
     }
 
     /// Ends the turn of the state that connections share, whether it has sent or not.
-    pub fn end_turn_of_shared(&mut self) {
+    pub(crate) fn end_turn_of_shared(&mut self) {
         if self.shared == Turn::Now {
             self.shared = Turn::None;
         }
@@ -118,7 +118,7 @@ impl Round {
 
     /// Returns whether the state that connections share may send a packet by an end's route now. If not, it joins the
     /// round.
-    pub fn takes_shared(&mut self, net: &mut Net, end: End) -> bool {
+    pub(crate) fn takes_shared(&mut self, net: &mut Net, end: End) -> bool {
         let is_idle = net.nic_idle_at(end.route) <= net.now;
         if is_idle && (self.shared == Turn::Now || self.waiting.is_empty()) {
             return true;

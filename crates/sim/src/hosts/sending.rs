@@ -16,7 +16,7 @@ use crate::schedule::events::Event;
 
 /// The sending ends of all connections. An id is reused when the receiving host has learnt that its connection was
 /// closed; a generation distinguishes the packets of connections with the same id.
-pub struct Senders {
+pub(crate) struct Senders {
     ends: Table<ConnectionId, Option<SendingEnd>>,
     numbers: Numbers,
     stage: Stage,
@@ -25,7 +25,7 @@ pub struct Senders {
 /// The sending end of a connection, with its address. The fields that an acknowledgement uses are adjacent, so that it
 /// takes few cache lines: from the end of the journal to somewhere in the sender.
 #[repr(C, align(64))]
-pub struct SendingEnd {
+pub(crate) struct SendingEnd {
     flow: Flow,
     /// The receiving host of the connection.
     to: HostId,
@@ -43,7 +43,7 @@ pub struct SendingEnd {
 
 /// The route of a connection's packets to its receiving host.
 #[derive(Clone, Copy)]
-pub struct Way {
+pub(crate) struct Way {
     /// Position of the route.
     pub path: u32,
     /// Host at its end.
@@ -54,17 +54,17 @@ pub struct Way {
 
 impl Senders {
     /// Returns an empty set of ends, in `groups` groups, checked by `stage`.
-    pub fn new(groups: usize, stage: Stage) -> Senders {
+    pub(crate) fn new(groups: usize, stage: Stage) -> Senders {
         Senders { ends: Table::default(), numbers: Numbers::new(groups), stage }
     }
 
     /// Uses only the ids of one partition of several.
-    pub fn keep_to(&mut self, part: u32, of: u32) {
+    pub(crate) fn keep_to(&mut self, part: u32, of: u32) {
         self.numbers.keep_to(part, of);
     }
 
     /// Opens a flow's connection in a group; it `closes` when everything is acknowledged, or stays open.
-    pub fn open(
+    pub(crate) fn open(
         &mut self,
         now: Instant,
         group: usize,
@@ -95,7 +95,13 @@ impl Senders {
 
     /// Closes a connection here; acknowledgements in flight will be ignored. Its id is free as soon as the receiving
     /// host knows.
-    pub fn close(&mut self, net: &mut Net, configs: &[Config], hosts: &mut Table<HostId, HostState>, id: ConnectionId) {
+    pub(crate) fn close(
+        &mut self,
+        net: &mut Net,
+        configs: &[Config],
+        hosts: &mut Table<HostId, HostState>,
+        id: ConnectionId,
+    ) {
         let end = self.at(id);
         let (sender, config, mut out) = end.parts(net, configs, hosts);
         sender.on_close(config, out.net.now, &mut out);
@@ -110,36 +116,36 @@ impl Senders {
     }
 
     /// Returns a connection's sending end.
-    pub fn at(&mut self, id: ConnectionId) -> &mut SendingEnd {
+    pub(crate) fn at(&mut self, id: ConnectionId) -> &mut SendingEnd {
         let end = self.ends[id].as_mut().expect("ACKs and timers are only for open connections");
         self.stage.acts(end.address.host);
         end
     }
 
     /// Returns all connections that are open here.
-    pub fn open_ones(&self) -> Vec<ConnectionId> {
+    pub(crate) fn open_ones(&self) -> Vec<ConnectionId> {
         self.ends.entries().filter(|(_, end)| end.as_ref().is_some_and(|end| end.open)).map(|(id, _)| id).collect()
     }
 
     /// Returns the messages for which counts may still be recorded.
-    pub fn in_use(&self) -> impl Iterator<Item = MessageId> {
+    pub(crate) fn in_use(&self) -> impl Iterator<Item = MessageId> {
         self.ends.iter().flatten().filter(|end| end.open).flat_map(|end| end.journal.messages())
     }
 
     /// Updates the routes of all open ends.
-    pub fn reroute(&mut self, net: &mut Net) {
+    pub(crate) fn reroute(&mut self, net: &mut Net) {
         for end in self.ends.iter_mut().flatten().filter(|end| end.open) {
             end.address.path = net.detour(end.address.path, end.flow);
         }
     }
 
     /// Returns whether a connection is open here, and not an earlier one with its id.
-    pub fn is_open(&self, id: ConnectionId, generation: u16) -> bool {
+    pub(crate) fn is_open(&self, id: ConnectionId, generation: u16) -> bool {
         self.ends[id].as_ref().is_some_and(|end| end.open && end.address.generation == generation)
     }
 
     /// Returns the message of a packet, if its connection is open here.
-    pub fn message_of(&self, packet: &Packet) -> Option<MessageId> {
+    pub(crate) fn message_of(&self, packet: &Packet) -> Option<MessageId> {
         let id = packet.connection;
         let end = self.ends.find(id)?.as_ref()?;
         if self.is_open(id, packet.generation) { end.journal.message_at(packet.seq) } else { None }
@@ -147,7 +153,7 @@ impl Senders {
 
     /// Handles an acknowledgement that has reached its host.
     #[inline(always)]
-    pub fn deliver(
+    pub(crate) fn deliver(
         &mut self,
         net: &mut Net,
         configs: &[Config],
@@ -167,7 +173,7 @@ impl Senders {
     }
 
     /// Handles a sending end's turn at its host's port.
-    pub fn on_turn(
+    pub(crate) fn on_turn(
         &mut self,
         net: &mut Net,
         configs: &[Config],
@@ -184,7 +190,7 @@ impl Senders {
     }
 
     /// Handles the timer of a sending end, unless the timer has been set anew.
-    pub fn on_timer(
+    pub(crate) fn on_timer(
         &mut self,
         net: &mut Net,
         configs: &[Config],
@@ -216,12 +222,12 @@ impl SendingEnd {
     }
 
     /// Records a new message; returns the position of its end.
-    pub fn starts(&mut self, message: MessageId, bytes: Option<Bytes>) -> u64 {
+    pub(crate) fn starts(&mut self, message: MessageId, bytes: Option<Bytes>) -> u64 {
         self.journal.starts(message, bytes)
     }
 
     /// Passes a message to the transport.
-    pub fn enqueue_message(
+    pub(crate) fn enqueue_message(
         &mut self,
         net: &mut Net,
         configs: &[Config],
@@ -233,33 +239,33 @@ impl SendingEnd {
     }
 
     /// Returns the route of its packets.
-    pub fn path(&self) -> u32 {
+    pub(crate) fn path(&self) -> u32 {
         self.address.path
     }
 
     /// Returns the way of its packets to its receiving host.
-    pub fn way(&self) -> Way {
+    pub(crate) fn way(&self) -> Way {
         Way { path: self.address.path, to: self.to, delay: self.delay }
     }
 
     /// Returns the generation of the connection among those with its id.
-    pub fn generation(&self) -> u16 {
+    pub(crate) fn generation(&self) -> u16 {
         self.address.generation
     }
 
     /// Returns whether it is closed when everything is acknowledged.
-    pub fn closes(&self) -> bool {
+    pub(crate) fn closes(&self) -> bool {
         self.closes
     }
 
     /// Returns the record of its messages, up to date.
-    pub fn journal(&mut self) -> &mut Journal {
+    pub(crate) fn journal(&mut self) -> &mut Journal {
         self.journal.acknowledged(self.sender.acknowledged());
         &mut self.journal
     }
 
     /// Returns the observable state, and its message: the first that is not fully acknowledged.
-    pub fn observe(&self, configs: &[Config], now: Instant) -> Option<(MessageId, transport::Observation)> {
+    pub(crate) fn observe(&self, configs: &[Config], now: Instant) -> Option<(MessageId, transport::Observation)> {
         let message = self.journal.message_at(self.sender.acknowledged())?;
         let mut seen = transport::Observation::default();
         self.sender.observe(&configs[self.config as usize], now, &mut seen);

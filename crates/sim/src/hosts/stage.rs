@@ -11,7 +11,7 @@ use std::sync::{
 /// Restricts a run to one host at a time: an event at a host changes only ends of that host. So a rack can be a domain
 /// of its own. Checked with debug assertions; a no-op otherwise.
 #[derive(Clone, Default)]
-pub struct Stage {
+pub(crate) struct Stage {
     /// The host that acts, plus [`Stage::FIRST`]; or no host yet, or all are examined from outside.
     #[cfg(debug_assertions)]
     acts: Arc<AtomicU64>,
@@ -24,18 +24,18 @@ impl Stage {
     const FIRST: u64 = 2;
 
     /// Begins an event, in which no host acts yet.
-    pub fn begins(&self) {
+    pub(crate) fn begins(&self) {
         self.acts.store(Stage::NOBODY, Ordering::Relaxed);
     }
 
     /// Permits access to all hosts from outside until the next event.
-    pub fn watched(&self) {
+    pub(crate) fn watched(&self) {
         self.acts.store(Stage::WATCHED, Ordering::Relaxed);
     }
 
     /// Records a change of an end at this host, or of its state.
     #[track_caller]
-    pub fn acts(&self, host: HostId) {
+    pub(crate) fn acts(&self, host: HostId) {
         let own = Stage::FIRST + u64::from(host.0);
         match self.acts.load(Ordering::Relaxed) {
             Stage::WATCHED => {}

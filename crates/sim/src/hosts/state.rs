@@ -12,14 +12,14 @@ use crate::fabric::Net;
 use crate::schedule::events::Event;
 
 /// The requests of a host as a whole: its timer, and turns at its port.
-pub struct Desk {
+pub(super) struct Desk {
     timer: Timer,
     /// The senders that wait for room at the host's port.
     pub round: Round,
 }
 
 /// A host's state, without its port and its ends, which refer to it by the host's id.
-pub struct HostState {
+pub(crate) struct HostState {
     /// State that connections of the host share, by family.
     pub shared: Shared,
     desk: Desk,
@@ -29,31 +29,31 @@ pub struct HostState {
 
 impl HostState {
     /// Returns the initial state of a host.
-    pub fn new(host: HostId) -> HostState {
+    pub(crate) fn new(host: HostId) -> HostState {
         let timer = Timer::new(Event::HostTimer(host), host.0.into());
         let desk = Desk { timer, round: Round::new(host) };
         HostState { shared: Shared::default(), desk, persistent: BTreeMap::new() }
     }
 
     /// Returns the connection of a transport that stays open to another host, if there is one.
-    pub fn persistent(&self, transport: u32, to: HostId) -> Option<ConnectionId> {
+    pub(crate) fn persistent(&self, transport: u32, to: HostId) -> Option<ConnectionId> {
         self.persistent.get(&(transport, to)).copied()
     }
 
     /// Records a connection of a transport that stays open to another host.
-    pub fn keep(&mut self, transport: u32, to: HostId, id: ConnectionId) {
+    pub(crate) fn keep(&mut self, transport: u32, to: HostId, id: ConnectionId) {
         self.persistent.insert((transport, to), id);
     }
 
     /// Handles the host's timer, unless it has been set anew.
-    pub fn on_timer(&mut self, net: &mut Net, host: HostId) {
+    pub(crate) fn on_timer(&mut self, net: &mut Net, host: HostId) {
         if self.desk.timer.fires(net) {
             self.wake(net, host);
         }
     }
 
     /// Lets the state that connections of the host share send a packet in its turn.
-    pub fn on_turn(&mut self, net: &mut Net, host: HostId) {
+    pub(crate) fn on_turn(&mut self, net: &mut Net, host: HostId) {
         self.desk.round.begin_turn_of_shared();
         self.wake(net, host);
         self.desk.round.end_turn_of_shared();
@@ -65,19 +65,19 @@ impl HostState {
     }
 
     /// Returns the senders that wait for room at the host's port.
-    pub fn round(&mut self) -> &mut Round {
+    pub(crate) fn round(&mut self) -> &mut Round {
         &mut self.desk.round
     }
 
     /// Returns whether the state that connections share may send by an end's route now. If not, it is called when it
     /// may.
-    pub fn link_is_free(&mut self, net: &mut Net, host: HostId, end: End) -> bool {
+    pub(crate) fn link_is_free(&mut self, net: &mut Net, host: HostId, end: End) -> bool {
         let now = net.now;
         AtDesk { net, host, desk: &mut self.desk }.link_is_free(now, end)
     }
 
     /// Sets the host's timer.
-    pub fn arm(&mut self, net: &mut Net, at: Instant) {
+    pub(crate) fn arm(&mut self, net: &mut Net, at: Instant) {
         self.desk.timer.arm(net, at);
     }
 }
@@ -108,7 +108,7 @@ impl HostOutput for AtDesk<'_> {
 }
 
 /// Sends a packet of an end at a host.
-pub fn send_from(net: &mut Net, host: HostId, end: End, packet: Packet, extension: Option<Extension>) {
+pub(super) fn send_from(net: &mut Net, host: HostId, end: End, packet: Packet, extension: Option<Extension>) {
     let End { connection, generation, route } = end;
     debug_assert!(net.begins_at(route, host), "the end of connection {connection} is not at host {host}");
     let packet = Packet { connection, generation, route, ..packet };

@@ -3,5 +3,5 @@
 mod rates;
 mod sampler;
 
-pub use rates::RateWatch;
-pub use sampler::Sampler;
+pub(crate) use rates::RateWatch;
+pub(crate) use sampler::Sampler;

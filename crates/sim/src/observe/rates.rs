@@ -8,7 +8,7 @@ use units::{ConnectionId, Instant, LinkId, Table};
 use crate::record::outcome::Requests;
 
 /// Observes the decisions of all ports' agents on requests for rates, together with the deadlines of the messages.
-pub struct RateWatch {
+pub(crate) struct RateWatch {
     ports: Table<LinkId, PortWatch>,
     /// By id and generation. Packets of a closed connection may still be in flight.
     connections: BTreeMap<(ConnectionId, u16), ConnectionWatch>,
@@ -89,20 +89,20 @@ impl RateWatch {
     const GENERATIONS: u16 = 4;
 
     /// Returns a watch for links, given for each whether it starts at a switch.
-    pub fn new(links: impl Iterator<Item = bool>) -> RateWatch {
+    pub(crate) fn new(links: impl Iterator<Item = bool>) -> RateWatch {
         let port = |at_switch| PortWatch { at_switch, ..PortWatch::default() };
         RateWatch { ports: links.map(port).collect(), connections: BTreeMap::new(), total: Requests::default() }
     }
 
     /// Records a message that is passed to a connection.
-    pub fn started(&mut self, connection: ConnectionId, generation: u16, deadline: Option<Instant>) {
+    pub(crate) fn started(&mut self, connection: ConnectionId, generation: u16, deadline: Option<Instant>) {
         self.connections.remove(&(connection, generation.wrapping_sub(RateWatch::GENERATIONS)));
         let message = MessageWatch { deadline, counted: false, inverted: false };
         self.connections.entry((connection, generation)).or_default().messages.push_back(message);
     }
 
     /// Records the decision of an agent at a port.
-    pub fn decided(&mut self, now: Instant, link: LinkId, decision: &Decision) {
+    pub(crate) fn decided(&mut self, now: Instant, link: LinkId, decision: &Decision) {
         let &Decision { flow, verdict } = decision;
         let port = &mut self.ports[link];
         let Verdict::Granted { number, .. } = verdict else {
@@ -133,12 +133,12 @@ impl RateWatch {
     }
 
     /// Returns the counts of the whole network, each request once.
-    pub fn total(&self) -> Requests {
+    pub(crate) fn total(&self) -> Requests {
         self.total
     }
 
     /// Returns the counts of one port.
-    pub fn at(&self, link: LinkId) -> Requests {
+    pub(crate) fn at(&self, link: LinkId) -> Requests {
         self.ports[link].requests
     }
 }

@@ -13,7 +13,7 @@ use crate::record::outcome::{Message, Sample, Subject};
 use crate::run::{QUEUE, THROUGHPUT, Trace};
 
 /// Samples the requested signals.
-pub struct Sampler {
+pub(crate) struct Sampler {
     trace: Trace,
     samples: Vec<Sample>,
     /// Payload since the last sample of messages that are complete or aborted.
@@ -22,24 +22,24 @@ pub struct Sampler {
 
 impl Sampler {
     /// Returns a sampler without samples.
-    pub fn new(trace: Trace) -> Sampler {
+    pub(crate) fn new(trace: Trace) -> Sampler {
         Sampler { trace, samples: Vec::new(), over: BTreeMap::new() }
     }
 
     /// Returns the time between two samples.
-    pub fn every(&self) -> Span {
+    pub(crate) fn every(&self) -> Span {
         self.trace.every
     }
 
     /// Records that a message is complete or aborted, and its `bytes` since the last sample.
-    pub fn keep(&mut self, message: MessageId, bytes: Bytes) {
+    pub(crate) fn keep(&mut self, message: MessageId, bytes: Bytes) {
         if bytes > Bytes::ZERO {
             *self.over.entry(message).or_default() += bytes;
         }
     }
 
     /// Samples everything now: messages in the order of their starts, then links.
-    pub fn take(&mut self, net: &Net, hosts: &mut Hosts, configs: &[Config], message_log: &MessageLog) {
+    pub(crate) fn take(&mut self, net: &Net, hosts: &mut Hosts, configs: &[Config], message_log: &MessageLog) {
         let now = net.now;
         let per_sample = 8.0 / self.trace.every.as_secs_f64() / 1e6;
         let mut arrived = std::mem::take(&mut self.over);
@@ -88,12 +88,12 @@ impl Sampler {
     }
 
     /// Returns the messages whose bytes are kept for the next sample.
-    pub fn in_use(&self) -> impl Iterator<Item = MessageId> {
+    pub(crate) fn in_use(&self) -> impl Iterator<Item = MessageId> {
         self.over.keys().copied()
     }
 
     /// Takes the samples since the last call, in order of time.
-    pub fn take_samples(&mut self) -> Vec<Sample> {
+    pub(crate) fn take_samples(&mut self) -> Vec<Sample> {
         std::mem::take(&mut self.samples)
     }
 }

@@ -5,7 +5,7 @@
 //! longer. So a thread that finds another on its core moves once, and may be moved on from there.
 
 /// Returns the core of this thread. If it is not known, returns no core's number, and [`part`] moves no thread.
-pub fn here() -> usize {
+pub(super) fn here() -> usize {
     #[cfg(target_os = "linux")]
     return rustix::thread::sched_getcpu();
     #[cfg(not(target_os = "linux"))]
@@ -14,14 +14,14 @@ pub fn here() -> usize {
 
 /// Returns the core to which thread `number` should move. Threads on the core of an earlier thread get other cores of
 /// `all`, as long as there are any.
-pub fn other(of: &[usize], number: usize, all: impl Iterator<Item = usize>) -> Option<usize> {
+pub(super) fn other(of: &[usize], number: usize, all: impl Iterator<Item = usize>) -> Option<usize> {
     let shares = |number: usize| of[..number].contains(&of[number]);
     let before = (0..number).filter(|number| shares(*number)).count();
     all.filter(|core| !of.contains(core)).nth(before).filter(|_| shares(number))
 }
 
 /// Moves thread `number` away from the cores of earlier threads.
-pub fn part(of: &[usize], number: usize) {
+pub(super) fn part(of: &[usize], number: usize) {
     #[cfg(target_os = "linux")]
     if let Ok(allowed) = rustix::thread::sched_getaffinity(None) {
         let all = (0..rustix::thread::CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// The measured speed of both ways. No result depends on it.
 #[derive(Default)]
-pub struct Governor {
+pub(super) struct Governor {
     /// Nanoseconds per event of the most recent slices, the latest first, by way: alone, together.
     costs: [[Option<f64>; Governor::KEPT]; 2],
     /// Events until the slower way is tried again, and the last such interval.
@@ -26,10 +26,10 @@ impl Governor {
     /// longer, so one disturbed measurement changes nothing.
     const KEPT: usize = 3;
     /// Number of events of a try.
-    pub const TRY: u64 = 1 << 15;
+    pub(super) const TRY: u64 = 1 << 15;
 
     /// Returns whether threads run together in the next slice.
-    pub fn together(&self) -> bool {
+    pub(super) fn together(&self) -> bool {
         match self.faster() {
             None => self.cost(false).is_some(),
             Some(together) => together != (self.left == 0),
@@ -37,7 +37,7 @@ impl Governor {
     }
 
     /// Returns the maximum number of events of the next slice.
-    pub fn next(&self) -> u64 {
+    pub(super) fn next(&self) -> u64 {
         if self.tries() { Governor::TRY } else { self.left }
     }
 
@@ -47,7 +47,7 @@ impl Governor {
     }
 
     /// Records the duration of a slice of `events` events.
-    pub fn saw(&mut self, together: bool, events: u64, took: Duration) {
+    pub(super) fn saw(&mut self, together: bool, events: u64, took: Duration) {
         let (was_faster, tried) = (self.faster(), self.tries());
         let costs = &mut self.costs[usize::from(together)];
         costs.rotate_right(1);

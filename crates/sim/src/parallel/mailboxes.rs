@@ -17,7 +17,7 @@ use crate::schedule::ring::{Ring, Words};
 /// There is no common barrier within a slice. Each partition advances as long as nothing that the slowest may still do
 /// can reach it, receives its items, and publishes its progress. So a partition with more work at one time may be ahead
 /// of the others at another.
-pub struct Mailboxes {
+pub(super) struct Mailboxes {
     /// By receiving partition, then by sending partition.
     channels: Vec<Vec<Channel>>,
     /// Number of threads that have begun, and the core of each.
@@ -85,7 +85,7 @@ impl Channel {
 }
 
 /// The receiving end of channels.
-pub trait Receiver {
+pub(super) trait Receiver {
     /// Receives an item from a ring.
     fn words(&mut self, words: Words);
     /// Receives a mailbox, which it must empty.
@@ -100,7 +100,7 @@ impl Mailboxes {
     const PATIENCE: Duration = Duration::from_millis(3);
 
     /// Returns empty channels between partitions that have advanced to these times.
-    pub fn new(reached: impl Iterator<Item = Instant>) -> Mailboxes {
+    pub(super) fn new(reached: impl Iterator<Item = Instant>) -> Mailboxes {
         let reached: Vec<Instant> = reached.collect();
         let channels = || reached.iter().map(|reached| Channel::at(*reached)).collect();
         Mailboxes {
@@ -113,7 +113,7 @@ impl Mailboxes {
 
     /// Starts a thread, and waits until the others have started. Each continues on a core of its own, if there are
     /// enough.
-    pub fn wait_for_all(&self, part: usize) {
+    pub(super) fn wait_for_all(&self, part: usize) {
         self.cores[part].store(cores::here(), Ordering::Relaxed);
         self.begun.fetch_add(1, Ordering::AcqRel);
         while self.begun.load(Ordering::Acquire) < self.channels.len() {
@@ -127,7 +127,7 @@ impl Mailboxes {
     }
 
     /// Returns the time before which a partition has processed all events.
-    pub fn reached(&self, part: usize) -> Instant {
+    pub(super) fn reached(&self, part: usize) -> Instant {
         self.channels[part][part].ring.reached()
     }
 
@@ -139,7 +139,7 @@ impl Mailboxes {
     }
 
     /// Waits until a partition can advance to `next`; returns its horizon then, or `None` if all threads are to return.
-    pub fn wait(&self, part: usize, lookahead: Span, next: Instant) -> Option<Instant> {
+    pub(super) fn wait(&self, part: usize, lookahead: Span, next: Instant) -> Option<Instant> {
         let mut looks = 0;
         let mut since = None;
         loop {
@@ -168,26 +168,26 @@ impl Mailboxes {
     }
 
     /// Sends the outgoing items of a partition by rings from now on.
-    pub fn opens(&self, part: usize, outgoing: &mut [Outgoing]) {
+    pub(super) fn opens(&self, part: usize, outgoing: &mut [Outgoing]) {
         let channels = self.channels.iter().zip(outgoing).zip(0..).filter(|(_, to)| *to != part);
         channels.for_each(|((to, outgoing), _)| outgoing.goes_by(Some(to[part].ring.clone())));
     }
 
     /// Publishes the outgoing items of a partition, and its progress.
-    pub fn leave(&self, part: usize, reached: Instant, outgoing: &mut [Outgoing]) {
+    pub(super) fn leave(&self, part: usize, reached: Instant, outgoing: &mut [Outgoing]) {
         for (to, outgoing) in self.channels.iter().zip(outgoing) {
             to[part].leave(outgoing, reached);
         }
     }
 
     /// Receives all items sent to a partition before the progress that [`wait`](Mailboxes::wait) saw.
-    pub fn take(&self, part: usize, receiver: &mut impl Receiver) {
+    pub(super) fn take(&self, part: usize, receiver: &mut impl Receiver) {
         self.channels[part].iter().for_each(|way| way.take(receiver));
     }
 }
 
 /// Makes the other threads return when the thread that holds it panics.
-pub struct Presence<'a>(pub &'a Mailboxes);
+pub(super) struct Presence<'a>(pub &'a Mailboxes);
 
 impl Drop for Presence<'_> {
     fn drop(&mut self) {

@@ -7,7 +7,7 @@ use units::{Bytes, HostId, mix64, pair};
 /// instructions.)
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
-pub struct Arrivals {
+pub(crate) struct Arrivals {
     /// Number of data packets.
     pub packets: u64,
     /// Their waits at the last switch, in units of 1024 ps.
@@ -20,7 +20,7 @@ pub struct Arrivals {
 
 /// The arrivals of one class, in the order of each pair's first one.
 #[derive(Default)]
-pub struct Pairs {
+pub(crate) struct Pairs {
     all: Vec<(Pair, Arrivals)>,
     /// Indices into `all`, by pair. It is only looked up, never iterated.
     index: HashTable<u32>,
@@ -31,7 +31,7 @@ type Pair = (HostId, HostId);
 
 impl Pairs {
     /// Returns the arrivals at a host from another.
-    pub fn of(&mut self, pair: Pair) -> &mut Arrivals {
+    pub(crate) fn of(&mut self, pair: Pair) -> &mut Arrivals {
         let Pairs { all, index } = self;
         let known = |index: &u32| all[*index as usize].0;
         let next = all.len() as u32;
@@ -44,7 +44,7 @@ impl Pairs {
     }
 
     /// Takes over the arrivals at other hosts.
-    pub fn append(&mut self, others: &mut Pairs) {
+    pub(crate) fn append(&mut self, others: &mut Pairs) {
         others.index.clear();
         for (pair, arrivals) in others.all.drain(..) {
             *self.of(pair) = arrivals;
@@ -52,14 +52,14 @@ impl Pairs {
     }
 
     /// Returns the arrivals, ordered by sender and receiver.
-    pub fn in_order(&self) -> Vec<&Arrivals> {
+    pub(crate) fn in_order(&self) -> Vec<&Arrivals> {
         let mut all: Vec<_> = self.all.iter().collect();
         all.sort_unstable_by_key(|(pair, _)| *pair);
         all.into_iter().map(|(_, arrivals)| arrivals).collect()
     }
 
     /// Removes all recorded arrivals.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.all.clear();
         self.index.clear();
     }

@@ -17,7 +17,7 @@ use crate::topology::Partition;
 ///
 /// A message has two halves, each recorded by the host that knows it. They are joined when the message is taken from
 /// the log: with its block when that is complete, or at the end of the run.
-pub struct MessageLog {
+pub(crate) struct MessageLog {
     /// The senders' halves: one row per message, in order of their starts, without end and marks.
     sent: Rows<Message>,
     /// The position of each message's route.
@@ -57,7 +57,7 @@ struct Received {
 
 /// The class and the hosts of a message, for its counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Of {
+pub(crate) struct Of {
     /// Class of the message.
     pub class: ClassId,
     /// Sending host of the message.
@@ -71,7 +71,7 @@ const ELSEWHERE: u32 = u32::MAX;
 
 impl MessageLog {
     /// Returns an empty log for the classes. Payload `counts` from the start if there is no warm-up.
-    pub fn new(classes: usize, counts: bool) -> MessageLog {
+    pub(crate) fn new(classes: usize, counts: bool) -> MessageLog {
         MessageLog {
             counts,
             sent: Rows::new(BLOCK),
@@ -88,17 +88,17 @@ impl MessageLog {
     }
 
     /// Sets the number of rows of a block, a power of two, before any message has started.
-    pub fn blocks_of(&mut self, rows: usize) {
+    pub(crate) fn blocks_of(&mut self, rows: usize) {
         (self.sent, self.received, self.paths) = (Rows::new(rows), Rows::new(rows), Rows::new(rows));
     }
 
     /// Makes this the log of one partition of several, before any message has started.
-    pub fn is_one_of_several(&mut self) {
+    pub(crate) fn is_one_of_several(&mut self) {
         self.places = Some(Rows::new(BLOCK));
     }
 
     /// Records a query; it may count.
-    pub fn ask(&mut self, query: Query, counts: bool) {
+    pub(crate) fn ask(&mut self, query: Query, counts: bool) {
         if counts {
             let range = &mut self.counted_queries[query.class];
             let first = range.as_ref().map_or(query.number, |range| *range.start());
@@ -108,12 +108,12 @@ impl MessageLog {
     }
 
     /// Returns the counted queries until now, by class.
-    pub fn counted_queries(&self) -> &Table<ClassId, Option<RangeInclusive<u64>>> {
+    pub(crate) fn counted_queries(&self) -> &Table<ClassId, Option<RangeInclusive<u64>>> {
         &self.counted_queries
     }
 
     /// Records a message that starts on a route.
-    pub fn start(&mut self, path: u32, message: Message) -> MessageId {
+    pub(crate) fn start(&mut self, path: u32, message: Message) -> MessageId {
         self.paths.push(path);
         let row = self.sent.push(message);
         match &mut self.places {
@@ -123,7 +123,7 @@ impl MessageLog {
     }
 
     /// Records a message that starts in another partition.
-    pub fn starts_elsewhere(&mut self) {
+    pub(crate) fn starts_elsewhere(&mut self) {
         self.places.as_mut().expect("messages are elsewhere only in one partition of several").push(ELSEWHERE);
     }
 
@@ -138,12 +138,12 @@ impl MessageLog {
 
     /// Returns the sender's half of a message, if that is here.
     #[inline]
-    pub fn find(&self, message: MessageId) -> Option<&Message> {
+    pub(crate) fn find(&self, message: MessageId) -> Option<&Message> {
         self.sent.find(self.row(message)?)
     }
 
     /// Returns the sender's half of a message that is sent here.
-    pub fn sent(&self, message: MessageId) -> &Message {
+    pub(crate) fn sent(&self, message: MessageId) -> &Message {
         self.find(message).expect(SENT)
     }
 
@@ -153,44 +153,44 @@ impl MessageLog {
     }
 
     /// Records that a receiving host knows of a message.
-    pub fn expect(&mut self, message: MessageId, of: Of) {
+    pub(crate) fn expect(&mut self, message: MessageId, of: Of) {
         self.received(message).of = of;
     }
 
     /// Returns the class and hosts of a message that its receiving host knows of.
-    pub fn of(&self, message: MessageId) -> Of {
+    pub(crate) fn of(&self, message: MessageId) -> Of {
         self.received.find(message).expect("`expect` is called before packets of a message arrive").of
     }
 
     /// Records that a message has arrived completely.
-    pub fn complete(&mut self, message: MessageId, now: Instant) {
+    pub(crate) fn complete(&mut self, message: MessageId, now: Instant) {
         self.received(message).end = NonZeroU64::new(now.0);
     }
 
     /// Records that a message was aborted.
-    pub fn give_up(&mut self, message: MessageId) {
+    pub(crate) fn give_up(&mut self, message: MessageId) {
         self.sent_mut(message).aborted = true;
     }
 
     /// Returns whether a message has arrived or was aborted, as far as this partition knows.
-    pub fn is_decided(&self, message: MessageId) -> bool {
+    pub(crate) fn is_decided(&self, message: MessageId) -> bool {
         let arrived = self.received.find(message).is_some_and(|received| received.end.is_some());
         arrived || self.find(message).is_some_and(|sent| sent.aborted)
     }
 
     /// Returns all messages that have started, here or in other partitions.
-    pub fn started(&self) -> impl ExactSizeIterator<Item = MessageId> + use<> {
+    pub(crate) fn started(&self) -> impl ExactSizeIterator<Item = MessageId> + use<> {
         let number = self.places.as_ref().map_or(self.sent.written(), Rows::written);
         (0..number).map(MessageId::from_index)
     }
 
     /// Returns all messages that are sent here.
-    pub fn messages(&self) -> impl Iterator<Item = (MessageId, &Message)> {
+    pub(crate) fn messages(&self) -> impl Iterator<Item = (MessageId, &Message)> {
         self.started().filter_map(|message| Some((message, self.find(message)?)))
     }
 
     /// Adds the sums of classes and flows of another partition of the run.
-    pub fn take_sums(&mut self, other: &mut MessageLog) {
+    pub(crate) fn take_sums(&mut self, other: &mut MessageLog) {
         for (own, theirs) in self.delivered.iter_mut().zip(other.delivered.iter_mut()) {
             *own += std::mem::take(theirs);
         }
@@ -200,12 +200,12 @@ impl MessageLog {
     }
 
     /// Returns the retransmission timeouts and the packets sent again, of all messages.
-    pub fn repairs(&self) -> (u64, u64) {
+    pub(crate) fn repairs(&self) -> (u64, u64) {
         self.repairs
     }
 
     /// Counts payload of a message that has arrived, in order or not.
-    pub fn deliver(&mut self, message: MessageId, bytes: Bytes) {
+    pub(crate) fn deliver(&mut self, message: MessageId, bytes: Bytes) {
         if self.counts {
             let class = self.of(message).class;
             self.delivered[class] += bytes;
@@ -214,7 +214,7 @@ impl MessageLog {
     }
 
     /// Records the counts of a sending end for a message.
-    pub fn record_sent(&mut self, message: MessageId, timeouts: u32, retransmits: u32) {
+    pub(crate) fn record_sent(&mut self, message: MessageId, timeouts: u32, retransmits: u32) {
         if (timeouts, retransmits) == (0, 0) {
             return;
         }
@@ -226,7 +226,7 @@ impl MessageLog {
     }
 
     /// Records the arrivals at a receiving end for a message and its flow.
-    pub fn record_arrivals(&mut self, message: MessageId, arrivals: &mut Arrivals, dropped_bytes: Bytes) {
+    pub(crate) fn record_arrivals(&mut self, message: MessageId, arrivals: &mut Arrivals, dropped_bytes: Bytes) {
         let arrivals = std::mem::take(arrivals);
         let received = self.received(message);
         received.marks += arrivals.marks;
@@ -240,7 +240,7 @@ impl MessageLog {
     }
 
     /// Records wire bytes that are queued at the receiver's port at the end of the run, or that were dropped there.
-    pub fn record_at_port(&mut self, of: Of, bytes: Bytes) {
+    pub(crate) fn record_at_port(&mut self, of: Of, bytes: Bytes) {
         self.flow(of).bytes += bytes;
     }
 
@@ -253,18 +253,24 @@ impl MessageLog {
     }
 
     /// Starts the measurement: payload counts from the end of the warm-up on.
-    pub fn warmed_up(&mut self) {
+    pub(crate) fn warmed_up(&mut self) {
         self.counts = true;
         self.flows.iter_mut().for_each(Pairs::clear);
     }
 
     /// Ends the measurement: payload that arrives later does not count.
-    pub fn close(&mut self) {
+    pub(crate) fn close(&mut self) {
         self.counts = false;
     }
 
     /// Returns the sums of one class.
-    pub fn class(&self, number: ClassId, class: &Class, transport: &'static str, framing: Framing) -> ClassOutcome {
+    pub(crate) fn class(
+        &self,
+        number: ClassId,
+        class: &Class,
+        transport: &'static str,
+        framing: Framing,
+    ) -> ClassOutcome {
         let flows = self.flows[number].in_order();
         let with_packets = flows.iter().filter(|flow| flow.packets > 0);
         let means: Vec<f64> = with_packets.map(|flow| flow.wait as f64 / flow.packets as f64).collect();
@@ -283,22 +289,22 @@ impl MessageLog {
     }
 
     /// Returns the number of rows of messages in memory.
-    pub fn rows_held(&self) -> usize {
+    pub(crate) fn rows_held(&self) -> usize {
         self.sent.held()
     }
 
     /// Returns whether another block has become full since the last call of [`take_over`](MessageLog::take_over).
-    pub fn has_filled(&self) -> bool {
+    pub(crate) fn has_filled(&self) -> bool {
         self.sent.full() > self.looked_at
     }
 
     /// Takes the queries recorded since the last call.
-    pub fn take_queries(&mut self) -> Vec<Query> {
+    pub(crate) fn take_queries(&mut self) -> Vec<Query> {
         std::mem::take(&mut self.queries)
     }
 
     /// Takes the blocks in which every message is decided and none is `in_use`: they are final.
-    pub fn take_over(&mut self, in_use: impl Iterator<Item = MessageId>) -> Vec<Block> {
+    pub(crate) fn take_over(&mut self, in_use: impl Iterator<Item = MessageId>) -> Vec<Block> {
         self.looked_at = self.sent.full();
         let mut stay: BTreeSet<usize> = in_use.map(|message| self.sent.block_of(message)).collect();
         let undecided = self.sent.entries().filter(|&(message, _)| !self.is_decided(message));
@@ -328,7 +334,7 @@ impl MessageLog {
 }
 
 /// The remaining messages of a finished run, block by block: so the rows of only one block are in memory twice.
-pub struct Left {
+pub(crate) struct Left {
     message_logs: Vec<MessageLog>,
     /// The assignment of hosts to the logs, if there are several.
     partition: Option<Arc<Partition>>,
@@ -337,7 +343,7 @@ pub struct Left {
 
 impl Left {
     /// Returns the messages in the logs of all partitions of a run, or in the only one.
-    pub fn of(message_logs: Vec<MessageLog>, partition: Option<Arc<Partition>>) -> Left {
+    pub(crate) fn of(message_logs: Vec<MessageLog>, partition: Option<Arc<Partition>>) -> Left {
         let blocks = match &partition {
             None => message_logs[0].sent.blocks().map(|(block, _)| block + 1).max().unwrap_or_default(),
             Some(_) => message_logs[0].started().len().div_ceil(message_logs[0].sent.each()),
@@ -346,7 +352,7 @@ impl Left {
     }
 
     /// Returns the number of rows, before the first block is taken.
-    pub fn rows(&self) -> usize {
+    pub(crate) fn rows(&self) -> usize {
         self.message_logs.iter().map(MessageLog::rows_held).sum()
     }
 

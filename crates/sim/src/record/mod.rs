@@ -1,8 +1,8 @@
 //! The record of a run: every message, samples and packets, and the outcome that they become.
 
-pub mod arrivals;
-pub mod message_log;
+pub(crate) mod arrivals;
+pub(crate) mod message_log;
 pub mod outcome;
-pub mod packet_log;
-pub mod rest;
-pub mod rows;
+pub(crate) mod packet_log;
+pub(crate) mod rest;
+pub(crate) mod rows;

@@ -6,7 +6,7 @@ use units::MessageId;
 pub const BLOCK: usize = 1 << 16;
 
 /// One row for each message, by its id; a block has the rows of consecutive ids.
-pub struct Rows<T> {
+pub(crate) struct Rows<T> {
     /// Number of rows in each block; a power of two.
     each: usize,
     /// Blocks that were taken are empty.
@@ -15,18 +15,18 @@ pub struct Rows<T> {
 
 impl<T> Rows<T> {
     /// Returns an empty table with `each` rows in a block, a power of two.
-    pub fn new(each: usize) -> Rows<T> {
+    pub(crate) fn new(each: usize) -> Rows<T> {
         assert!(each.is_power_of_two(), "a row is found by a shift");
         Rows { each, blocks: Vec::new() }
     }
 
     /// Returns the block of a row.
-    pub fn block_of(&self, row: MessageId) -> usize {
+    pub(crate) fn block_of(&self, row: MessageId) -> usize {
         row.index() >> self.each.trailing_zeros()
     }
 
     /// Adds a row; returns its id.
-    pub fn push(&mut self, row: T) -> MessageId {
+    pub(crate) fn push(&mut self, row: T) -> MessageId {
         if self.blocks.last().is_none_or(|last| last.len() == self.each) {
             self.blocks.push(Vec::new());
         }
@@ -37,62 +37,62 @@ impl<T> Rows<T> {
     }
 
     /// Returns a row, if it was written and is still here.
-    pub fn find(&self, row: MessageId) -> Option<&T> {
+    pub(crate) fn find(&self, row: MessageId) -> Option<&T> {
         self.blocks.get(self.block_of(row))?.get(row.index() & (self.each - 1))
     }
 
     /// Returns a row that must be here.
-    pub fn at(&mut self, row: MessageId) -> &mut T {
+    pub(crate) fn at(&mut self, row: MessageId) -> &mut T {
         let block = self.block_of(row);
         &mut self.blocks[block][row.index() & (self.each - 1)]
     }
 
     /// Returns all blocks that are here, with their indices.
-    pub fn blocks(&self) -> impl Iterator<Item = (usize, &[T])> {
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = (usize, &[T])> {
         self.blocks.iter().enumerate().filter(|(_, rows)| !rows.is_empty()).map(|(block, rows)| (block, &rows[..]))
     }
 
     /// Returns all rows that are here, with their ids.
-    pub fn entries(&self) -> impl Iterator<Item = (MessageId, &T)> {
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (MessageId, &T)> {
         self.blocks().flat_map(move |(block, rows)| {
             rows.iter().zip(block * self.each..).map(|(row, number)| (MessageId::from_index(number), row))
         })
     }
 
     /// Returns the number of rows written.
-    pub fn written(&self) -> usize {
+    pub(crate) fn written(&self) -> usize {
         self.blocks.last().map_or(0, |last| (self.blocks.len() - 1) * self.each + last.len())
     }
 
     /// Returns the number of rows of a block.
-    pub fn each(&self) -> usize {
+    pub(crate) fn each(&self) -> usize {
         self.each
     }
 
     /// Returns the number of rows in memory.
-    pub fn held(&self) -> usize {
+    pub(crate) fn held(&self) -> usize {
         self.blocks.iter().map(Vec::len).sum()
     }
 
     /// Returns the number of blocks that are or were full.
-    pub fn full(&self) -> usize {
+    pub(crate) fn full(&self) -> usize {
         self.blocks.len().saturating_sub(1)
     }
 
     /// Returns the id of a block's first row.
-    pub fn first(&self, block: usize) -> MessageId {
+    pub(crate) fn first(&self, block: usize) -> MessageId {
         MessageId::from_index(block * self.each)
     }
 
     /// Removes and returns a block's rows.
-    pub fn take(&mut self, block: usize) -> Vec<T> {
+    pub(crate) fn take(&mut self, block: usize) -> Vec<T> {
         self.blocks.get_mut(block).map(std::mem::take).unwrap_or_default()
     }
 }
 
 impl<T: Clone + Default> Rows<T> {
     /// Returns a row, and writes the default up to it if there is none.
-    pub fn reach(&mut self, row: MessageId) -> &mut T {
+    pub(crate) fn reach(&mut self, row: MessageId) -> &mut T {
         let (block, place) = (self.block_of(row), row.index() & (self.each - 1));
         if self.blocks.len() <= block {
             self.blocks.resize_with(block + 1, Vec::new);

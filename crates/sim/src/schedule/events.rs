@@ -22,11 +22,11 @@ use units::{ClassId, ConnectionId, HostId, Instant, LinkId, Span, Table, mix64};
 /// - new messages;
 /// - the end of the warm-up, samples and departures; then delayed packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Source(u64);
+pub(crate) struct Source(u64);
 
 /// An event: the kind and the number of a [`Source`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub(crate) enum Event {
     /// The packet at the head of this link reaches the link's end.
     Arrival(LinkId),
     /// The timer of this connection's sending end.
@@ -63,7 +63,7 @@ pub enum Event {
 
 impl Event {
     /// Returns the source of this event.
-    pub fn source(self) -> Source {
+    pub(crate) fn source(self) -> Source {
         let (kind, number) = match self {
             Event::Arrival(link) => (0, link.0),
             Event::SenderTimer(connection) => (1, connection.0),
@@ -137,7 +137,7 @@ const PRESSURE: u64 = 13;
 
 /// Pending events. Arrivals within the horizon, nearly all of them, are in a timing wheel; all other events are in a
 /// heap.
-pub struct EventQueue {
+pub(crate) struct EventQueue {
     wheel: Wheel,
     far: BinaryHeap<Reverse<EventKey>>,
     /// Cancelled arrivals that are still in the heap. None is its first event: [`look_far`](EventQueue::look_far)
@@ -155,13 +155,13 @@ pub struct EventQueue {
 }
 
 /// The key of an event: its time, its rank among events of that time, its source.
-pub type EventKey = (u64, u64, Source);
+pub(crate) type EventKey = (u64, u64, Source);
 
 /// The last key of all.
-pub const LAST: EventKey = (u64::MAX, u64::MAX, Source(u64::MAX));
+pub(crate) const LAST: EventKey = (u64::MAX, u64::MAX, Source(u64::MAX));
 
 /// Returns the key of an arrival at a link's end.
-pub fn arrival(at: Instant, link: LinkId) -> EventKey {
+pub(crate) fn arrival(at: Instant, link: LinkId) -> EventKey {
     moment(at.0, Event::Arrival(link).source())
 }
 
@@ -172,7 +172,7 @@ fn moment(at: u64, source: Source) -> EventKey {
 impl EventQueue {
     /// Returns an empty queue for `links` links. On each, a packet takes at most about `longest_hop` from being first
     /// in the in-flight FIFO to its arrival.
-    pub fn new(links: usize, longest_hop: Span) -> EventQueue {
+    pub(crate) fn new(links: usize, longest_hop: Span) -> EventQueue {
         EventQueue {
             wheel: Wheel::new(links, longest_hop),
             far: BinaryHeap::new(),
@@ -185,13 +185,13 @@ impl EventQueue {
     }
 
     /// Doubles the horizon of arrivals, before anything is scheduled.
-    pub fn reach_twice_as_far(&mut self) {
+    pub(crate) fn reach_twice_as_far(&mut self) {
         self.wheel.shift += 1;
     }
 
     /// Schedules the arrival of the packet at the head of `link`, which has none scheduled.
     #[inline]
-    pub fn push_arrival(&mut self, now: Instant, at: Instant, link: LinkId) {
+    pub(crate) fn push_arrival(&mut self, now: Instant, at: Instant, link: LinkId) {
         if !self.wheel.push(at.0, link) {
             self.push_outside(now, at, link);
         }
@@ -212,37 +212,37 @@ impl EventQueue {
     /// Prefetches the next arrival of the wheel, in addition to `held` arrivals prefetched before. They stay pending
     /// until they [are executed](EventQueue::comes) or [put back](EventQueue::put_back).
     #[inline(always)]
-    pub fn take_prefetched(&mut self, held: usize) -> Option<(Instant, LinkId)> {
+    pub(crate) fn take_prefetched(&mut self, held: usize) -> Option<(Instant, LinkId)> {
         self.wheel.pop(held).map(|next| (Instant(next.at), next.link))
     }
 
     /// Returns whether the first prefetched arrival, for `at`, is certainly the next event. If so it is no longer
     /// pending.
     #[inline(always)]
-    pub fn comes(&mut self, at: Instant) -> bool {
+    pub(crate) fn comes(&mut self, at: Instant) -> bool {
         let comes = at.0 < self.clear_until;
         self.wheel.pending -= usize::from(comes);
         comes
     }
 
     /// Returns a prefetched arrival to the wheel.
-    pub fn put_back(&mut self, at: Instant, link: LinkId) {
+    pub(crate) fn put_back(&mut self, at: Instant, link: LinkId) {
         self.wheel.insert(Arrival { at: at.0, link });
     }
 
     /// Sets the limit before which prefetched arrivals [are executed](EventQueue::comes) to `until` or the heap's first
     /// event. No arrival in the wheel may precede them.
-    pub fn look_until(&mut self, until: Instant) {
+    pub(crate) fn look_until(&mut self, until: Instant) {
         self.clear_until = self.far_at.min(until.0.saturating_add(1));
     }
 
     /// Lowers the limit before which prefetched arrivals [are executed](EventQueue::comes) to `until`.
-    pub fn look_no_further(&mut self, until: Instant) {
+    pub(crate) fn look_no_further(&mut self, until: Instant) {
         self.clear_until = self.clear_until.min(until.0.saturating_add(1));
     }
 
     /// Returns the next event by `until`, given the first prefetched arrival. No arrival in the wheel may precede that.
-    pub fn pop_beside(&mut self, at: Instant, link: LinkId, until: Instant) -> Option<(Instant, Event)> {
+    pub(crate) fn pop_beside(&mut self, at: Instant, link: LinkId, until: Instant) -> Option<(Instant, Event)> {
         let near = Arrival { at: at.0, link }.moment();
         if self.far.peek().is_some_and(|Reverse(far)| *far < near) {
             return self.pop_far(until);
@@ -255,24 +255,24 @@ impl EventQueue {
     }
 
     /// Returns the number of arrivals pending in the wheel.
-    pub fn arrivals(&self) -> usize {
+    pub(crate) fn arrivals(&self) -> usize {
         self.wheel.pending
     }
 
     /// Returns whether one arrival is after another.
-    pub fn is_after(&self, one: (Instant, LinkId), other: (Instant, LinkId)) -> bool {
+    pub(crate) fn is_after(&self, one: (Instant, LinkId), other: (Instant, LinkId)) -> bool {
         let arrival = |(at, link): (Instant, LinkId)| Arrival { at: at.0, link };
         arrival(one).is_after(arrival(other))
     }
 
     /// Returns the first arrival in the wheel's current bucket or scheduled before it.
-    pub fn first_due(&self) -> Option<(Instant, LinkId)> {
+    pub(crate) fn first_due(&self) -> Option<(Instant, LinkId)> {
         self.wheel.current.last().map(|first| (Instant(first.at), first.link))
     }
 
     /// Cancels the arrival at `link` scheduled for `at`: its packet is lost. In the heap it is only marked, so that the
     /// cost does not grow with the number of timers there.
-    pub fn cancel_arrival(&mut self, at: Instant, link: LinkId) {
+    pub(crate) fn cancel_arrival(&mut self, at: Instant, link: LinkId) {
         if !self.wheel.cancel(Arrival { at: at.0, link }) {
             self.cancelled.push(Reverse(arrival(at, link)));
             self.look_far();
@@ -280,7 +280,7 @@ impl EventQueue {
     }
 
     /// Removes all arrivals; none may be prefetched.
-    pub fn clear_arrivals(&mut self, now: Instant) {
+    pub(crate) fn clear_arrivals(&mut self, now: Instant) {
         self.wheel.clear(now.0);
         self.far.retain(|Reverse(moment)| !matches!(moment.2.event(), Event::Arrival(_)));
         self.cancelled.clear();
@@ -290,7 +290,7 @@ impl EventQueue {
 
     /// Reschedules the arrival at `link` from `from` to the earlier time `to`.
     #[inline(never)]
-    pub fn reschedule_earlier(&mut self, now: Instant, from: Instant, to: Instant, link: LinkId) {
+    pub(crate) fn reschedule_earlier(&mut self, now: Instant, from: Instant, to: Instant, link: LinkId) {
         if self.wheel.unlink(Arrival { at: from.0, link }) {
             self.push_arrival(now, to, link);
         } else {
@@ -302,12 +302,12 @@ impl EventQueue {
 
     /// Returns whether an arrival that may have been prefetched is to be [rescheduled](EventQueue::reschedule_earlier). Then no
     /// arrival may stay prefetched.
-    pub fn has_rescheduled(&self) -> bool {
+    pub(crate) fn has_rescheduled(&self) -> bool {
         !self.hastened.is_empty()
     }
 
     /// Applies the pending calls of [`reschedule_earlier`](EventQueue::reschedule_earlier). Nothing may be prefetched.
-    pub fn reschedule_all_earlier(&mut self, now: Instant) {
+    pub(crate) fn reschedule_all_earlier(&mut self, now: Instant) {
         for (from, to, link) in std::mem::take(&mut self.hastened) {
             self.cancel_arrival(from, link);
             self.push_arrival(now, to, link);
@@ -315,25 +315,25 @@ impl EventQueue {
     }
 
     /// Schedules any event but an arrival and a timer.
-    pub fn push(&mut self, at: Instant, event: Event) {
+    pub(crate) fn push(&mut self, at: Instant, event: Event) {
         self.push_far(moment(at.0, event.source()));
     }
 
     /// Cancels an event that is no arrival.
-    pub fn cancel(&mut self, event: Event) {
+    pub(crate) fn cancel(&mut self, event: Event) {
         self.far.retain(|Reverse(moment)| moment.2 != event.source());
         self.look_far();
     }
 
     /// Schedules a timer with an order (60 bits) among the timers of its kind at the same time.
-    pub fn push_timer(&mut self, at: Instant, timer: Event, order: u64) {
+    pub(crate) fn push_timer(&mut self, at: Instant, timer: Event, order: u64) {
         let source = timer.source();
         self.push_far((at.0, source.rank(at.0) | order, source));
     }
 
     /// Returns whether the timer that has just fired was scheduled with this order, and not by a flow that had the id
     /// before.
-    pub fn was_timer(&self, at: Instant, timer: Event, order: u64) -> bool {
+    pub(crate) fn was_timer(&self, at: Instant, timer: Event, order: u64) -> bool {
         self.rank == timer.source().rank(at.0) | order
     }
 
@@ -366,19 +366,19 @@ impl EventQueue {
 
     /// Returns whether there is an event by `at` other than arrivals.
     #[inline]
-    pub fn has_more_by(&self, at: Instant) -> bool {
+    pub(crate) fn has_more_by(&self, at: Instant) -> bool {
         self.far_at <= at.0
     }
 
     /// Returns the time of the next event.
-    pub fn next_at(&self) -> Option<Instant> {
+    pub(crate) fn next_at(&self) -> Option<Instant> {
         let near = self.wheel.first_at();
         let far = self.far.peek().map(|Reverse(far)| far.0);
         near.into_iter().chain(far).min().map(Instant)
     }
 
     /// Removes and returns the next event, if its time is at most `until`.
-    pub fn pop(&mut self, until: Instant) -> Option<(Instant, Event)> {
+    pub(crate) fn pop(&mut self, until: Instant) -> Option<(Instant, Event)> {
         let Some(near) = self.wheel.pop(0) else { return self.pop_far(until) };
         if self.far_at <= near.at && self.far.peek().is_some_and(|Reverse(far)| *far < near.moment()) {
             self.wheel.put_back(near);

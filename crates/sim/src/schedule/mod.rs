@@ -1,4 +1,4 @@
 //! The order of a run: the event queue, and the rings between threads.
 
-pub mod events;
-pub mod ring;
+pub(crate) mod events;
+pub(crate) mod ring;

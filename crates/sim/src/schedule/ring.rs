@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use units::Instant;
 
 /// An item sent from one partition to another, as words that threads exchange.
-pub type Words = [u64; 7];
+pub(crate) type Words = [u64; 7];
 
 /// A ring for one sender and one receiver.
 ///
@@ -90,7 +90,7 @@ impl Ring {
 }
 
 /// The sending end of a ring; there is one.
-pub struct Sender {
+pub(crate) struct Sender {
     ring: Arc<Ring>,
     /// Number of items put in.
     put: u64,
@@ -100,13 +100,13 @@ pub struct Sender {
 
 impl Sender {
     /// Returns the sending end of an empty ring.
-    pub fn of(ring: Arc<Ring>) -> Sender {
+    pub(crate) fn of(ring: Arc<Ring>) -> Sender {
         Sender { ring, put: 0, room: Ring::ROOM as u64 }
     }
 
     /// Puts an item in, to be published by the next [`send`](Sender::send). Returns false if there is no room.
     #[inline(always)]
-    pub fn put(&mut self, words: &Words) -> bool {
+    pub(crate) fn put(&mut self, words: &Words) -> bool {
         if self.put == self.room && !self.finds_room() {
             return false;
         }
@@ -124,7 +124,7 @@ impl Sender {
 
     /// Publishes all items put in so far.
     #[inline(always)]
-    pub fn send(&self) {
+    pub(crate) fn send(&self) {
         self.ring.front.sent.store(self.put, Ordering::Release);
     }
 }

@@ -7,7 +7,7 @@ use units::{Default, Key, Kind, MAX_HOSTS, Nodes, Problem, Range, Values};
 use super::{Descriptor, Graph, LinkSpec};
 
 /// Switches and links as they are listed.
-pub const DESCRIPTOR: Descriptor = Descriptor {
+pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "custom",
     help: "switches and links as they are listed; flows take shortest paths, spread by ECMP",
     aliases: &[("nodes", "hosts"), ("servers", "hosts")],

@@ -5,7 +5,7 @@ use units::{Default, Key, Kind, Problem, Range, Values};
 use super::{Descriptor, Graph, Growth, OVERSUBSCRIPTION};
 
 /// The three-tier fat-tree of k-port switches.
-pub const DESCRIPTOR: Descriptor = Descriptor {
+pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "fat-tree",
     help: "three tiers of k-port switches, k^3/4 hosts; flows are spread by ECMP",
     aliases: &[("clos", "fat-tree")],

@@ -5,7 +5,7 @@ use units::{Default, Key, Kind, Problem, Range, Values};
 use super::{Descriptor, Graph, Growth, OVERSUBSCRIPTION};
 
 /// Two tiers of switches, fully meshed.
-pub const DESCRIPTOR: Descriptor = Descriptor {
+pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "leaf-spine",
     help: "every leaf switch has a link to every spine switch; flows are spread by ECMP",
     aliases: &[("clos", "leaf-spine"), ("spine-leaf", "leaf-spine")],

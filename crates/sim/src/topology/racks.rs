@@ -5,7 +5,7 @@ use units::{Default, Key, Kind, Problem, Range, Values};
 use super::{Descriptor, Graph, Growth, OVERSUBSCRIPTION};
 
 /// Racks behind one fabric switch.
-pub const DESCRIPTOR: Descriptor = Descriptor {
+pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "racks",
     help: "racks of hosts, each ToR with one uplink to one fabric switch with unlimited buffers (D2TCP fig. 8)",
     aliases: &[("tor", "racks")],

@@ -5,7 +5,7 @@ use units::{Default, Key, Kind, MAX_HOSTS, Problem, Range, Values};
 use super::{Descriptor, Graph, LinkSpec};
 
 /// All hosts at one switch.
-pub const DESCRIPTOR: Descriptor = Descriptor {
+pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "star",
     help: "all hosts at one switch",
     aliases: &[("dumbbell", "star"), ("nodes", "hosts"), ("servers", "hosts")],

@@ -13,7 +13,7 @@ use super::{
 use crate::topology::Graph;
 
 /// Parents ask, leaves answer.
-pub const DESCRIPTOR: Descriptor = Descriptor {
+pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "fan-in",
     help: "each parent asks its leaves every so often, and all of them answer (partition-aggregate)",
     aliases: &[

@@ -5,7 +5,7 @@ use units::{Default, Key, Kind, Problem, Range, Stream, Values};
 use super::{Built, Context, DEADLINE, Descriptor, FROM, Listed, Nature, Request, SIZE, START, TO};
 
 /// Messages that are written down one by one.
-pub const DESCRIPTOR: Descriptor = Descriptor {
+pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "flows",
     help: "messages that are written down one by one",
     aliases: &[("flow", "flows")],

@@ -5,7 +5,7 @@ use units::{Key, Values};
 use super::{Built, Context, Descriptor, FROM, Listed, Nature, Request, START, TO};
 
 /// The pattern of flows without end.
-pub const DESCRIPTOR: Descriptor = Descriptor {
+pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "long",
     help: "flows that send as much as they can until the run ends",
     aliases: &[],

@@ -7,7 +7,7 @@ use super::{
 };
 
 /// The pattern of a message per pair every so often.
-pub const DESCRIPTOR: Descriptor = Descriptor {
+pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "periodic",
     help: "each sender gets a message at `start` and then one every `every`",
     aliases: &[],

@@ -10,7 +10,7 @@ use crate::topology::routing::Routing;
 use crate::topology::{Graph, LinkSpec};
 
 /// The pattern of open-loop arrivals between random pairs.
-pub const DESCRIPTOR: Descriptor = Descriptor {
+pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "poisson",
     help: "open-loop Poisson arrivals between random pairs of hosts at a given load",
     aliases: &[],

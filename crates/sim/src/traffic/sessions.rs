@@ -8,7 +8,7 @@ use units::{Bytes, Default, Distribution, HostId, Instant, Key, Kind, Problem, R
 use super::{Batch, Built, Context, Demand, Descriptor, Generator, LONGEST, Nature, Request, SIZE};
 
 /// The pattern of sessions with a share of the link each.
-pub const DESCRIPTOR: Descriptor = Descriptor {
+pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "sessions",
     help: "each host has sessions, to other hosts, with a share of its link each: a message's deadline is what this share \
            takes to send it",

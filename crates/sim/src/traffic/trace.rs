@@ -5,7 +5,7 @@ use units::{Default, Key, Kind, Range, Values};
 use super::{Built, Context, Descriptor, Nature, flows};
 
 /// Messages from a file.
-pub const DESCRIPTOR: Descriptor = Descriptor {
+pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "trace",
     help: "messages from a file: CSV (start, from, to, bytes, deadline) or the flow file of the HPCC simulator",
     aliases: &[],

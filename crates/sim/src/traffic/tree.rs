@@ -13,7 +13,7 @@ use super::{Arrival, Place, Request};
 /// The nodes of a tree and their parents. Node 0 is the root, its children follow, then their children, and the leaves
 /// are last.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Shape {
+pub(super) struct Shape {
     levels: u32,
     branches: u32,
     leaves: u32,
@@ -22,15 +22,15 @@ pub struct Shape {
 impl Shape {
     /// Returns the shape with `levels` of answers. Each of the lowest parents has `leaves` children, each other one
     /// `branches`.
-    pub fn new(levels: u32, branches: u32, leaves: u32) -> Shape {
+    pub(super) fn new(levels: u32, branches: u32, leaves: u32) -> Shape {
         Shape { levels, branches, leaves }
     }
     /// Returns the number of levels of answers.
-    pub fn levels(&self) -> u32 {
+    pub(super) fn levels(&self) -> u32 {
         self.levels
     }
     /// Returns the number of children of the root.
-    pub fn branches(&self) -> u32 {
+    pub(super) fn branches(&self) -> u32 {
         self.children(0)
     }
     /// Returns the number of nodes at a distance from the root; `None` if there are too many to count.
@@ -39,15 +39,15 @@ impl Shape {
         if distance < self.levels { Some(parents) } else { parents.checked_mul(self.leaves) }
     }
     /// Returns the number of all nodes but the root; `None` if there are too many to count.
-    pub fn nodes(&self) -> Option<u32> {
+    pub(super) fn nodes(&self) -> Option<u32> {
         (1..=self.levels).try_fold(0u32, |sum, distance| sum.checked_add(self.width(distance)?))
     }
     /// Returns the number of nodes between root and leaves.
-    pub fn inner(&self) -> u32 {
+    pub(super) fn inner(&self) -> u32 {
         (1..self.levels).map(|distance| self.counted(distance)).sum()
     }
     /// Returns the number of all leaves.
-    pub fn all_leaves(&self) -> u32 {
+    pub(super) fn all_leaves(&self) -> u32 {
         self.counted(self.levels)
     }
     fn counted(&self, distance: u32) -> u32 {
@@ -63,7 +63,7 @@ impl Shape {
         (distance, first)
     }
     /// Returns the parent of a node.
-    pub fn parent(&self, node: u32) -> u32 {
+    pub(super) fn parent(&self, node: u32) -> u32 {
         let (distance, first) = self.layer(node);
         let above = self.layer(first - 1).1;
         above + (node - first) / if distance == self.levels { self.leaves } else { self.branches }
@@ -75,7 +75,7 @@ impl Shape {
 
 /// The trees of one class, and their open queries.
 #[derive(Clone)]
-pub struct Trees {
+pub(super) struct Trees {
     shape: Shape,
     /// For each level, counted from the root, the share of the deadline before its answers are due.
     due: Vec<f64>,
@@ -98,7 +98,7 @@ struct Query {
 
 /// The state of a parent between root and leaves.
 #[derive(Clone, Copy)]
-pub struct Inner {
+pub(super) struct Inner {
     /// Time from its children's last answer, or from their deadline, to its own answer.
     pub aggregation: Span,
     /// The size of its answer.
@@ -110,7 +110,7 @@ pub struct Inner {
 
 impl Inner {
     /// Returns the state before any answer has arrived.
-    pub fn new(aggregation: Span, bytes: Bytes) -> Inner {
+    pub(super) fn new(aggregation: Span, bytes: Bytes) -> Inner {
         Inner { aggregation, bytes, missing: 0, answers: 0, left: false }
     }
 }
@@ -125,19 +125,19 @@ impl Query {
 
 impl Trees {
     /// Returns trees without queries. `split` has each level's share of the deadline, from the leaves up.
-    pub fn new(shape: Shape, split: &[f64], hosts: Vec<Vec<HostId>>) -> Trees {
+    pub(super) fn new(shape: Shape, split: &[f64], hosts: Vec<Vec<HostId>>) -> Trees {
         let levels = shape.levels as usize;
         let due = (0..levels).map(|level| if level == 0 { 1.0 } else { split[..levels - level].iter().sum() });
         Trees { due: due.collect(), shape, hosts, open: BTreeMap::new() }
     }
 
     /// Returns the shape of the trees.
-    pub fn shape(&self) -> &Shape {
+    pub(super) fn shape(&self) -> &Shape {
         &self.shape
     }
 
     /// Returns the ends of each answer in a tree, and whether a leaf sends it.
-    pub fn ends(&self, tree: u32) -> impl Iterator<Item = (HostId, HostId, bool)> {
+    pub(super) fn ends(&self, tree: u32) -> impl Iterator<Item = (HostId, HostId, bool)> {
         let (hosts, shape) = (&self.hosts[tree as usize], &self.shape);
         let host = |node: u32| hosts[node as usize];
         (1..hosts.len() as u32).map(move |node| (host(node), host(shape.parent(node)), node > shape.inner()))
@@ -145,7 +145,7 @@ impl Trees {
 
     /// Starts a query. Returns the answers of the leaves, for which `leaf` draws delay and bytes. Also returns the
     /// answers of the parents at their deadlines, for the case that some of their children are late.
-    pub fn ask(
+    pub(super) fn ask(
         &mut self,
         number: u64,
         (tree, asked, deadline): (u32, Instant, Option<Span>),
@@ -190,7 +190,7 @@ impl Trees {
     }
 
     /// Handles an answer that has arrived. Returns the answer of its parent if that was the last missing one.
-    pub fn arrived(&mut self, Arrival { query: number, place, at }: Arrival) -> Option<Request> {
+    pub(super) fn arrived(&mut self, Arrival { query: number, place, at }: Arrival) -> Option<Request> {
         let parent = self.shape.parent(place.node);
         let query = self.open.get_mut(&number).filter(|_| parent > 0)?;
         let in_time = query.due(&self.due, u32::from(place.level)).is_none_or(|due| at <= due);
@@ -206,7 +206,7 @@ impl Trees {
     }
 
     /// Returns whether an answer is sent now; a parent sends only one, with all answers received so far.
-    pub fn departs(&mut self, request: &mut Request) -> bool {
+    pub(super) fn departs(&mut self, request: &mut Request) -> bool {
         let (Some(number), Some(place)) = (request.query, &mut request.place) else { return true };
         let is_leaf = place.level + 1 == self.shape.levels as u8;
         if is_leaf {

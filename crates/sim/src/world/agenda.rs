@@ -5,19 +5,19 @@ use std::collections::{BinaryHeap, VecDeque};
 
 /// A priority queue with the least item first. Nearly every item is the greatest so far when it is added, and is kept
 /// in a FIFO; the others are kept in a heap.
-pub struct Agenda<T> {
+pub(super) struct Agenda<T> {
     line: VecDeque<T>,
     early: BinaryHeap<Reverse<T>>,
 }
 
 impl<T: Ord> Agenda<T> {
     /// Returns an empty queue.
-    pub fn new() -> Agenda<T> {
+    pub(super) fn new() -> Agenda<T> {
         Agenda { line: VecDeque::new(), early: BinaryHeap::new() }
     }
 
     /// Adds an item to the queue.
-    pub fn push(&mut self, item: T) {
+    pub(super) fn push(&mut self, item: T) {
         if self.line.back().is_none_or(|last| *last <= item) {
             self.line.push_back(item);
         } else {
@@ -26,17 +26,17 @@ impl<T: Ord> Agenda<T> {
     }
 
     /// Returns the least item.
-    pub fn first(&self) -> Option<&T> {
+    pub(super) fn first(&self) -> Option<&T> {
         if self.comes_early() { self.early.peek().map(|Reverse(first)| first) } else { self.line.front() }
     }
 
     /// Removes and returns the least item.
-    pub fn pop(&mut self) -> Option<T> {
+    pub(super) fn pop(&mut self) -> Option<T> {
         if self.comes_early() { self.early.pop().map(|Reverse(first)| first) } else { self.line.pop_front() }
     }
 
     /// Returns all items, in any order.
-    pub fn iter(&self) -> impl Iterator<Item = &T> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
         self.line.iter().chain(self.early.iter().map(|Reverse(item)| item))
     }
 

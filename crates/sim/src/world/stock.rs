@@ -15,7 +15,7 @@ use crate::record::outcome::{
 use crate::record::rest::Rest;
 
 /// The measurements from the warm-up to the end of the duration.
-pub struct Measured {
+pub(crate) struct Measured {
     at: Instant,
     pub(crate) counters: Counters,
     classes: Vec<ClassOutcome>,
@@ -26,7 +26,7 @@ pub struct Measured {
 }
 
 /// Returns the measurements up to now.
-pub fn take(worlds: &mut [World]) -> Measured {
+pub(crate) fn take(worlds: &mut [World]) -> Measured {
     worlds.iter_mut().for_each(World::catch_up);
     record_packets_at_receivers(worlds);
     // Control messages are no events of the network, but they are counted by now.
@@ -60,7 +60,7 @@ pub fn take(worlds: &mut [World]) -> Measured {
 /// Returns the messages for which a run continues whose measurement ends now. All partitions of a run know the same
 /// messages. Only the sending host's partition knows the request of a message, and only its hosts' partitions know
 /// whether it is decided.
-pub fn awaits(worlds: &[World], is_decided: impl Fn(MessageId) -> bool) -> CoolDown {
+pub(crate) fn awaits(worlds: &[World], is_decided: impl Fn(MessageId) -> bool) -> CoolDown {
     let world = &worlds[0];
     let messages = worlds.iter().flat_map(|world| world.message_log.messages());
     let undecided = messages.filter(|(message, _)| !is_decided(*message)).map(|(_, row)| row);
@@ -74,7 +74,12 @@ pub fn awaits(worlds: &[World], is_decided: impl Fn(MessageId) -> bool) -> CoolD
 
 /// Ends a run at `now` that would have ended at `until`; `measured` is `None` if the measurement has not ended. Returns
 /// its results, and the remaining rows, which the outcome lacks.
-pub fn finish(mut worlds: Vec<World>, measured: Option<Measured>, now: Instant, until: Instant) -> (Outcome, Rest) {
+pub(crate) fn finish(
+    mut worlds: Vec<World>,
+    measured: Option<Measured>,
+    now: Instant,
+    until: Instant,
+) -> (Outcome, Rest) {
     let (measured, decided_until) = match measured {
         Some(measured) => {
             for world in &mut worlds {

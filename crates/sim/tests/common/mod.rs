@@ -4,19 +4,19 @@
 use sim::{Outcome, World};
 
 /// Returns options with the profile of the tests' expected values: in it every key has its own default.
-pub fn classic() -> scenario::Options {
+pub(crate) fn classic() -> scenario::Options {
     scenario::Options { set: vec!["profile=classic".into()], ..scenario::Options::default() }
 }
 
 /// Returns the world of a scenario, at its beginning.
-pub fn world(text: &str) -> World {
+pub(crate) fn world(text: &str) -> World {
     let source = scenario::Source { name: "test", text, folder: None };
     let read = scenario::read(&source, &classic());
     World::new(read.unwrap_or_else(|error| panic!("{error}\n{text}")).scenario)
 }
 
 /// Runs a scenario; returns its outcome.
-pub fn run(text: &str) -> Outcome {
+pub(crate) fn run(text: &str) -> Outcome {
     let mut world = world(text);
     while world.advance(1 << 20) {}
     world.finish()

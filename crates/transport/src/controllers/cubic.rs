@@ -7,7 +7,7 @@ use super::{Acked, Cwnd, Ecn, Lost, Window};
 use crate::{Descriptor, Needs};
 
 /// The descriptor of CUBIC.
-pub const DESCRIPTOR: Descriptor<Cubic> = Descriptor {
+pub(super) const DESCRIPTOR: Descriptor<Cubic> = Descriptor {
     name: "cubic",
     help: "CUBIC: cubic growth around the window of the last loss; what Linux runs by default",
     source: "RFC 9438",
@@ -19,7 +19,7 @@ pub const DESCRIPTOR: Descriptor<Cubic> = Descriptor {
 };
 
 /// Parameters of its own.
-pub const KEYS: &[Key] = &[
+pub(super) const KEYS: &[Key] = &[
     Key {
         name: "ecn",
         kind: Kind::Bool,

@@ -7,7 +7,7 @@ use super::{Acked, Current, Cwnd, Ecn, Lost, Window};
 use crate::{Descriptor, Message, Needs, Observation, Signal};
 
 /// The descriptor of D2TCP.
-pub const DESCRIPTOR: Descriptor<D2tcp> = Descriptor {
+pub(super) const DESCRIPTOR: Descriptor<D2tcp> = Descriptor {
     name: "d2tcp",
     help: "D2TCP: cuts the window by alpha^d/2, d how imminent the deadline is",
     source: "Vamanan, Hasan, Vijaykumar, SIGCOMM 2012",
@@ -23,7 +23,7 @@ pub const DESCRIPTOR: Descriptor<D2tcp> = Descriptor {
 const D: Signal = Signal { name: "d", help: "how imminent the deadline is (d2tcp)", unit: "" };
 
 /// Parameters of its own, beside DCTCP's.
-pub const KEYS: &[Key] = &[
+pub(super) const KEYS: &[Key] = &[
     Key {
         name: "d_cap",
         kind: Kind::Number,

@@ -47,7 +47,7 @@ impl Growth {
 }
 
 /// The descriptor of DCTCP.
-pub const DESCRIPTOR: Descriptor<Dctcp> = Descriptor {
+pub(crate) const DESCRIPTOR: Descriptor<Dctcp> = Descriptor {
     name: "dctcp",
     help: "DCTCP: cuts the window by alpha/2, alpha the moving share of marked bytes",
     source: "RFC 8257; Alizadeh et al., SIGCOMM 2010",
@@ -86,7 +86,7 @@ pub(crate) const P: Signal =
     Signal { name: "p", help: "the penalty, half of which a cut takes off: alpha (dctcp), alpha^d (d2tcp)", unit: "" };
 
 /// Parameters of the mark estimator, shared by all of DCTCP's family.
-pub const KEYS: &[Key] = &[
+pub(crate) const KEYS: &[Key] = &[
     Key {
         name: "g",
         kind: Kind::Number,
@@ -149,7 +149,7 @@ impl Window for Dctcp {
 
 /// The common part of DCTCP's family: the estimate of the extent of marking, and the time of cuts.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Marking {
+pub(crate) struct Marking {
     /// The moving share of marked bytes.
     pub alpha: f64,
     g: f64,
@@ -174,7 +174,7 @@ pub struct Marking {
 
 impl Marking {
     /// Reads the checked values of [`KEYS`] and of [`Growth::keys`].
-    pub fn from_values(values: &Values) -> Marking {
+    pub(crate) fn from_values(values: &Values) -> Marking {
         Marking {
             alpha: values.number("initial_alpha"),
             g: values.number("g"),
@@ -194,7 +194,7 @@ impl Marking {
     /// Counts marks. Cuts by `penalty(window, alpha)` at most once per window and only when that window had a mark, and
     /// otherwise grows as TCP does. Returns true when it has cut.
     #[inline(always)]
-    pub fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked, penalty: impl FnOnce(&Cwnd, f64) -> f64) -> bool {
+    pub(crate) fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked, penalty: impl FnOnce(&Cwnd, f64) -> f64) -> bool {
         self.count(ack.bytes, ack.marked);
         let asks = ack.marked && ack.may_cut;
         let mut due = asks && !self.cut_at_window_end && ack.una > self.cut_end;
@@ -218,13 +218,13 @@ impl Marking {
     /// Counts bytes that have arrived, with an echo or without. Data beyond a gap counts for alpha; it does not cut,
     /// since the loss that it shows will.
     #[inline]
-    pub fn count(&mut self, bytes: u64, marked: bool) {
+    pub(crate) fn count(&mut self, bytes: u64, marked: bool) {
         self.acked += bytes;
         self.marked += if marked { bytes } else { 0 };
     }
 
     /// Handles a loss that has cut the window: the marks of this observation window count for alpha and cause no cut.
-    pub fn on_loss(&mut self) {
+    pub(crate) fn on_loss(&mut self) {
         self.asked = false;
     }
 

@@ -7,7 +7,7 @@ use super::{Acked, Cwnd, Ecn, Lost, Window};
 use crate::{Descriptor, Needs, Observation, Pacing};
 
 /// The descriptor of HULL.
-pub const DESCRIPTOR: Descriptor<Hull> = Descriptor {
+pub(super) const DESCRIPTOR: Descriptor<Hull> = Descriptor {
     name: "hull",
     help: "HULL: paced DCTCP over ports whose phantom queues mark before a real one builds",
     source: "Alizadeh et al., NSDI 2012",
@@ -23,7 +23,7 @@ pub const DESCRIPTOR: Descriptor<Hull> = Descriptor {
 };
 
 /// Parameters of its own, beside DCTCP's.
-pub const KEYS: &[Key] = &[
+pub(super) const KEYS: &[Key] = &[
     Key {
         name: "pace",
         kind: Kind::Choice(&["marked", "always"]),

@@ -9,7 +9,7 @@ use crate::connection::RATE;
 use crate::{Descriptor, Message, Needs, Observation, Site};
 
 /// The descriptor of just-in-time pacing.
-pub const DESCRIPTOR: Descriptor<Jit> = Descriptor {
+pub(super) const DESCRIPTOR: Descriptor<Jit> = Descriptor {
     name: "jit",
     help: "just in time, a yardstick: paces at bytes left over time left and hears nothing of the network; messages \
            without a deadline as dctcp",

@@ -9,7 +9,7 @@ use crate::connection::RATE;
 use crate::{Descriptor, Message, Needs, Observation, Site};
 
 /// The descriptor of Karuna.
-pub const DESCRIPTOR: Descriptor<Karuna> = Descriptor {
+pub(super) const DESCRIPTOR: Descriptor<Karuna> = Descriptor {
     name: "karuna",
     help: "Karuna: messages with a deadline as mcp in the highest switch priority, others as dctcp in priorities below, by \
            size or by bytes sent",
@@ -26,7 +26,7 @@ pub const DESCRIPTOR: Descriptor<Karuna> = Descriptor {
 };
 
 /// Parameters of its own.
-pub const KEYS: &[Key] = &[
+pub(super) const KEYS: &[Key] = &[
     Key {
         name: "order",
         kind: Kind::Choice(&["size", "bytes-sent"]),

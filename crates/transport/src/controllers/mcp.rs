@@ -11,7 +11,7 @@ use crate::connection::{self, RATE};
 use crate::{Descriptor, Message, Needs, Observation, Site};
 
 /// MCP by ECN alone.
-pub const DESCRIPTOR: Descriptor<Mcp> = Descriptor {
+pub(crate) const DESCRIPTOR: Descriptor<Mcp> = Descriptor {
     name: "mcp",
     help: "MCP: paces at bytes left over time left, corrected by what marks tell of queue and load; messages without a \
            deadline as dctcp",

@@ -15,7 +15,6 @@ mod reno;
 mod tcppr;
 mod xdctcp;
 
-pub use rate::stability;
 pub use tcppr::Priorities;
 
 use std::collections::VecDeque;

@@ -6,7 +6,7 @@ use super::{Acked, Current, Cwnd, Ecn, Lost, Window};
 use crate::{Advice, Conditions, Descriptor, Message, Needs, Packet, Regime, Surroundings};
 
 /// The descriptor of pFabric.
-pub const DESCRIPTOR: Descriptor<Pfabric> = Descriptor {
+pub(super) const DESCRIPTOR: Descriptor<Pfabric> = Descriptor {
     name: "pfabric",
     help: "pFabric: starts at line rate, tells losses by its timer alone; ports send the most urgent flow first and \
            drop the least urgent packet",
@@ -60,7 +60,7 @@ const RTO_ROUND_TRIPS: u64 = 3;
 const LIMIT: f64 = 15.0 / 12.0;
 
 /// Parameters of its own, and shared ones with other defaults.
-pub const KEYS: &[Key] = &[
+pub(super) const KEYS: &[Key] = &[
     Key {
         name: "priority",
         kind: Kind::Choice(&["deadline", "size"]),

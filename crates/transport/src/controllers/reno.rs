@@ -7,7 +7,7 @@ use super::{Acked, Cwnd, Ecn, Lost, Window};
 use crate::{Descriptor, Needs};
 
 /// TCP as the papers' baseline.
-pub const DESCRIPTOR: Descriptor<Reno> = Descriptor {
+pub(super) const DESCRIPTOR: Descriptor<Reno> = Descriptor {
     name: "tcp",
     help: "TCP: additive increase, halving on loss; classic ECN as an option",
     source: "RFC 5681, RFC 6582, RFC 3168",
@@ -19,7 +19,7 @@ pub const DESCRIPTOR: Descriptor<Reno> = Descriptor {
 };
 
 /// Parameters of its own.
-pub const KEYS: &[Key] = &[Key {
+pub(super) const KEYS: &[Key] = &[Key {
     name: "ecn",
     kind: Kind::Bool,
     default: Default::Is("false"),

@@ -9,7 +9,7 @@ use super::{Acked, Cwnd, Ecn, Lost, Window};
 use crate::{Descriptor, Needs};
 
 /// TCP with switch priorities.
-pub const DESCRIPTOR: Descriptor<Tcppr> = Descriptor {
+pub(super) const DESCRIPTOR: Descriptor<Tcppr> = Descriptor {
     name: "tcppr",
     help: "TCPpr: tcp over switches with strict priorities, classes by deadline; messages without one come last",
     source: "TCPpr of Wilson et al. (D3), SIGCOMM 2011, 6.1.1: two priority classes",
@@ -25,7 +25,7 @@ pub const DESCRIPTOR: Descriptor<Tcppr> = Descriptor {
 const MAX_CLASSES: f64 = 32.0;
 
 /// Parameters of its own, beside TCP's.
-pub const KEYS: &[Key] = &[
+pub(super) const KEYS: &[Key] = &[
     Key {
         name: "classes",
         kind: Kind::Count,

@@ -7,7 +7,7 @@ use super::{Acked, Cwnd, Ecn, Lost, Window};
 use crate::{Descriptor, Needs, Observation};
 
 /// The descriptor of xDCTCP.
-pub const DESCRIPTOR: Descriptor<Xdctcp> = Descriptor {
+pub(super) const DESCRIPTOR: Descriptor<Xdctcp> = Descriptor {
     name: "xdctcp",
     help: "xDCTCP: cuts the window by ns alpha in short flows and by nl alpha in long ones",
     source: "xDCTCP: Extended DCTCP, checkpoint 2 report",
@@ -31,7 +31,7 @@ const AS_STUDY: dctcp::Growth = dctcp::Growth {
 };
 
 /// Parameters of its own, beside DCTCP's.
-pub const KEYS: &[Key] = &[
+pub(super) const KEYS: &[Key] = &[
     Key {
         name: "ns",
         kind: Kind::Number,

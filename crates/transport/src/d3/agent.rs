@@ -10,7 +10,7 @@ use crate::agent::{Agent, Allocation, Decision, Flow, PortState, Verdict};
 use crate::{Flags, Packet, connection};
 
 /// Parameters of the routers; one set for all transports of a run.
-pub const KEYS: &[Key] = &[
+pub(super) const KEYS: &[Key] = &[
     Key {
         name: "base_rtt",
         kind: Kind::Time,

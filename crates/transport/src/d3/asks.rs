@@ -7,7 +7,7 @@ use super::agent::{self, Agents};
 use crate::{Descriptor, Needs, connection};
 
 /// The descriptor of D3.
-pub const DESCRIPTOR: Descriptor<Config> = Descriptor {
+pub(super) const DESCRIPTOR: Descriptor<Config> = Descriptor {
     name: "d3",
     help: "D3: each RTT asks the routers for bytes left over time left, and paces at the smallest grant; of the \
            shared parameters those of windows and handshake mean nothing to it",

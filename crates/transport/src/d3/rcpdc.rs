@@ -5,7 +5,7 @@ use super::asks::Config;
 use crate::{Descriptor, Needs};
 
 /// Fair sharing by D3's routers.
-pub const DESCRIPTOR: Descriptor<Config> = Descriptor {
+pub(super) const DESCRIPTOR: Descriptor<Config> = Descriptor {
     name: "rcpdc",
     help: "RCPdc: D3's routers with every request 0, so that all flows share alike",
     source: "Wilson et al., SIGCOMM 2011, section 6: their upper bound for fair sharing",

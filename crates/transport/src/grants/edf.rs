@@ -10,7 +10,7 @@ use super::{Config, SIGNALS};
 use crate::{Descriptor, Needs, Surroundings};
 
 /// The descriptor of deadline-ordered grants.
-pub const DESCRIPTOR: Descriptor<Config> = Descriptor {
+pub(super) const DESCRIPTOR: Descriptor<Config> = Descriptor {
     name: "edf-grants",
     help: "receiving hosts grant packet by packet, earliest deadline first, and let as few messages be late as possible; of \
            the shared parameters only mss, header and dup_ack_threshold mean anything to it",

@@ -8,7 +8,7 @@ use super::{Config, SIGNALS};
 use crate::{Advice, Descriptor, Needs, Regime, connection};
 
 /// The descriptor of Homa.
-pub const DESCRIPTOR: Descriptor<Config> = Descriptor {
+pub(super) const DESCRIPTOR: Descriptor<Config> = Descriptor {
     name: "homa",
     help: "Homa: the first round trip of a message is sent unasked, but of many answers at once only their beginnings, the \
            receiver grants the rest to the shortest ones, several at a time, in switch priorities of its choice; of the shared parameters only mss, header and dup_ack_threshold \

@@ -15,7 +15,7 @@ pub struct Host {
 
 /// A host's part in one transport.
 #[derive(Debug)]
-pub struct Desk {
+pub(super) struct Desk {
     policy: Policy,
     /// The policy for its own link.
     own: Policy,
@@ -45,7 +45,7 @@ impl Host {
 
 impl Desk {
     /// Sends the grants and the data that are due.
-    pub fn work(&mut self, now: Instant, out: &mut impl HostOutput) {
+    pub(super) fn work(&mut self, now: Instant, out: &mut impl HostOutput) {
         self.incoming.look_for_late(now);
         while let Some((end, packet, extension)) = self.incoming.grant(now) {
             out.send_from(end, packet, Some(extension));
@@ -67,7 +67,7 @@ impl HostState for Host {
 }
 
 /// Runs `act` with the host's part in the transport and the output for its packets.
-pub fn at_desk<O: AtHost, T>(policy: &Policy, out: &mut O, act: impl FnOnce(&mut Desk, &mut O) -> T) -> T {
+pub(super) fn at_desk<O: AtHost, T>(policy: &Policy, out: &mut O, act: impl FnOnce(&mut Desk, &mut O) -> T) -> T {
     let mut host = std::mem::take(&mut out.shared().grants);
     let desk = host.desk(policy, out);
     let result = act(desk, out);

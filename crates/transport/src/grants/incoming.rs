@@ -14,7 +14,7 @@ use crate::{Extension, Flags, Packet};
 
 /// All data in flight, or announced, to one host.
 #[derive(Debug)]
-pub struct Incoming {
+pub(super) struct Incoming {
     policy: Policy,
     /// The rate of the link to the host, and the wire bytes of each data packet there beside its data.
     rate: Rate,
@@ -101,7 +101,7 @@ struct Granted {
 
 /// Data that has arrived.
 #[derive(Clone, Copy, Debug)]
-pub struct Arrival {
+pub(super) struct Arrival {
     /// Start of the data in the stream.
     pub start: u64,
     /// Number of bytes of data.
@@ -200,7 +200,7 @@ impl Flow {
 
 impl Incoming {
     /// Returns the state of a host that expects nothing. Its link has this rate, and this overhead of each frame.
-    pub fn new(policy: Policy, rate: Rate, frame_overhead: Bytes) -> Incoming {
+    pub(super) fn new(policy: Policy, rate: Rate, frame_overhead: Bytes) -> Incoming {
         Incoming {
             policy: policy.at(rate),
             rate,
@@ -224,7 +224,7 @@ impl Incoming {
 
     /// Records the announcement of a message, which follows the earlier ones. `there` of its bytes have arrived, and
     /// `is_there` tests one.
-    pub fn ask(&mut self, now: Instant, end: End, ask: &Ask, there: u64, is_there: impl Fn(u64) -> bool) {
+    pub(super) fn ask(&mut self, now: Instant, end: End, ask: &Ask, there: u64, is_there: impl Fn(u64) -> bool) {
         let flow = self.flows.entry(end.connection).or_insert_with(|| Flow {
             end,
             from: ask.from,
@@ -256,7 +256,7 @@ impl Incoming {
     }
 
     /// Records the arrival of data of a connection. Returns true if that completes its first message.
-    pub fn arrived(&mut self, now: Instant, end: End, arrival: &Arrival) -> bool {
+    pub(super) fn arrived(&mut self, now: Instant, end: End, arrival: &Arrival) -> bool {
         let id = end.connection;
         let takes = self.takes(arrival.bytes);
         self.link.carries(now, takes, self.policy.review);
@@ -304,7 +304,7 @@ impl Incoming {
 
     /// Records an arrival that occupied the link for `takes`. The link was idle before that if more than a packet would
     /// have fitted in: times of arrival vary by that much at a host.
-    pub fn comes(&mut self, now: Instant, takes: Span) {
+    pub(super) fn comes(&mut self, now: Instant, takes: Span) {
         let began = Instant(now.0.saturating_sub(takes.0));
         if began > self.last_arrival + self.takes(self.policy.mss.into()) {
             self.idle_at = began;
@@ -313,12 +313,12 @@ impl Incoming {
     }
 
     /// Returns the time that the link takes for a packet without data.
-    pub fn takes_for_control(&self, bytes: u16) -> Span {
+    pub(super) fn takes_for_control(&self, bytes: u16) -> Span {
         self.rate.transmission().of(Bytes(bytes.into()))
     }
 
     /// Records that data of a connection at `start` has arrived or is announced: its message is not lost.
-    pub fn hear(&mut self, now: Instant, id: ConnectionId, start: u64) {
+    pub(super) fn hear(&mut self, now: Instant, id: ConnectionId, start: u64) {
         let Some(flow) = self.flows.get_mut(&id) else { return };
         flow.lates = 0;
         if let Some(message) = flow.messages.iter_mut().find(|message| start < message.end) {
@@ -344,7 +344,7 @@ impl Incoming {
     }
 
     /// Forgets a connection of which nothing more is expected.
-    pub fn forget(&mut self, id: ConnectionId) {
+    pub(super) fn forget(&mut self, id: ConnectionId) {
         if let Some(flow) = self.flows.remove(&id) {
             self.in_flight -= flow.in_flight;
             if let Some(limits) = self.senders.get_mut(&flow.from) {
@@ -355,7 +355,7 @@ impl Incoming {
     }
 
     /// Changes the route of packets to a connection's end.
-    pub fn moves(&mut self, end: End) {
+    pub(super) fn moves(&mut self, end: End) {
         if let Some(flow) = self.flows.get_mut(&end.connection) {
             flow.end = end;
         }
@@ -363,7 +363,7 @@ impl Incoming {
 
     /// Returns true if the sender needs grants and was not notified that its announcement is known; it then counts as
     /// notified.
-    pub fn is_to_be_told(&mut self, id: ConnectionId) -> bool {
+    pub(super) fn is_to_be_told(&mut self, id: ConnectionId) -> bool {
         let mss = u64::from(self.policy.mss);
         let waits = |flow: &&mut Flow| flow.told < flow.known && flow.upcoming(mss).is_some();
         let Some(flow) = self.flows.get_mut(&id).filter(waits) else { return false };
@@ -372,7 +372,7 @@ impl Incoming {
     }
 
     /// Marks late segments, so that they are granted again.
-    pub fn look_for_late(&mut self, now: Instant) {
+    pub(super) fn look_for_late(&mut self, now: Instant) {
         while let Some(&Reverse((at, id, number))) = self.late_at.peek() {
             if at > now && self.is_expected(id, number) {
                 break;
@@ -389,7 +389,7 @@ impl Incoming {
     }
 
     /// Returns the time at which a segment is late, or may be granted.
-    pub fn wake_at(&self) -> Instant {
+    pub(super) fn wake_at(&self) -> Instant {
         self.late_at.peek().map_or(Instant::MAX, |Reverse((at, ..))| *at).min(self.resume)
     }
 
@@ -468,7 +468,7 @@ impl Incoming {
     }
 
     /// Returns the next grant, if one may be sent now: the end that it is for, and the packet.
-    pub fn grant(&mut self, now: Instant) -> Option<(End, Packet, Extension)> {
+    pub(super) fn grant(&mut self, now: Instant) -> Option<(End, Packet, Extension)> {
         self.resume = Instant::MAX;
         if self.flows.is_empty()
             || self.in_flight > 0 && self.in_flight + u64::from(self.policy.mss) > self.policy.budget
@@ -599,7 +599,7 @@ impl Incoming {
 }
 
 /// Returns a packet that acknowledges everything before `next`.
-pub fn answer_packet(policy: &Policy, next: u64) -> Packet {
+pub(super) fn answer_packet(policy: &Policy, next: u64) -> Packet {
     let mut packet = Packet::ack(next, policy.control, Instant::MAX, Flags::NONE);
     packet.rank = policy.levels.map_or(Packet::UNTAGGED, |_| Levels::CONTROL);
     packet

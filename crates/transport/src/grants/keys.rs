@@ -7,7 +7,7 @@ use super::policy::{Follows, Order, Policy};
 use crate::{Surroundings, connection};
 
 /// Requests, grants, and the handling of lost ones.
-pub const KEYS: &[Key] = &[
+pub(super) const KEYS: &[Key] = &[
     Key {
         name: "control",
         kind: Kind::Size,
@@ -56,10 +56,10 @@ pub const KEYS: &[Key] = &[
 ];
 
 /// The detection of losses where a transport's source leaves it to time.
-pub const BY_TIME: Key =
+pub(super) const BY_TIME: Key =
     Key { name: "overtaken", kind: Kind::Choice(&["waits", "is-lost"]), default: Default::Is("waits"), ..OVERTAKEN };
 /// The detection of losses for a path on which packets stay in order.
-pub const BY_ORDER: Key =
+pub(super) const BY_ORDER: Key =
     Key { name: "overtaken", kind: Kind::Choice(&["waits", "is-lost"]), default: Default::Is("is-lost"), ..OVERTAKEN };
 const OVERTAKEN: Key = Key {
     name: "overtaken",
@@ -74,7 +74,7 @@ const OVERTAKEN: Key = Key {
 
 /// Sets the values that follow from the network, for keys that were left out: each a multiple of the bandwidth-delay
 /// product.
-pub fn settle(values: &mut Values, surroundings: &Surroundings, products: &[(&'static str, f64)]) {
+pub(super) fn settle(values: &mut Values, surroundings: &Surroundings, products: &[(&'static str, f64)]) {
     let product = product(values, surroundings);
     // Not a key: the line rate for which these amounts are computed.
     values.set_default(LINE_RATE, Value::Rate(surroundings.line_rate));
@@ -96,19 +96,19 @@ const MEASURED_UP_TO: Rate = Rate::from_gbps(10);
 const LINE_RATE: &str = "line_rate";
 
 /// Sets a key that was left out to the value that follows from the others.
-pub fn follows(values: &mut Values, name: &'static str, value: impl FnOnce(&Values) -> Value) {
+pub(super) fn follows(values: &mut Values, name: &'static str, value: impl FnOnce(&Values) -> Value) {
     if values.find(name).is_none() {
         values.set_default(name, value(values));
     }
 }
 
 /// Returns the network's bandwidth-delay product, in full packets.
-pub fn product(values: &Values, surroundings: &Surroundings) -> f64 {
+pub(super) fn product(values: &Values, surroundings: &Surroundings) -> f64 {
     surroundings.bandwidth_delay(values.size("mss") + values.size("header"))
 }
 
 /// Returns the payload of an amount.
-pub fn payload(values: &Values, name: &str, connection: &connection::Config) -> u64 {
+pub(super) fn payload(values: &Values, name: &str, connection: &connection::Config) -> u64 {
     match values.amount_if_set(name) {
         None => u64::MAX,
         Some(Amount::Packets(packets)) => packets.saturating_mul(connection.mss.into()),
@@ -118,7 +118,7 @@ pub fn payload(values: &Values, name: &str, connection: &connection::Config) -> 
 
 /// Returns the policy of a receiver that grants everything at once, from the values of [`KEYS`] and of the loss
 /// detection.
-pub fn policy(values: &Values, connection: &connection::Config, order: Order) -> Policy {
+pub(super) fn policy(values: &Values, connection: &connection::Config, order: Order) -> Policy {
     Policy {
         order,
         rate: values.rate(LINE_RATE),
@@ -154,7 +154,7 @@ pub fn policy(values: &Values, connection: &connection::Config, order: Order) ->
 }
 
 /// Returns a rule for the data in flight from one host.
-pub fn rule(most: u64, connection: &connection::Config, cut: fn(u64) -> Cut, share: f64) -> Rule {
+pub(super) fn rule(most: u64, connection: &connection::Config, cut: fn(u64) -> Cut, share: f64) -> Rule {
     const ONE: f64 = 65536.0;
     let least = u64::from(connection.mss);
     Rule { most: most.max(least), least, cut: cut((share * ONE).round() as u64) }

@@ -27,7 +27,7 @@ const ONE: u64 = 1 << 16;
 
 /// A host's limits of the data in flight from another host.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Limits {
+pub(super) struct Limits {
     /// The limit for the sending host's own link.
     informed: Limit,
     /// The limit for links in the network.
@@ -38,23 +38,23 @@ pub struct Limits {
 
 impl Limits {
     /// Returns the limits of a host with nothing in flight.
-    pub fn new(rule: &Rule) -> Limits {
+    pub(super) fn new(rule: &Rule) -> Limits {
         Limits { informed: Limit::new(rule), marked: Limit::new(rule), in_flight: 0 }
     }
 
     /// Returns true if another segment may be granted; one may always be in flight.
-    pub fn allow(&self, segment: u64) -> bool {
+    pub(super) fn allow(&self, segment: u64) -> bool {
         self.in_flight == 0 || self.in_flight + segment <= self.informed.bytes.min(self.marked.bytes)
     }
 
     /// Records the arrival of data, with the signs of a backlog at its host and of a mark by a switch.
-    pub fn hear(&mut self, rule: &Rule, bytes: u64, informed: bool, marked: bool) {
+    pub(super) fn hear(&mut self, rule: &Rule, bytes: u64, informed: bool, marked: bool) {
         self.informed.hear(rule, bytes, informed);
         self.marked.hear(rule, bytes, marked);
     }
 
     /// Halves the limits for data that has not arrived in time: it is lost, or is queued at its host.
-    pub fn late(&mut self, rule: &Rule) {
+    pub(super) fn late(&mut self, rule: &Rule) {
         for limit in [&mut self.informed, &mut self.marked] {
             limit.bytes = (limit.bytes / 2).max(rule.least);
         }

@@ -12,7 +12,7 @@ use crate::{Flags, Packet};
 
 /// The queue of a sending host. Its first segment is sent whenever the link is free.
 #[derive(Debug, Default)]
-pub struct Outgoing {
+pub(super) struct Outgoing {
     queue: BTreeMap<(u64, u64), Segment>,
     /// The keys of each connection's segments in the queue, by their start in the stream.
     places: BTreeMap<(ConnectionId, u64), (u64, u64)>,
@@ -25,7 +25,7 @@ pub struct Outgoing {
 
 /// A packet of data that may be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Segment {
+pub(super) struct Segment {
     /// The sending end that it belongs to.
     pub end: End,
     /// Start of the data in the stream.
@@ -43,11 +43,11 @@ pub struct Segment {
 }
 
 /// The key of messages without a deadline, which are sent after all others.
-pub const LAST: u64 = u64::MAX;
+pub(super) const LAST: u64 = u64::MAX;
 
 impl Outgoing {
     /// Enqueues a segment, low keys first; returns false if it was queued already.
-    pub fn put(&mut self, policy: &Policy, key: u64, segment: Segment) -> bool {
+    pub(super) fn put(&mut self, policy: &Policy, key: u64, segment: Segment) -> bool {
         let Entry::Vacant(place) = self.places.entry((segment.end.connection, segment.start)) else { return false };
         place.insert((key, self.put));
         self.bytes += u64::from(segment.payload);
@@ -78,7 +78,7 @@ impl Outgoing {
     }
 
     /// Removes the segments of a closed connection.
-    pub fn forget(&mut self, connection: ConnectionId) {
+    pub(super) fn forget(&mut self, connection: ConnectionId) {
         let of_it: Vec<(ConnectionId, u64)> =
             self.places.range((connection, 0)..=(connection, u64::MAX)).map(|(place, _)| *place).collect();
         for segment in
@@ -89,7 +89,7 @@ impl Outgoing {
     }
 
     /// Sends packets while the link is free, and requests a wake-up for the time when it is.
-    pub fn send(&mut self, now: Instant, policy: &Policy, out: &mut impl HostOutput) {
+    pub(super) fn send(&mut self, now: Instant, policy: &Policy, out: &mut impl HostOutput) {
         while let Some((&first, Segment { end, .. })) = self.queue.first_key_value() {
             if !out.link_is_free(now, *end) {
                 return;

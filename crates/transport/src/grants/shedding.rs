@@ -6,7 +6,7 @@ use units::{Instant, Span};
 
 /// The rest of a message, as time on the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Job {
+pub(super) struct Job {
     /// The time at which it should be complete.
     pub deadline: Instant,
     /// The time that it takes on the link.
@@ -15,7 +15,7 @@ pub struct Job {
 
 /// Returns which of `jobs`, in the order of their deadlines, are to be late, if the link begins with them now. Of the
 /// jobs up to the first late one, the longest is chosen, again and again. No choice leaves fewer late.
-pub fn shed(now: Instant, jobs: &[Job]) -> Vec<bool> {
+pub(super) fn shed(now: Instant, jobs: &[Job]) -> Vec<bool> {
     let mut late = vec![false; jobs.len()];
     let mut kept: BinaryHeap<(Span, usize)> = BinaryHeap::new();
     let mut over = now;

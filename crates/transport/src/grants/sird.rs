@@ -9,7 +9,7 @@ use super::{Config, SIGNALS};
 use crate::{Descriptor, Needs};
 
 /// The descriptor of SIRD.
-pub const DESCRIPTOR: Descriptor<Config> = Descriptor {
+pub(super) const DESCRIPTOR: Descriptor<Config> = Descriptor {
     name: "sird",
     help: "SIRD: the receiver gives credit for its link, the shortest message first; what may be on its way from one host follows \
            what that host says of its own link, and ECN marks, as DCTCP's window; of the shared parameters only mss, header \

@@ -15,7 +15,7 @@ const DAMPENING: (Span, Rate) = (Span::from_micros(10), Rate::from_gbps(1));
 pub(super) const EXPIRY: u64 = 10;
 
 /// Parameters of the ports; one set for all transports of a run.
-pub const KEYS: &[Key] = &[
+pub(super) const KEYS: &[Key] = &[
     Key {
         name: "base_rtt",
         kind: Kind::Time,

@@ -6,9 +6,9 @@ mod ranges;
 mod rto;
 mod scoreboard;
 
-pub use ranges::Ranges;
-pub use rto::RtoEstimator;
-pub use scoreboard::{Rules, Scoreboard};
+pub(crate) use ranges::Ranges;
+pub(crate) use rto::RtoEstimator;
+pub(crate) use scoreboard::{Rules, Scoreboard};
 
 use rack::{Rack, Surroundings};
 use units::{Instant, Span};
@@ -17,7 +17,7 @@ use crate::connection::Config;
 
 /// The sequence space of a sending end, and the recovery of its losses (RFC 5681, 6298, 6582, 6675, 8985).
 #[derive(Clone, Debug)]
-pub struct Recovery {
+pub(crate) struct Recovery {
     /// The position before which all data is acknowledged (SND.UNA).
     pub una: u64,
     /// The next position to send (SND.NXT); falls back to `una` after a timeout.
@@ -53,7 +53,7 @@ struct Rare {
 
 /// A phase of recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
+pub(crate) enum Phase {
     /// Nothing is being repaired.
     Open,
     /// A loss that duplicate ACKs have shown: fast recovery.
@@ -64,7 +64,7 @@ pub enum Phase {
 
 /// The result of an acknowledgement of new data.
 #[derive(Clone, Copy, Debug)]
-pub struct Advance {
+pub(crate) struct Advance {
     /// Bytes by which `una` has moved.
     pub bytes: u64,
     /// Bytes among these that had been counted when they arrived beyond a gap.
@@ -79,7 +79,7 @@ pub struct Advance {
 
 /// The meaning of a duplicate ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Duplicate {
+pub(crate) enum Duplicate {
     /// A loss: [`Recovery::enter`] begins its repair.
     Loss,
     /// Another segment has left the network during a repair.
@@ -90,7 +90,7 @@ pub enum Duplicate {
 
 /// The result of SACK blocks.
 #[derive(Clone, Copy, Debug)]
-pub struct News {
+pub(crate) struct News {
     /// Bytes that are SACKed for the first time.
     pub bytes: u64,
     /// A retransmission was lost that was sent after the last cut.
@@ -99,7 +99,7 @@ pub struct News {
 
 /// The parts of an acknowledgement that matter where time decides which segments are lost.
 #[derive(Clone, Copy, Debug)]
-pub struct Answer<'a> {
+pub(crate) struct Answer<'a> {
     /// The data that has arrived beyond a gap.
     pub blocks: &'a [(u64, u64)],
     /// It acknowledges nothing new.
@@ -108,7 +108,7 @@ pub struct Answer<'a> {
 
 /// The losses that time has shown.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Findings {
+pub(crate) struct Findings {
     /// Something is lost, and nothing is being repaired yet.
     pub lost: bool,
     /// More is lost than before.
@@ -119,7 +119,7 @@ pub struct Findings {
 
 impl Recovery {
     /// Returns the state in which nothing has been sent.
-    pub fn new(config: &Config) -> Recovery {
+    pub(crate) fn new(config: &Config) -> Recovery {
         Recovery {
             una: 0,
             next: 0,
@@ -137,7 +137,7 @@ impl Recovery {
 
     /// As [`new`](Recovery::new), for a sending end that reports each sending ([`note_sent`](Recovery::note_sent)). It
     /// wakes up [when requested](Recovery::wake_at) and repairs [by the pipe](Recovery::repairs_by_pipe).
-    pub fn timed(config: &Config) -> Recovery {
+    pub(crate) fn timed(config: &Config) -> Recovery {
         let mut recovery = Recovery::new(config);
         recovery.rare.rack = config.rack.then(Rack::default);
         recovery
@@ -145,7 +145,7 @@ impl Recovery {
 
     /// Records the SACK blocks of an acknowledgement.
     #[inline]
-    pub fn note_blocks(&mut self, config: &Config, blocks: &[(u64, u64)]) -> News {
+    pub(crate) fn note_blocks(&mut self, config: &Config, blocks: &[(u64, u64)]) -> News {
         let looks = config.finds_lost_again && self.rare.rack.is_none();
         let board = &mut self.rare.board;
         let before = board.bytes();
@@ -166,7 +166,7 @@ impl Recovery {
     /// Handles the acknowledgement of new data before `seq`. `stamp` is the time when the answered data was sent, or
     /// [`Instant::MAX`] if that is no sample (Karn's rule).
     #[inline(always)]
-    pub fn advance(&mut self, config: &Config, now: Instant, seq: u64, stamp: Instant) -> Advance {
+    pub(crate) fn advance(&mut self, config: &Config, now: Instant, seq: u64, stamp: Instant) -> Advance {
         let bytes = seq - self.una;
         self.una = seq;
         self.next = self.next.max(seq);
@@ -212,7 +212,7 @@ impl Recovery {
     }
 
     /// Returns the bytes that a duplicate ACK reports beyond a gap: the newly SACKed ones, or a segment without SACK.
-    pub fn count_beyond(&mut self, config: &Config, news: u64) -> u64 {
+    pub(crate) fn count_beyond(&mut self, config: &Config, news: u64) -> u64 {
         if config.sack {
             return news;
         }
@@ -224,7 +224,7 @@ impl Recovery {
     }
 
     /// Processes a duplicate ACK.
-    pub fn on_duplicate(&mut self, config: &Config) -> Duplicate {
+    pub(crate) fn on_duplicate(&mut self, config: &Config) -> Duplicate {
         self.dup_acks += 1;
         match self.phase {
             Phase::Loss => Duplicate::Nothing,
@@ -242,7 +242,7 @@ impl Recovery {
 
     /// Begins the repair of a loss. Returns the data to retransmit at once: its start, and a position that it must not
     /// pass.
-    pub fn enter(&mut self) -> (u64, u64) {
+    pub(crate) fn enter(&mut self) -> (u64, u64) {
         self.phase = Phase::Recovery;
         self.recover = self.highest;
         self.partial_seen = false;
@@ -257,7 +257,7 @@ impl Recovery {
     }
 
     /// Begins a new window for later packets, as the window has been cut for a loss.
-    pub fn begin_window(&mut self, now: Instant) {
+    pub(crate) fn begin_window(&mut self, now: Instant) {
         self.recover = self.highest;
         if let Some(rack) = &mut self.rare.rack {
             rack.cut_at = now;
@@ -265,14 +265,14 @@ impl Recovery {
     }
 
     /// Handles the expiry of the retransmission timer (RFC 6298 5.5).
-    pub fn on_timeout(&mut self) {
+    pub(crate) fn on_timeout(&mut self) {
         self.rto.back_off();
         self.rto_at = Instant::MAX;
     }
 
     /// Marks losses after a timeout: everything that is not acknowledged counts as lost (RFC 5681 3.1). Where time
     /// decides, segments that may still be in time do not (RFC 8985 6.3).
-    pub fn go_back(&mut self, config: &Config, now: Instant) {
+    pub(crate) fn go_back(&mut self, config: &Config, now: Instant) {
         let around = self.surroundings(config, now);
         self.phase = Phase::Loss;
         self.recover = self.highest;
@@ -297,7 +297,7 @@ impl Recovery {
     /// Returns true if an ACK of everything before `seq`, which is processed later, shows that a probe has repaired a
     /// loss (RFC 8985 7.4).
     #[cold]
-    pub fn answer_to_probe(&mut self, seq: u64, has_blocks: bool) -> bool {
+    pub(crate) fn answer_to_probe(&mut self, seq: u64, has_blocks: bool) -> bool {
         let duplicate = seq == self.una;
         self.rare.rack.as_mut().is_some_and(|rack| rack.answer_to_probe(seq, duplicate, has_blocks))
     }
@@ -305,7 +305,7 @@ impl Recovery {
     /// Detects losses after an acknowledgement has been processed, among segments that were sent before the arrived
     /// ones (RFC 8985 6.2).
     #[cold]
-    pub fn look_for_losses(&mut self, config: &Config, now: Instant, ack: &Answer) -> Findings {
+    pub(crate) fn look_for_losses(&mut self, config: &Config, now: Instant, ack: &Answer) -> Findings {
         let around = self.surroundings(config, now);
         let (una, nothing_sacked) = (self.una, self.rare.board.is_empty());
         let Some(rack) = &mut self.rare.rack else { return Findings::default() };
@@ -324,7 +324,7 @@ impl Recovery {
 
     /// Detects losses among overtaken segments whose time is up.
     #[cold]
-    pub fn look_again(&mut self, config: &Config, now: Instant) -> Findings {
+    pub(crate) fn look_again(&mut self, config: &Config, now: Instant) -> Findings {
         let around = self.surroundings(config, now);
         match &self.rare.rack {
             Some(rack) if rack.reorder_at <= now => self.find_lost(&around),
@@ -349,7 +349,7 @@ impl Recovery {
     /// returns the time; none while a loss is being repaired or suspected. There is no probe before the first RTT
     /// sample: none may be sent (7.3), and it would only delay the RTO.
     #[cold]
-    pub fn schedule_probe(&mut self, config: &Config, now: Instant, acknowledged: bool) -> Option<Instant> {
+    pub(crate) fn schedule_probe(&mut self, config: &Config, now: Instant, acknowledged: bool) -> Option<Instant> {
         let flight = self.highest - self.una;
         let open = self.phase == Phase::Open && flight > 0 && self.rare.board.is_empty();
         let rack = self.rare.rack.as_mut()?;
@@ -367,14 +367,14 @@ impl Recovery {
 
     /// Returns none if no probe is due, else whether it may be sent (RFC 8985 7.3), and clears its time. It may if none
     /// is in flight and an RTT was measured since the last.
-    pub fn probe_is_due(&mut self, now: Instant) -> Option<bool> {
+    pub(crate) fn probe_is_due(&mut self, now: Instant) -> Option<bool> {
         let rack = self.rare.rack.as_mut().filter(|rack| rack.probe_at <= now)?;
         rack.probe_at = Instant::MAX;
         Some(!rack.is_probing() && self.rto.fresh)
     }
 
     /// Records that a probe was sent: new data, or the last segment if `again`.
-    pub fn probed(&mut self, again: bool) {
+    pub(crate) fn probed(&mut self, again: bool) {
         let highest = self.highest;
         self.rto.fresh = false;
         if let Some(rack) = &mut self.rare.rack {
@@ -383,19 +383,19 @@ impl Recovery {
     }
 
     /// Returns the segment that was sent with the highest position.
-    pub fn last_segment(&self) -> Option<(u64, u64)> {
+    pub(crate) fn last_segment(&self) -> Option<(u64, u64)> {
         self.rare.rack.as_ref()?.last()
     }
 
     /// Returns the time at which losses, a probe or the RTO are due next.
-    pub fn wake_at(&self) -> Instant {
+    pub(crate) fn wake_at(&self) -> Instant {
         let rack = self.rare.rack.as_ref().map_or(Instant::MAX, |rack| rack.reorder_at.min(rack.probe_at));
         self.rto_at.min(rack)
     }
 
     /// Returns true if sending follows from the estimate of the data in the network (RFC 6675 5).
     #[inline]
-    pub fn repairs_by_pipe(&self, config: &Config) -> bool {
+    pub(crate) fn repairs_by_pipe(&self, config: &Config) -> bool {
         match self.phase {
             Phase::Open => false,
             Phase::Recovery => config.sack,
@@ -404,14 +404,14 @@ impl Recovery {
     }
 
     /// Records that the bytes from `start` to `end` are sent now, for the first time or not.
-    pub fn note_sent(&mut self, now: Instant, start: u64, end: u64) {
+    pub(crate) fn note_sent(&mut self, now: Instant, start: u64, end: u64) {
         if let Some(rack) = &mut self.rare.rack {
             rack.sent(now, start, end);
         }
     }
 
     /// Returns the next lost data that is not in flight again: its start, and a position that it must not pass.
-    pub fn next_lost(&mut self, config: &Config) -> Option<(u64, u64)> {
+    pub(crate) fn next_lost(&mut self, config: &Config) -> Option<(u64, u64)> {
         match &mut self.rare.rack {
             Some(rack) => rack.next_lost(),
             None => self.rare.board.next_lost(self.una, rules(config)),
@@ -419,13 +419,13 @@ impl Recovery {
     }
 
     /// The same, for data that may be lost (RFC 6675 4, NextSeg, rule 3). None where time decides.
-    pub fn next_doubtful(&self) -> Option<(u64, u64)> {
+    pub(crate) fn next_doubtful(&self) -> Option<(u64, u64)> {
         if self.rare.rack.is_some() { None } else { self.rare.board.next_doubtful(self.una) }
     }
 
     /// Returns the segment to retransmit when nothing else may be sent (RFC 6675 4, NextSeg, rule 4), for an
     /// acknowledgement of the end of the window. None where time decides: RFC 8985 has its own probe.
-    pub fn next_rescue(&mut self, config: &Config) -> Option<(u64, u64)> {
+    pub(crate) fn next_rescue(&mut self, config: &Config) -> Option<(u64, u64)> {
         if self.rare.rack.is_some() || !config.rescue {
             return None;
         }
@@ -435,28 +435,28 @@ impl Recovery {
     }
 
     /// Returns the first position from `position` on that is not SACKed.
-    pub fn skip(&self, position: u64) -> u64 {
+    pub(crate) fn skip(&self, position: u64) -> u64 {
         self.rare.board.skip(position)
     }
 
     /// Returns the start of the next SACKed range after `position`.
-    pub fn next_sacked(&self, position: u64) -> u64 {
+    pub(crate) fn next_sacked(&self, position: u64) -> u64 {
         self.rare.board.next_sacked(position)
     }
 
     /// Returns true if nothing is SACKed.
     #[inline]
-    pub fn none_sacked(&self) -> bool {
+    pub(crate) fn none_sacked(&self) -> bool {
         !self.gap || self.rare.board.is_empty()
     }
 
     /// Returns the number of bytes SACKed below `limit`.
-    pub fn sacked_below(&self, limit: u64) -> u64 {
+    pub(crate) fn sacked_below(&self, limit: u64) -> u64 {
         self.rare.board.bytes_below(limit)
     }
 
     /// Returns the estimate of the bytes in the network (RFC 6675 4, SetPipe).
-    pub fn pipe(&self, config: &Config) -> u64 {
+    pub(crate) fn pipe(&self, config: &Config) -> u64 {
         match &self.rare.rack {
             Some(rack) => self.highest - self.una - self.rare.board.bytes() - rack.lost_bytes(),
             None => self.rare.board.pipe(self.una, self.highest, rules(config)),
@@ -464,14 +464,14 @@ impl Recovery {
     }
 
     /// Returns the bytes between `from` and `to` that are lost and not in flight again.
-    pub fn to_repair(&self, config: &Config, from: u64, to: u64) -> u64 {
+    pub(crate) fn to_repair(&self, config: &Config, from: u64, to: u64) -> u64 {
         self.rare.board.to_repair(from, to, rules(config))
     }
 
     /// Returns the next data of a stream that ends at `end`: its start, and a position that it must not pass. After a
     /// timeout that is all data sent before, without the SACKed data.
     #[inline]
-    pub fn upcoming(&mut self, end: u64) -> Option<(u64, u64)> {
+    pub(crate) fn upcoming(&mut self, end: u64) -> Option<(u64, u64)> {
         let mut limit = end;
         if self.next < self.highest {
             self.next = self.skip(self.next);
@@ -482,13 +482,13 @@ impl Recovery {
 
     /// Records that the bytes from `next` to `end` were sent.
     #[inline]
-    pub fn sent(&mut self, end: u64) {
+    pub(crate) fn sent(&mut self, end: u64) {
         self.next = end;
         self.highest = self.highest.max(end);
     }
 
     /// Records that the lost bytes from `start` to `end` were retransmitted.
-    pub fn sent_again(&mut self, config: &Config, start: u64, end: u64) {
+    pub(crate) fn sent_again(&mut self, config: &Config, start: u64, end: u64) {
         if config.sack && self.rare.rack.is_none() {
             self.rare.board.sent_again(start, end, self.highest);
         }

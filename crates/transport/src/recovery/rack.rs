@@ -11,7 +11,7 @@ use units::{Instant, Span};
 
 /// The unacknowledged segments, with their sending times.
 #[derive(Clone, Debug)]
-pub struct Rack {
+pub(super) struct Rack {
     /// From the first position that is not acknowledged to the highest that was sent, without gaps.
     segments: VecDeque<Segment>,
     /// Of the arrived segments the one that was sent last: its time, and its end (RACK.xmit_ts, RACK.end_seq).
@@ -59,7 +59,7 @@ enum State {
 
 /// The values that the rules depend on, beside the sent segments.
 #[derive(Clone, Copy, Debug)]
-pub struct Surroundings {
+pub(super) struct Surroundings {
     /// The present simulated time.
     pub now: Instant,
     /// The smallest RTT sample.
@@ -93,7 +93,7 @@ impl Default for Rack {
 
 impl Rack {
     /// Records that the bytes from `start` to `end` are sent now.
-    pub fn sent(&mut self, now: Instant, start: u64, end: u64) {
+    pub(super) fn sent(&mut self, now: Instant, start: u64, end: u64) {
         if self.segments.back().is_none_or(|last| last.end <= start) {
             self.segments.push_back(Segment { start, end, sent_at: now, again: false, state: State::Flying });
             self.sent_new = true;
@@ -122,7 +122,7 @@ impl Rack {
     }
 
     /// Records that everything before `una` and the blocks have arrived (RFC 8985 6.2, steps 1 to 3).
-    pub fn arrived(&mut self, around: &Surroundings, una: u64, blocks: &[(u64, u64)]) {
+    pub(super) fn arrived(&mut self, around: &Surroundings, una: u64, blocks: &[(u64, u64)]) {
         while let Some(first) = self.segments.front_mut()
             && first.start < una
         {
@@ -171,7 +171,7 @@ impl Rack {
 
     /// Marks segments sent before the latest arrived one as lost when their time is up (steps 4 and 5). The next such
     /// time is in [`reorder_at`](Rack::reorder_at). Returns the last sending time of the lost retransmissions.
-    pub fn find_lost(&mut self, around: &Surroundings) -> Option<Instant> {
+    pub(super) fn find_lost(&mut self, around: &Surroundings) -> Option<Instant> {
         self.reorder_at = Instant::MAX;
         let latest = self.latest?;
         let mut lost_again = None;
@@ -205,7 +205,7 @@ impl Rack {
     }
 
     /// Marks losses at a timeout: the first segment, and each whose time is up (RFC 8985 6.3).
-    pub fn time_out(&mut self, around: &Surroundings) {
+    pub(super) fn time_out(&mut self, around: &Surroundings) {
         let patience = self.rtt + self.reordering_window(around);
         for (i, segment) in self.segments.iter_mut().enumerate() {
             if segment.state == State::Flying && (i == 0 || segment.sent_at + patience <= around.now) {
@@ -218,12 +218,12 @@ impl Rack {
     }
 
     /// Returns the number of bytes that are lost and were not retransmitted.
-    pub fn lost_bytes(&self) -> u64 {
+    pub(super) fn lost_bytes(&self) -> u64 {
         self.lost_bytes
     }
 
     /// Returns the first of them: its start, and a position that it must not pass.
-    pub fn next_lost(&mut self) -> Option<(u64, u64)> {
+    pub(super) fn next_lost(&mut self) -> Option<(u64, u64)> {
         if self.lost_bytes == 0 {
             self.lost_from = u64::MAX;
             return None;
@@ -236,19 +236,19 @@ impl Rack {
     }
 
     /// Returns true if a probe is in flight.
-    pub fn is_probing(&self) -> bool {
+    pub(super) fn is_probing(&self) -> bool {
         self.probe.is_some()
     }
 
     /// Records that a probe was sent when `highest` was the highest position sent; `again` if it is a retransmission.
-    pub fn probed(&mut self, highest: u64, again: bool) {
+    pub(super) fn probed(&mut self, highest: u64, again: bool) {
         self.probe = Some((highest, again));
         self.sent_new = false;
     }
 
     /// Processes an ACK of everything before `seq` (RFC 8985 7.4), with SACK blocks if `has_blocks`. Returns true when
     /// it shows that the probe has repaired a loss, for which the window is to be cut.
-    pub fn answer_to_probe(&mut self, seq: u64, duplicate: bool, has_blocks: bool) -> bool {
+    pub(super) fn answer_to_probe(&mut self, seq: u64, duplicate: bool, has_blocks: bool) -> bool {
         let Some((end, again)) = self.probe else { return false };
         if seq < end {
             return false;
@@ -261,7 +261,7 @@ impl Rack {
     }
 
     /// Returns the segment with the highest position.
-    pub fn last(&self) -> Option<(u64, u64)> {
+    pub(super) fn last(&self) -> Option<(u64, u64)> {
         self.segments.back().map(|segment| (segment.start, segment.end))
     }
 }

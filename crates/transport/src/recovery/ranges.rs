@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 /// Sorted, disjoint, non-touching ranges `[start, end)`.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Ranges {
+pub(crate) struct Ranges {
     ranges: VecDeque<(u64, u64)>,
     /// The total length of all ranges.
     bytes: u64,
@@ -12,7 +12,7 @@ pub struct Ranges {
 
 impl Ranges {
     /// Adds a range, merging it with ranges that it touches; returns the merged range.
-    pub fn insert(&mut self, start: u64, end: u64) -> (u64, u64) {
+    pub(crate) fn insert(&mut self, start: u64, end: u64) -> (u64, u64) {
         let first = self.ranges.partition_point(|range| range.1 < start);
         let after = self.ranges.partition_point(|range| range.0 <= end);
         if first == after {
@@ -28,7 +28,7 @@ impl Ranges {
         merged
     }
     /// Removes everything below `floor`.
-    pub fn remove_below(&mut self, floor: u64) {
+    pub(crate) fn remove_below(&mut self, floor: u64) {
         while let Some(first) = self.ranges.front_mut()
             && first.0 < floor
         {
@@ -41,31 +41,31 @@ impl Ranges {
         }
     }
     /// Returns the range that contains `position`.
-    pub fn find(&self, position: u64) -> Option<(u64, u64)> {
+    pub(crate) fn find(&self, position: u64) -> Option<(u64, u64)> {
         let i = self.ranges.partition_point(|range| range.1 <= position);
         self.ranges.get(i).copied().filter(|range| range.0 <= position)
     }
     /// Returns the start of the first range that starts after `position`.
-    pub fn next_start(&self, position: u64) -> Option<u64> {
+    pub(crate) fn next_start(&self, position: u64) -> Option<u64> {
         let i = self.ranges.partition_point(|range| range.0 <= position);
         self.ranges.get(i).map(|range| range.0)
     }
     /// Returns the number of bytes in all ranges.
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
     /// Returns the number of bytes in ranges below `limit`.
-    pub fn bytes_below(&self, limit: u64) -> u64 {
+    pub(crate) fn bytes_below(&self, limit: u64) -> u64 {
         let above: u64 =
             self.latest().take_while(|range| range.1 > limit).map(|range| range.1 - range.0.max(limit)).sum();
         self.bytes - above
     }
     /// Returns the ranges, the highest first.
-    pub fn latest(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+    pub(crate) fn latest(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.ranges.iter().rev().copied()
     }
     /// Returns true if there is no range.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 }

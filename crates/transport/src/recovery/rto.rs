@@ -7,7 +7,7 @@ use crate::connection::Config;
 
 /// Smoothed round-trip time, its variation, and the timeout that follows.
 #[derive(Clone, Debug, PartialEq)]
-pub struct RtoEstimator {
+pub(crate) struct RtoEstimator {
     /// Smoothed RTT; zero before the first sample.
     srtt: Span,
     variation: Span,
@@ -20,7 +20,7 @@ pub struct RtoEstimator {
 
 impl RtoEstimator {
     /// Returns the state before the first sample.
-    pub fn new(config: &Config) -> RtoEstimator {
+    pub(crate) fn new(config: &Config) -> RtoEstimator {
         RtoEstimator {
             srtt: Span::ZERO,
             variation: Span::ZERO,
@@ -32,7 +32,7 @@ impl RtoEstimator {
     }
     /// Takes a sample and ends the back-off.
     #[inline]
-    pub fn sample(&mut self, rtt: Span, config: &Config) {
+    pub(crate) fn sample(&mut self, rtt: Span, config: &Config) {
         self.smallest = self.smallest.min(rtt);
         self.doublings = 0;
         self.fresh = true;
@@ -50,23 +50,23 @@ impl RtoEstimator {
         self.timeout = timeout.max(config.rto_min).min(config.rto_max);
     }
     /// Doubles the timeout after the timer has expired (RFC 6298 5.5).
-    pub fn back_off(&mut self) {
+    pub(crate) fn back_off(&mut self) {
         self.doublings = (self.doublings + 1).min(32);
     }
     /// Ends the back-off without a sample.
-    pub fn end_back_off(&mut self) {
+    pub(crate) fn end_back_off(&mut self) {
         self.doublings = 0;
     }
     /// Returns the timeout in force.
     #[inline]
-    pub fn timeout(&self, config: &Config) -> Span {
+    pub(crate) fn timeout(&self, config: &Config) -> Span {
         if self.doublings == 0 {
             return self.timeout;
         }
         Span(self.timeout.0.saturating_mul(1 << self.doublings)).min(config.rto_max.max(self.timeout))
     }
     /// Returns the kind of the timer in force.
-    pub fn timer(&self, config: &Config) -> Expired {
+    pub(crate) fn timer(&self, config: &Config) -> Expired {
         match self.srtt() {
             // Where the maximum is the minimum, as in pFabric, nothing is doubled.
             _ if self.timeout(config) > self.timeout => Expired::BackedOff,
@@ -76,11 +76,11 @@ impl RtoEstimator {
         }
     }
     /// Returns the smoothed round-trip time, once there is a sample.
-    pub fn srtt(&self) -> Option<Span> {
+    pub(crate) fn srtt(&self) -> Option<Span> {
         (self.srtt > Span::ZERO).then_some(self.srtt)
     }
     /// Returns the smallest sample so far.
-    pub fn smallest(&self) -> Option<Span> {
+    pub(crate) fn smallest(&self) -> Option<Span> {
         (self.smallest < Span::MAX).then_some(self.smallest)
     }
 }

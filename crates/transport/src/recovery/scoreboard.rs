@@ -6,7 +6,7 @@ use super::ranges::Ranges;
 
 /// The SACK scoreboard. An acknowledgement costs a few look-ups, for any number of holes.
 #[derive(Clone, Debug, Default)]
-pub struct Scoreboard {
+pub(crate) struct Scoreboard {
     sacked: Ranges,
     /// The position below which all data without a SACK has been retransmitted in this recovery (HighRxt).
     swept: u64,
@@ -32,7 +32,7 @@ struct Resent {
 
 /// The parameters of the scoreboard's rules.
 #[derive(Clone, Copy, Debug)]
-pub struct Rules {
+pub(crate) struct Rules {
     /// Payload bytes of a full segment.
     pub mss: u64,
     /// Number of duplicate ACKs that counts as a loss.
@@ -41,7 +41,7 @@ pub struct Rules {
 
 impl Scoreboard {
     /// Adds a block; returns true when it contains something new.
-    pub fn add(&mut self, block: (u64, u64), una: u64) -> bool {
+    pub(crate) fn add(&mut self, block: (u64, u64), una: u64) -> bool {
         let (start, end) = (block.0.max(una), block.1);
         if start >= end || self.sacked.find(start).is_some_and(|range| range.1 >= end) {
             return false;
@@ -51,12 +51,12 @@ impl Scoreboard {
         true
     }
     /// Handles a cumulative acknowledgement up to `una`.
-    pub fn advance(&mut self, una: u64) {
+    pub(crate) fn advance(&mut self, una: u64) {
         self.sacked.remove_below(una);
         self.forget_arrived(0, una);
     }
     /// Begins a recovery, in which nothing has been retransmitted.
-    pub fn begin(&mut self, una: u64) {
+    pub(crate) fn begin(&mut self, una: u64) {
         self.swept = una;
         self.resent.clear();
         self.order.clear();
@@ -65,28 +65,28 @@ impl Scoreboard {
         self.rescue = None;
     }
     /// Returns true if nothing is SACKed.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.sacked.is_empty()
     }
     /// Returns the number of bytes SACKed.
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.sacked.bytes()
     }
     /// Returns the number of bytes SACKed below `limit`.
-    pub fn bytes_below(&self, limit: u64) -> u64 {
+    pub(crate) fn bytes_below(&self, limit: u64) -> u64 {
         self.sacked.bytes_below(limit)
     }
     /// Returns the first position from `position` on that is not SACKed.
-    pub fn skip(&self, position: u64) -> u64 {
+    pub(crate) fn skip(&self, position: u64) -> u64 {
         self.sacked.find(position).map_or(position, |range| range.1)
     }
     /// Returns the start of the next SACKed range after `position`.
-    pub fn next_sacked(&self, position: u64) -> u64 {
+    pub(crate) fn next_sacked(&self, position: u64) -> u64 {
         self.sacked.next_start(position).unwrap_or(u64::MAX)
     }
     /// Returns the position below which everything that is not SACKed counts as lost: `threshold` separate ranges, or
     /// more than `threshold - 1` segments, are SACKed above it (RFC 6675 4, IsLost).
-    pub fn lost_below(&self, rules: Rules) -> u64 {
+    pub(crate) fn lost_below(&self, rules: Rules) -> u64 {
         let (mut ranges, mut bytes) = (0, 0);
         for (start, end) in self.sacked.latest() {
             ranges += 1;
@@ -98,14 +98,14 @@ impl Scoreboard {
         0
     }
     /// Returns the estimate of the bytes in the network (RFC 6675 4, SetPipe).
-    pub fn pipe(&self, una: u64, highest: u64, rules: Rules) -> u64 {
+    pub(crate) fn pipe(&self, una: u64, highest: u64, rules: Rules) -> u64 {
         let lost_below = self.lost_below(rules).max(una);
         let lost = lost_below - una - self.sacked.bytes_below(lost_below);
         highest - una - self.sacked.bytes() - lost + self.resent_bytes
     }
     /// Returns the first lost data that is not in flight again (RFC 6675 4, NextSeg, rule 1): its start and a position
     /// that it must not pass.
-    pub fn next_lost(&mut self, una: u64, rules: Rules) -> Option<(u64, u64)> {
+    pub(crate) fn next_lost(&mut self, una: u64, rules: Rules) -> Option<(u64, u64)> {
         while let Some((start, end)) = self.lost_again.pop_front() {
             let start = self.skip(start.max(una));
             if start < end {
@@ -116,7 +116,7 @@ impl Scoreboard {
         (start < self.lost_below(rules)).then(|| (start, self.next_sacked(start)))
     }
     /// Returns the bytes between `from` and `to` that are lost and not in flight again.
-    pub fn to_repair(&self, from: u64, to: u64, rules: Rules) -> u64 {
+    pub(crate) fn to_repair(&self, from: u64, to: u64, rules: Rules) -> u64 {
         let to = to.min(self.lost_below(rules)).max(from);
         let sacked = self.sacked.bytes_below(to) - self.sacked.bytes_below(from);
         let resent: u64 = self.resent.range(from..to).map(|(start, segment)| segment.end - start).sum();
@@ -124,7 +124,7 @@ impl Scoreboard {
     }
     /// As [`next_lost`](Scoreboard::next_lost), for data below the highest SACKed byte that may be lost (NextSeg, rule
     /// 3).
-    pub fn next_doubtful(&self, una: u64) -> Option<(u64, u64)> {
+    pub(crate) fn next_doubtful(&self, una: u64) -> Option<(u64, u64)> {
         let start = self.skip(self.swept.max(una));
         let limit = self.next_sacked(start);
         (limit != u64::MAX).then_some((start, limit))
@@ -132,7 +132,7 @@ impl Scoreboard {
     /// Returns the segment with the highest position that is not SACKed (NextSeg, rule 4). More than the first
     /// retransmission must have been acknowledged (RFC 6675 5, step 4.3), and no rescue been sent since everything
     /// before `una` was.
-    pub fn next_rescue(&self, una: u64, highest: u64, rules: Rules) -> Option<(u64, u64)> {
+    pub(crate) fn next_rescue(&self, una: u64, highest: u64, rules: Rules) -> Option<(u64, u64)> {
         if self.rescue.is_none_or(|rescue| una <= rescue) {
             return None;
         }
@@ -148,11 +148,11 @@ impl Scoreboard {
     }
     /// Records a rescue retransmission. Another may follow once everything before `recovery_point` is acknowledged.
     /// HighRxt and the pipe stay as they are.
-    pub fn rescued(&mut self, recovery_point: u64) {
+    pub(crate) fn rescued(&mut self, recovery_point: u64) {
         self.rescue = Some(recovery_point);
     }
     /// Records that a segment was retransmitted.
-    pub fn sent_again(&mut self, start: u64, end: u64, highest: u64) {
+    pub(crate) fn sent_again(&mut self, start: u64, end: u64, highest: u64) {
         self.rescue.get_or_insert(end);
         self.swept = self.swept.max(end);
         self.resent_bytes += end - start;
@@ -163,7 +163,7 @@ impl Scoreboard {
     }
     /// Detects lost retransmissions: enough data sent after them has been SACKed. Returns the highest position that had
     /// been sent at the last of them.
-    pub fn find_lost_again(&mut self, rules: Rules) -> Option<u64> {
+    pub(crate) fn find_lost_again(&mut self, rules: Rules) -> Option<u64> {
         let (_, highest_sacked) = self.sacked.latest().next()?;
         let mut last = None;
         while let Some(&(start, highest)) = self.order.front()

@@ -11,12 +11,12 @@ use transport::{
 use units::{Bytes, ConnectionId, HostId, Instant, Rate, Span, Values};
 
 /// The configuration of a transport with these settings, a line each as in `[transport]`: `rto_min = '20 ms'`.
-pub fn config(name: &str, keys: &str) -> Config {
+pub(crate) fn config(name: &str, keys: &str) -> Config {
     config_in(name, keys, &Surroundings::default())
 }
 
 /// The same for a network of its own.
-pub fn config_in(name: &str, keys: &str, surroundings: &Surroundings) -> Config {
+pub(crate) fn config_in(name: &str, keys: &str, surroundings: &Surroundings) -> Config {
     let pairs = keys.lines().filter_map(|line| line.split_once('='));
     let plain = |text: &'static str| move |c: char| c.is_whitespace() || text.contains(c);
     let given: Vec<(&str, &str)> = pairs.map(|(key, value)| (key.trim(), value.trim_matches(plain("'\"[]")))).collect();
@@ -27,14 +27,14 @@ pub fn config_in(name: &str, keys: &str, surroundings: &Surroundings) -> Config 
 }
 
 /// Bytes of a segment here, so that positions read as segments.
-pub const MSS: u64 = 1000;
+pub(crate) const MSS: u64 = 1000;
 
 /// More packets, or expiries of a timer, than any test here has: a greater number is a loop.
 const ENOUGH: usize = 10_000;
 
 /// Records the requests of an end; of the timers only the earliest that is pending.
 #[derive(Debug)]
-pub struct Notes {
+pub(crate) struct Notes {
     pub sent: Vec<(Packet, Option<Extension>)>,
     pub timer: Instant,
     pub timeouts: u64,
@@ -125,10 +125,10 @@ impl AtHost for Notes {
 }
 
 /// The one connection here.
-pub const ONLY: End = End { connection: ConnectionId(0), generation: 0, route: 0 };
+pub(crate) const ONLY: End = End { connection: ConnectionId(0), generation: 0, route: 0 };
 
 /// A sender whose time and acknowledgements are given by hand.
-pub struct Bench {
+pub(crate) struct Bench {
     pub config: Config,
     pub sender: Sender,
     pub notes: Notes,
@@ -138,19 +138,19 @@ pub struct Bench {
 
 impl Bench {
     /// Segments have [`MSS`] bytes.
-    pub fn new(name: &str, keys: &str) -> Bench {
+    pub(crate) fn new(name: &str, keys: &str) -> Bench {
         let config = config(name, &format!("mss = '{MSS} B'\n{keys}"));
         Bench { sender: Sender::new(&config), config, notes: Notes::default(), now: Instant::ZERO, timers: 0 }
     }
-    pub fn message(&mut self, bytes: u64, deadline: Option<Instant>) {
+    pub(crate) fn message(&mut self, bytes: u64, deadline: Option<Instant>) {
         self.enqueue_message(Message { deadline, ..Message::of(Bytes(bytes)) });
     }
-    pub fn enqueue_message(&mut self, message: Message) {
+    pub(crate) fn enqueue_message(&mut self, message: Message) {
         self.sender.enqueue_message(&self.config, self.now, message, &mut self.notes);
     }
     /// An ACK of everything before `segment`, with a stamp (an RTT sample) if one is given, and with the ranges of
     /// segments that have arrived beyond a gap.
-    pub fn ack(&mut self, segment: u64, stamp: Option<Instant>, flags: Flags, sacked: &[(u64, u64)]) {
+    pub(crate) fn ack(&mut self, segment: u64, stamp: Option<Instant>, flags: Flags, sacked: &[(u64, u64)]) {
         let packet = Packet::ack(segment * MSS, 40, stamp.unwrap_or(Instant::MAX), flags);
         let mut blocks = Blocks::default();
         sacked.iter().for_each(|(start, end)| blocks.push((start * MSS, end * MSS)));
@@ -158,7 +158,7 @@ impl Bench {
         self.sender.on_packet(&self.config, self.now, &packet, extension.as_mut(), &mut self.notes);
     }
     /// Goes to the pending timer.
-    pub fn timer(&mut self) {
+    pub(crate) fn timer(&mut self) {
         self.now = std::mem::replace(&mut self.notes.timer, Instant::MAX);
         assert_ne!(self.now, Instant::MAX, "no timer is pending");
         self.timers += 1;
@@ -166,27 +166,27 @@ impl Bench {
         self.sender.on_timer(&self.config, self.now, &mut self.notes);
     }
     /// The host's queue has room for this number of packets.
-    pub fn room(&mut self, packets: usize) {
+    pub(crate) fn room(&mut self, packets: usize) {
         self.notes.room = packets;
         self.sender.on_room(&self.config, self.now, &mut self.notes);
     }
-    pub fn wait(&mut self, time: Span) {
+    pub(crate) fn wait(&mut self, time: Span) {
         self.now += time;
     }
     /// The segments sent since this was last called, as their numbers.
-    pub fn sent(&mut self) -> Vec<u64> {
+    pub(crate) fn sent(&mut self) -> Vec<u64> {
         self.notes.sent.drain(..).map(|(packet, _)| packet.seq / MSS).collect()
     }
-    pub fn observe(&self) -> Observation {
+    pub(crate) fn observe(&self) -> Observation {
         let mut seen = Observation::default();
         self.sender.observe(&self.config, self.now, &mut seen);
         seen
     }
-    pub fn cwnd(&self) -> f64 {
+    pub(crate) fn cwnd(&self) -> f64 {
         self.observe().get("cwnd").unwrap()
     }
     /// Infinite while it is not shown.
-    pub fn ssthresh(&self) -> f64 {
+    pub(crate) fn ssthresh(&self) -> f64 {
         self.observe().get("ssthresh").unwrap_or(f64::INFINITY)
     }
 }
@@ -201,7 +201,7 @@ impl Bench {
 ///   has the signals' values then: `cwnd=`, `ssthresh=`, `alpha=`, `srtt=`.
 ///
 /// Until the time of the next line the timer must not expire.
-pub fn timeline(name: &str, keys: &str, table: &str) {
+pub(crate) fn timeline(name: &str, keys: &str, table: &str) {
     let mut bench = Bench::new(name, keys);
     for line in lines(table) {
         let [time, event, expected] = columns(line);
@@ -253,7 +253,7 @@ pub fn timeline(name: &str, keys: &str, table: &str) {
 /// Inputs are `data 3` with `ce`, `cwr`, `rank 2`, or `wait`. Data carries the time of the line as its stamp. The
 /// output is `ack 4` with `of 100us` (the stamp that it returns), `ece`, `rank 2` and `sack 6-7`; several are separated
 /// by commas. Other properties of an ACK than the written ones are not checked, but for the echo and the blocks.
-pub fn answers(name: &str, keys: &str, table: &str) {
+pub(crate) fn answers(name: &str, keys: &str, table: &str) {
     let config = config(name, &format!("mss = '{MSS} B'\n{keys}"));
     let (mut receiver, mut notes) = (Receiver::new(&config), Notes::default());
     for line in lines(table) {

@@ -432,24 +432,46 @@ mod c {
     use super::{Ack, Announcement, Draws, Message, Parameters, Plus, Queue, Reduction, State};
 
     unsafe extern "C" {
-        pub fn host_scale(a: u64, b: u64, c: u64, shift: u32) -> u64;
-        pub fn host_root(x: u64) -> u64;
-        pub fn host_penalty(alpha: u32, d: u32) -> u32;
-        pub fn host_rounds(left: u64, mss: u32, cwnd: u64, precise: u32) -> u64;
-        pub fn host_imminence(how: *const Parameters, message: *const Message, cwnd: u64, ack: *const Ack) -> u32;
-        pub fn host_queue_imminence(how: *const Parameters, queue: *const Queue, cwnd: u64, ack: *const Ack) -> u32;
-        pub fn host_announce(queue: *mut Queue, wanted: *const Announcement) -> u32;
-        pub fn host_complete(queue: *mut Queue, una: u64, now_ns: u64);
-        pub fn host_cancel(queue: *mut Queue, written: u64, tag: u64, now_ns: u64);
-        pub fn host_pacing_rate(cwnd: u64, ssthresh: u64, in_flight: u32, mss: u32, srtt_ns: u64, ratios: u64) -> u64;
-        pub fn host_idle(state: *mut State, timeouts: u64, initial: u32);
-        pub fn host_resize(state: *mut State, before: u32, mss: u32);
-        pub fn host_reduced(now: *const Reduction) -> u32;
-        pub fn host_start(state: *mut State, how: *const Parameters, cwnd: u64, ssthresh: u64);
-        pub fn host_on_ack(state: *mut State, how: *const Parameters, queue: *const Queue, ack: *const Ack) -> u32;
-        pub fn host_on_loss(state: *mut State, una: u64, next: u64) -> u32;
-        pub fn host_undo(state: *mut State);
-        pub fn host_plus_on_ack(
+        pub(crate) fn host_scale(a: u64, b: u64, c: u64, shift: u32) -> u64;
+        pub(crate) fn host_root(x: u64) -> u64;
+        pub(crate) fn host_penalty(alpha: u32, d: u32) -> u32;
+        pub(crate) fn host_rounds(left: u64, mss: u32, cwnd: u64, precise: u32) -> u64;
+        pub(crate) fn host_imminence(
+            how: *const Parameters,
+            message: *const Message,
+            cwnd: u64,
+            ack: *const Ack,
+        ) -> u32;
+        pub(crate) fn host_queue_imminence(
+            how: *const Parameters,
+            queue: *const Queue,
+            cwnd: u64,
+            ack: *const Ack,
+        ) -> u32;
+        pub(crate) fn host_announce(queue: *mut Queue, wanted: *const Announcement) -> u32;
+        pub(crate) fn host_complete(queue: *mut Queue, una: u64, now_ns: u64);
+        pub(crate) fn host_cancel(queue: *mut Queue, written: u64, tag: u64, now_ns: u64);
+        pub(crate) fn host_pacing_rate(
+            cwnd: u64,
+            ssthresh: u64,
+            in_flight: u32,
+            mss: u32,
+            srtt_ns: u64,
+            ratios: u64,
+        ) -> u64;
+        pub(crate) fn host_idle(state: *mut State, timeouts: u64, initial: u32);
+        pub(crate) fn host_resize(state: *mut State, before: u32, mss: u32);
+        pub(crate) fn host_reduced(now: *const Reduction) -> u32;
+        pub(crate) fn host_start(state: *mut State, how: *const Parameters, cwnd: u64, ssthresh: u64);
+        pub(crate) fn host_on_ack(
+            state: *mut State,
+            how: *const Parameters,
+            queue: *const Queue,
+            ack: *const Ack,
+        ) -> u32;
+        pub(crate) fn host_on_loss(state: *mut State, una: u64, next: u64) -> u32;
+        pub(crate) fn host_undo(state: *mut State);
+        pub(crate) fn host_plus_on_ack(
             state: *mut State,
             plus: *mut Plus,
             how: *const Parameters,
@@ -457,7 +479,7 @@ mod c {
             ack: *const Ack,
             draws: *const Draws,
         ) -> u32;
-        pub fn host_plus_on_loss(
+        pub(crate) fn host_plus_on_loss(
             state: *mut State,
             plus: *mut Plus,
             how: *const Parameters,
@@ -465,7 +487,7 @@ mod c {
             ack: *const Ack,
             draws: *const Draws,
         ) -> u32;
-        pub fn host_plus_standing(
+        pub(crate) fn host_plus_standing(
             plus: *const Plus,
             how: *const Parameters,
             queue: *const Queue,
@@ -474,12 +496,12 @@ mod c {
             need: *mut u64,
             laxity: *mut i64,
         ) -> u32;
-        pub fn host_hold_rate(plus: *const Plus, mss: u32, now_ns: u64) -> u64;
-        pub fn host_table(which: u32, step: u32) -> u32;
+        pub(crate) fn host_hold_rate(plus: *const Plus, mss: u32, now_ns: u64) -> u64;
+        pub(crate) fn host_table(which: u32, step: u32) -> u32;
         #[cfg(test)]
-        pub fn host_layout(which: u32) -> u32;
+        pub(crate) fn host_layout(which: u32) -> u32;
         #[cfg(test)]
-        pub fn host_size(which: u32) -> u32;
+        pub(crate) fn host_size(which: u32) -> u32;
     }
 }
 

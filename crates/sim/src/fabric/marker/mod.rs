@@ -8,7 +8,7 @@ use units::{Default, Instant, Key, Kind, Range, Rate, Values};
 
 use crate::fabric::level::{Length, Level};
 use crate::listed::listed;
-pub use threshold::Threshold;
+pub(crate) use threshold::Threshold;
 
 /// A marker's description: its name, its keys in `[network]`, and its state at each port.
 pub struct Descriptor {
@@ -25,7 +25,7 @@ pub struct Descriptor {
 }
 
 /// Creates the marker of one port, from the checked values of `[network]`.
-pub type MakeMarker = fn(&Values, &Site) -> Box<dyn Marker>;
+pub(crate) type MakeMarker = fn(&Values, &Site) -> Box<dyn Marker>;
 
 /// The port that a marker is for.
 pub struct Site {
@@ -36,10 +36,10 @@ pub struct Site {
 }
 
 /// All markers; the first is the default if neither a scenario nor a transport names one.
-pub const MARKERS: &[Descriptor] = &[threshold::DESCRIPTOR, phantom::DESCRIPTOR];
+pub(crate) const MARKERS: &[Descriptor] = &[threshold::DESCRIPTOR, phantom::DESCRIPTOR];
 
 /// Returns the marker of that name.
-pub fn find(name: &str) -> Option<&'static Descriptor> {
+pub(crate) fn find(name: &str) -> Option<&'static Descriptor> {
     MARKERS.iter().find(|marker| marker.name == name)
 }
 

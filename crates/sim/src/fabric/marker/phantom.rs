@@ -7,7 +7,7 @@ use super::{Descriptor, Marker, Site};
 use crate::fabric::level::Length;
 
 /// Marking by a phantom queue.
-pub const DESCRIPTOR: Descriptor = Descriptor {
+pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "phantom",
     help: "a packet is marked as it leaves when a counter of what has left, which drains at a share of the link's rate, \
            exceeds `phantom_mark`",

@@ -7,7 +7,7 @@ use super::{Descriptor, Marker, Site};
 use crate::fabric::level::{Length, Level};
 
 /// Marking on arrival above a threshold.
-pub const DESCRIPTOR: Descriptor = Descriptor {
+pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "threshold",
     help: "an arriving packet is marked when the queue with it exceeds `mark`",
     keys: &[],
@@ -17,7 +17,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
 
 /// Marks packets whose arrival makes the queue longer than a threshold.
 #[derive(Clone, Copy)]
-pub struct Threshold {
+pub(crate) struct Threshold {
     /// The marking threshold K.
     pub above: Level,
 }

@@ -9,7 +9,7 @@ use super::Watch;
 /// The packets queued at a host's port. The start of a packet's transmission is known when it is sent, so packets are
 /// counted only when one is added or the port is examined.
 #[derive(Default)]
-pub struct Backlog {
+pub(super) struct Backlog {
     /// The start of transmission and the wire bytes of each queued packet, and perhaps of some whose transmission has
     /// begun since the last examination.
     packets: VecDeque<(Instant, u64)>,
@@ -19,7 +19,7 @@ pub struct Backlog {
 
 impl Backlog {
     /// Adds a packet that begins its transmission at `start` and has `size` wire bytes.
-    pub fn add(&mut self, watch: &mut Watch, now: Instant, start: Instant, size: u64) {
+    pub(super) fn add(&mut self, watch: &mut Watch, now: Instant, start: Instant, size: u64) {
         self.advance_to(watch, now);
         watch.stay(self.packets(), now);
         self.packets.push_back((start, size));
@@ -28,23 +28,23 @@ impl Backlog {
     }
 
     /// Returns the queued wire bytes.
-    pub fn bytes(&mut self, watch: &mut Watch, now: Instant) -> u64 {
+    pub(super) fn bytes(&mut self, watch: &mut Watch, now: Instant) -> u64 {
         self.advance_to(watch, now);
         self.bytes
     }
 
     /// Returns the number of queued packets, as of the last examination.
-    pub fn packets(&self) -> u64 {
+    pub(super) fn packets(&self) -> u64 {
         self.packets.len() as u64
     }
 
     /// Removes all packets: they were lost.
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         *self = Backlog::default();
     }
 
     /// Removes the packets that have begun their transmission by `now`.
-    pub fn advance_to(&mut self, watch: &mut Watch, now: Instant) {
+    pub(super) fn advance_to(&mut self, watch: &mut Watch, now: Instant) {
         while let Some(&(start, size)) = self.packets.front()
             && start <= now
         {

@@ -13,7 +13,7 @@ use crate::schedule::events;
 use crate::topology::Clock;
 
 /// The event to schedule for a new pending arrival.
-pub enum Foresight {
+pub(crate) enum Foresight {
     /// Nothing new to schedule.
     Nothing,
     /// The port's next arrival is to be scheduled.
@@ -29,22 +29,22 @@ pub enum Foresight {
 
 impl Port {
     /// Defers the enqueueing of all arrivals from now on.
-    pub fn defer(&mut self) {
+    pub(crate) fn defer(&mut self) {
         self.mode = PortMode::Deferred;
     }
 
     /// Sends all packets from now on to ports that defer enqueueing.
-    pub fn send_to_deferred(&mut self) {
+    pub(crate) fn send_to_deferred(&mut self) {
         (self.mode, self.pending.due) = (PortMode::ToDeferred, Instant::ZERO);
     }
 
     /// Sends packets from now on, at a host, to the next port in epochs.
-    pub fn use_epochs(&mut self) {
+    pub(crate) fn use_epochs(&mut self) {
         (self.mode, self.pending.due) = (PortMode::Epochs, Instant::ZERO);
     }
 
     /// Returns to the mode `base`, if the port defers enqueueing or sends to ports that do.
-    pub fn undefer(&mut self, base: PortMode) {
+    pub(crate) fn undefer(&mut self, base: PortMode) {
         if matches!(self.mode, PortMode::Deferred | PortMode::ToDeferred) {
             self.mode = base;
         }
@@ -52,7 +52,11 @@ impl Port {
 
     /// Replaces the copies of queued packets by all packets that are queued or on the wire, with the times of their
     /// arrival, in order.
-    pub fn take_back(&mut self, packet_pool: &mut PacketPool, packets: impl ExactSizeIterator<Item = (Instant, u32)>) {
+    pub(crate) fn take_back(
+        &mut self,
+        packet_pool: &mut PacketPool,
+        packets: impl ExactSizeIterator<Item = (Instant, u32)>,
+    ) {
         self.drop_until(packet_pool, NONE);
         let first_queued = packets.len() - self.waiting_packets as usize;
         for (index, (at, number)) in packets.enumerate() {
@@ -64,13 +68,13 @@ impl Port {
     }
 
     /// Sets the port's clock, before any packet arrives.
-    pub fn goes_by(&mut self, clock: Clock) {
+    pub(crate) fn goes_by(&mut self, clock: Clock) {
         self.cold.get_or_insert_default().early.clock = clock;
     }
 
     /// Adds a pending arrival: the packet in slot `number`, of `size` bytes, which arrives by a link at a given time.
     #[inline(always)]
-    pub fn expect(
+    pub(crate) fn expect(
         &mut self,
         packet_pool: &mut PacketPool,
         number: u32,
@@ -113,7 +117,7 @@ impl Port {
     /// Returns the time at which the first pending arrival can be at the far end, if there is one. The in-flight FIFO
     /// must be empty.
     #[inline(always)]
-    pub fn arrives_next(&mut self, packet_pool: &PacketPool) -> Option<Instant> {
+    pub(crate) fn arrives_next(&mut self, packet_pool: &PacketPool) -> Option<Instant> {
         let at = self.pending.first_at();
         if at == Instant::MAX {
             return None;
@@ -136,7 +140,7 @@ impl Port {
 
     /// Returns the slot of the packet that is probably next at the far end. There must be one in flight or pending.
     #[inline(always)]
-    pub fn first_foreseen(&self, packet_pool: &PacketPool) -> u32 {
+    pub(crate) fn first_foreseen(&self, packet_pool: &PacketPool) -> u32 {
         let (first, expected) = (self.line.first(), self.pending.first_in_order());
         let number = select_unpredictable(first == NONE, expected, first);
         if number == NONE { self.first_of_both(packet_pool) } else { number }
@@ -145,21 +149,21 @@ impl Port {
     /// Returns whether the next packet at the far end depends on arrivals since the port was last examined. It does if
     /// nothing is in flight, or if the first packet in flight counts as queued.
     #[inline(always)]
-    pub fn must_catch_up(&self) -> bool {
+    pub(crate) fn must_catch_up(&self) -> bool {
         // Both may be none.
         self.line.first() == self.waiting
     }
 
     /// Returns the time of the first pending arrival; [`Instant::MAX`] if there is none.
     #[inline(always)]
-    pub fn next_pending_at(&self) -> Instant {
+    pub(crate) fn next_pending_at(&self) -> Instant {
         self.pending.first_at()
     }
 
     /// Takes the first pending arrival if it precedes an arrival at the end of a link at `at`. Returns its time and its
     /// slot.
     #[inline(always)]
-    pub fn take_pending_before(
+    pub(crate) fn take_pending_before(
         &mut self,
         packet_pool: &PacketPool,
         at: Instant,
@@ -172,7 +176,7 @@ impl Port {
 
     /// Takes the first pending arrival; returns its time and its slot. There must be one.
     #[inline(always)]
-    pub fn take_pending(&mut self, packet_pool: &PacketPool) -> (Instant, u32) {
+    pub(crate) fn take_pending(&mut self, packet_pool: &PacketPool) -> (Instant, u32) {
         if self.any_early { self.take_of_both(packet_pool) } else { self.pending.take(packet_pool) }
     }
 
@@ -196,7 +200,7 @@ impl Port {
     }
 
     /// Returns the number of pending arrivals.
-    pub fn num_pending(&self, packet_pool: &PacketPool) -> usize {
+    pub(crate) fn num_pending(&self, packet_pool: &PacketPool) -> usize {
         self.pending.len_in_order(packet_pool) + self.cold.as_ref().map_or(0, |cold| cold.early.len())
     }
 
@@ -205,7 +209,7 @@ impl Port {
     /// pending arrivals can be enqueued later.
     // One question with many parts, not one after the other: a processor would guess each of them wrong now and then.
     #[inline(always)]
-    pub fn passes_alone(&mut self, packet_pool: &mut PacketPool, number: u32, at: Instant) -> bool {
+    pub(crate) fn passes_alone(&mut self, packet_pool: &mut PacketPool, number: u32, at: Instant) -> bool {
         let slot = packet_pool.at(number);
         let size = Bytes(slot.packet.size.into());
         // If it had to wait, it would arrive later.
@@ -231,7 +235,7 @@ impl Port {
 
     /// As [`offer`](Port::offer), for a pending arrival: its route already starts at the end of this link.
     #[inline(always)]
-    pub fn enqueue_pending(&mut self, packet_pool: &mut PacketPool, at: Instant, number: u32) -> Fate {
+    pub(crate) fn enqueue_pending(&mut self, packet_pool: &mut PacketPool, at: Instant, number: u32) -> Fate {
         self.advance_to(packet_pool, at);
         self.accept(packet_pool, at, number, self.limit(), 0)
     }

@@ -9,13 +9,13 @@ use crate::fabric::packet_pool::{NONE, PacketPool};
 
 impl Port {
     /// Returns the arrival time of the first packet on the wire at the other end.
-    pub fn first_arrival(&self, packet_pool: &PacketPool) -> Option<Instant> {
+    pub(crate) fn first_arrival(&self, packet_pool: &PacketPool) -> Option<Instant> {
         self.line.iter(packet_pool).next().map(|slot| slot.at)
     }
 
     /// Removes all packets on the wire, then all queued packets. The port must have caught up with the present. It is
     /// idle at once; packets not transmitted to their end are not counted as sent.
-    pub fn flush(&mut self, packet_pool: &mut PacketPool, now: Instant) -> Vec<Packet> {
+    pub(crate) fn flush(&mut self, packet_pool: &mut PacketPool, now: Instant) -> Vec<Packet> {
         self.catch_up(now);
         let mut lost: Vec<Packet> = self.line.iter(packet_pool).map(|slot| slot.packet).collect();
         for packet in lost.iter().rev() {
@@ -44,7 +44,7 @@ impl Port {
     }
 
     /// Stops all marking; returns the threshold that [`resume_marks`](Port::resume_marks) needs.
-    pub fn stop_marks(&mut self) -> Level {
+    pub(crate) fn stop_marks(&mut self) -> Level {
         if self.choice().is_some() {
             self.qdisc_mut().unheard = true;
         }
@@ -54,7 +54,7 @@ impl Port {
     }
 
     /// Resumes marking above `threshold`.
-    pub fn resume_marks(&mut self, threshold: Level) {
+    pub(crate) fn resume_marks(&mut self, threshold: Level) {
         if self.choice().is_some() {
             self.qdisc_mut().unheard = false;
         }

@@ -7,16 +7,16 @@
 //! decides at each departure.
 
 mod backlog;
-pub mod deferred;
+pub(crate) mod deferred;
 mod faulty;
 mod mode;
 mod pending;
 mod qdisc_state;
 mod watch;
 
-pub use mode::{BufferIndex, PortMode};
-pub use qdisc_state::QdiscState;
-pub use watch::Watch;
+pub(crate) use mode::{BufferIndex, PortMode};
+pub(crate) use qdisc_state::QdiscState;
+pub(crate) use watch::Watch;
 
 use transport::{Flags, Packet};
 use units::{Bytes, Instant, Rate, Span, Transmission};
@@ -30,7 +30,7 @@ use pending::{PendingArrivals, Reordered};
 /// A port with its queue, and the wire to the next node. It has two cache lines, and uses a third while packets are
 /// queued. The first contains everything needed at the end of the wire.
 #[repr(C, align(64))]
-pub struct Port {
+pub(crate) struct Port {
     /// The in-flight FIFO: packets on the wire, in transmission, and queued unless the port has a queueing discipline.
     line: InFlight,
     /// Slot of the first packet that is still queued, or [`NONE`].
@@ -158,7 +158,7 @@ impl LinkRole {
 
 /// The result of offering a packet to a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub(crate) enum Fate {
     /// It is first in line; its arrival at the other end must be scheduled for this time.
     First(Instant),
     /// It follows others, or its arrival is scheduled already.
@@ -171,7 +171,7 @@ pub enum Fate {
 
 /// The consequence of the marker's decision for a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub(crate) enum Verdict {
     /// No consequence: the packet passes unmarked.
     Pass,
     /// The packet gets CE.
@@ -192,7 +192,7 @@ struct Admitted {
 
 impl Port {
     /// Returns an idle port with an unlimited queue and no marking.
-    pub fn new(rate: Rate, delay: Span, place: LinkRole) -> Port {
+    pub(crate) fn new(rate: Rate, delay: Span, place: LinkRole) -> Port {
         Port {
             line: InFlight::default(),
             waiting: NONE,
@@ -218,7 +218,7 @@ impl Port {
 
     /// Returns the port with a limit on its queue and a marking threshold. With `drop_unmarkable`, packets that cannot
     /// be marked are dropped where others are marked.
-    pub fn limited(self, limit: Level, mark_above: Level, drop_unmarkable: bool) -> Port {
+    pub(crate) fn limited(self, limit: Level, mark_above: Level, drop_unmarkable: bool) -> Port {
         Port {
             limit: limit.value,
             mark_above: mark_above.value,
@@ -232,7 +232,7 @@ impl Port {
     /// Sends a packet of `size` bytes at a host's port with an unlimited queue and no marking, behind all packets
     /// before it. Returns its arrival time at the other end, delayed by `late`, a function of the transmission time.
     #[inline(always)]
-    pub fn launch(&mut self, now: Instant, late: impl FnOnce(Span) -> Span, size: u16) -> Instant {
+    pub(crate) fn launch(&mut self, now: Instant, late: impl FnOnce(Span) -> Span, size: u16) -> Instant {
         let start = self.busy_until.max(now);
         let size = u64::from(size);
         self.packets += 1;
@@ -249,7 +249,7 @@ impl Port {
     /// Puts the packet in slot `number`, [launched](Port::launch) before, into the in-flight FIFO. It arrives at `at`
     /// or later, as it keeps its order. Returns the time if it is first in the FIFO, to be scheduled.
     #[inline(always)]
-    pub fn transmit(&mut self, packet_pool: &mut PacketPool, number: u32, at: Instant) -> Option<Instant> {
+    pub(crate) fn transmit(&mut self, packet_pool: &mut PacketPool, number: u32, at: Instant) -> Option<Instant> {
         let first = self.line.is_empty();
         self.line.push(packet_pool, number, |last| last.map_or(at, |last| at.max(last)));
         first.then_some(at)
@@ -257,7 +257,7 @@ impl Port {
 
     /// As [`transmit`](Port::transmit), for a packet that is not kept in the FIFO. Returns its arrival time.
     #[inline(always)]
-    pub fn keeps_order(&mut self, at: Instant) -> Instant {
+    pub(crate) fn keeps_order(&mut self, at: Instant) -> Instant {
         self.pending.due = at.max(self.pending.due);
         self.pending.due
     }
@@ -271,19 +271,19 @@ impl Port {
 
     /// Returns whether a host's port accepts a packet now from a sender outside its turn.
     #[inline(always)]
-    pub fn has_room(&self, now: Instant) -> bool {
+    pub(crate) fn has_room(&self, now: Instant) -> bool {
         self.busy_until.saturating_sub(now).0 < self.limit
     }
 
     /// Makes a host's port that is first in, first out accept packets while its backlog takes at most `room` to send.
-    pub fn open(&mut self, room: Span) {
+    pub(crate) fn open(&mut self, room: Span) {
         if self.choice().is_none() {
             self.limit = room.0.saturating_add(1);
         }
     }
 
     /// Makes a host's port that is first in, first out accept packets only from senders whose turn it is.
-    pub fn close(&mut self) {
+    pub(crate) fn close(&mut self) {
         if self.choice().is_none() {
             self.limit = 0;
         }
@@ -292,21 +292,27 @@ impl Port {
     /// Accepts the packet in slot `number`, which has arrived by another link, or drops it: then the caller frees the
     /// slot.
     #[inline(always)]
-    pub fn offer(&mut self, packet_pool: &mut PacketPool, now: Instant, number: u32) -> Fate {
+    pub(crate) fn offer(&mut self, packet_pool: &mut PacketPool, now: Instant, number: u32) -> Fate {
         self.advance_to(packet_pool, now);
         self.accept(packet_pool, now, number, self.limit(), 1)
     }
 
     /// As [`offer`](Port::offer), within the port's limit in a shared buffer, after [`advance_to`](Port::advance_to).
     #[inline(always)]
-    pub fn offer_within(&mut self, packet_pool: &mut PacketPool, now: Instant, number: u32, limit: Level) -> Fate {
+    pub(crate) fn offer_within(
+        &mut self,
+        packet_pool: &mut PacketPool,
+        now: Instant,
+        number: u32,
+        limit: Level,
+    ) -> Fate {
         debug_assert!(self.next_start > now);
         self.accept(packet_pool, now, number, limit, 1)
     }
 
     /// As [`offer`](Port::offer), for a packet that [passes](Port::pass) an idle port; `None` if nothing has changed.
     #[inline(always)]
-    pub fn offer_idle(&mut self, packet_pool: &mut PacketPool, now: Instant, number: u32) -> Option<Fate> {
+    pub(crate) fn offer_idle(&mut self, packet_pool: &mut PacketPool, now: Instant, number: u32) -> Option<Fate> {
         let at = self.pass(now, packet_pool.packet_mut(number))?;
         Some(self.receive(packet_pool, number, at).map_or(Fate::Queued, Fate::First))
     }
@@ -315,7 +321,7 @@ impl Port {
     /// unmarked alone. Returns its arrival time at the other end; `None` if nothing has changed.
     // One question, for which a processor guesses one branch.
     #[inline(always)]
-    pub fn pass(&mut self, now: Instant, packet: &mut Packet) -> Option<Instant> {
+    pub(crate) fn pass(&mut self, now: Instant, packet: &mut Packet) -> Option<Instant> {
         let passes = (self.busy_until <= now)
             & (self.waiting == NONE)
             & self.limits.one_passes()
@@ -336,7 +342,7 @@ impl Port {
     /// As [`offer`](Port::offer), at a port whose wire ends elsewhere. Returns the time of the packet's arrival there
     /// and leaves the slot to the caller; `None` if the packet is dropped.
     #[inline(always)]
-    pub fn offer_away(&mut self, packet_pool: &mut PacketPool, now: Instant, number: u32) -> Option<Instant> {
+    pub(crate) fn offer_away(&mut self, packet_pool: &mut PacketPool, now: Instant, number: u32) -> Option<Instant> {
         self.advance_to(packet_pool, now);
         let admitted = self.admit(packet_pool.packet_mut(number), now, self.limit(), 1)?;
         if admitted.start > now {
@@ -348,7 +354,7 @@ impl Port {
 
     /// As [`offer_away`](Port::offer_away), for a packet outside the packet pool.
     #[inline(never)]
-    pub fn offer_outside(
+    pub(crate) fn offer_outside(
         &mut self,
         packet_pool: &mut PacketPool,
         now: Instant,
@@ -439,14 +445,14 @@ impl Port {
 
     /// Returns the flags with CE, and counts the mark.
     #[inline(always)]
-    pub fn mark(&mut self, flags: Flags) -> Flags {
+    pub(crate) fn mark(&mut self, flags: Flags) -> Flags {
         self.watch_mut().marks += 1;
         flags.with(Flags::CE)
     }
 
     /// Returns whether a packet would not be dropped for lack of room within `limit`.
     #[inline]
-    pub fn fits(&self, now: Instant, packet: &Packet, limit: Level) -> bool {
+    pub(crate) fn fits(&self, now: Instant, packet: &Packet, limit: Level) -> bool {
         let bytes = self.waiting_bytes + u64::from(packet.size);
         self.busy_until <= now || !limit.exceeded(Length { packets: self.waiting_in_line() + 1, bytes })
     }
@@ -472,15 +478,15 @@ impl Port {
     }
 
     /// Returns whether a packet could begin its transmission.
-    pub fn is_idle(&self, now: Instant) -> bool {
+    pub(crate) fn is_idle(&self, now: Instant) -> bool {
         self.busy_until <= now
     }
     /// Returns the end of the current transmission.
-    pub fn idle_at(&self) -> Instant {
+    pub(crate) fn idle_at(&self) -> Instant {
         self.busy_until
     }
     /// Returns the limit on the queue.
-    pub fn limit(&self) -> Level {
+    pub(crate) fn limit(&self) -> Level {
         Level { value: self.limit, in_bytes: self.limits.limit_in_bytes() }
     }
     fn marks_above(&mut self, level: Level) {
@@ -492,20 +498,20 @@ impl Port {
         Level { value: self.mark_above, in_bytes: self.limits.mark_in_bytes() }
     }
     /// Counts a dropped packet.
-    pub fn count_drop(&mut self) {
+    pub(crate) fn count_drop(&mut self) {
         self.watch_mut().drops += 1;
     }
 
     /// Returns the slot of the packet that arrives next. There must be one.
     #[inline]
-    pub fn first(&self) -> u32 {
+    pub(crate) fn first(&self) -> u32 {
         self.line.first()
     }
 
     /// Removes the packet in slot `number`, the first, from the in-flight FIFO: it has arrived at the other end.
     /// Returns the arrival time of the next. The packet must not count as [queued](Port::first_waits).
     #[inline(always)]
-    pub fn take(&mut self, packet_pool: &PacketPool, number: u32) -> Option<Instant> {
+    pub(crate) fn take(&mut self, packet_pool: &PacketPool, number: u32) -> Option<Instant> {
         debug_assert!(!self.first_waits());
         self.line.pop(packet_pool, number)
     }
@@ -513,14 +519,14 @@ impl Port {
     /// Returns whether the first packet in flight counts as queued, although its transmission may have begun since the
     /// last [`advance_to`](Port::advance_to). There must be one.
     #[inline(always)]
-    pub fn first_waits(&self) -> bool {
+    pub(crate) fn first_waits(&self) -> bool {
         self.waiting == self.line.first()
     }
 
     /// Returns the last accepted packet, with its arrival time at the end of the link, wherever that is. The port keeps
     /// the queued packets, whose transmissions have not begun, and this last one, behind which others keep their order.
     #[inline]
-    pub fn pass_on<'packet_pool>(&mut self, packet_pool: &'packet_pool mut PacketPool) -> &'packet_pool Slot {
+    pub(crate) fn pass_on<'packet_pool>(&mut self, packet_pool: &'packet_pool mut PacketPool) -> &'packet_pool Slot {
         let last = self.line.last();
         self.drop_until(packet_pool, if self.waiting == NONE { last } else { self.waiting });
         packet_pool.at(last)
@@ -538,20 +544,20 @@ impl Port {
     /// Adds the packet in slot `number`, which arrives at the end of the link at `at`. Returns the time if it is first
     /// in the FIFO.
     #[inline]
-    pub fn receive(&mut self, packet_pool: &mut PacketPool, number: u32, at: Instant) -> Option<Instant> {
+    pub(crate) fn receive(&mut self, packet_pool: &mut PacketPool, number: u32, at: Instant) -> Option<Instant> {
         let first = self.line.is_empty();
         self.line.push(packet_pool, number, |_| at);
         first.then_some(at)
     }
 
     /// Sets the delay of the wire, by the clocks at both ends, before anything is sent.
-    pub fn takes(&mut self, delay: Span) {
+    pub(crate) fn takes(&mut self, delay: Span) {
         self.delay = delay;
     }
 
     /// Removes from the queue the packets whose transmission has begun by `now`.
     #[inline]
-    pub fn advance_to(&mut self, packet_pool: &PacketPool, now: Instant) {
+    pub(crate) fn advance_to(&mut self, packet_pool: &PacketPool, now: Instant) {
         while self.next_start <= now {
             self.leave(packet_pool);
         }
@@ -559,7 +565,7 @@ impl Port {
 
     /// Begins the transmission of the first queued packet.
     #[inline]
-    pub fn leave(&mut self, packet_pool: &PacketPool) {
+    pub(crate) fn leave(&mut self, packet_pool: &PacketPool) {
         let (first, behind) = packet_pool.at_and_behind(self.waiting);
         let size = u64::from(first.packet.size);
         // It will have left one propagation delay before it arrives.
@@ -575,7 +581,7 @@ impl Port {
 
     /// Returns the number of queued packets, as of the last [`advance_to`](Port::advance_to); at a host's port, of the last
     /// [`catch_up`](Port::catch_up).
-    pub fn waiting(&self) -> u64 {
+    pub(crate) fn waiting(&self) -> u64 {
         match self.cold.as_deref() {
             Some(ColdState { choice: Some(choice), .. }) => choice.waiting(),
             Some(ColdState { backlog, .. }) if self.place.at_host() => backlog.packets(),
@@ -584,35 +590,35 @@ impl Port {
     }
     /// As [`waiting`](Port::waiting), at a port without a queueing discipline.
     #[inline]
-    pub fn waiting_in_line(&self) -> u64 {
+    pub(crate) fn waiting_in_line(&self) -> u64 {
         u64::from(self.waiting_packets)
     }
     /// Returns the queued wire bytes, as of the last [`advance_to`](Port::advance_to).
-    pub fn waiting_bytes(&self) -> u64 {
+    pub(crate) fn waiting_bytes(&self) -> u64 {
         self.waiting_bytes
     }
     /// Returns the queued wire bytes, also at a host's port.
-    pub fn backlog(&mut self, now: Instant) -> u64 {
+    pub(crate) fn backlog(&mut self, now: Instant) -> u64 {
         match self.cold.as_deref_mut() {
             Some(ColdState { choice: None, backlog, watch, .. }) if self.place.at_host() => backlog.bytes(watch, now),
             _ => self.waiting_bytes,
         }
     }
     /// Returns all packets queued or on the wire.
-    pub fn packets<'a>(&'a self, packet_pool: &'a PacketPool) -> impl Iterator<Item = &'a Packet> {
+    pub(crate) fn packets<'a>(&'a self, packet_pool: &'a PacketPool) -> impl Iterator<Item = &'a Packet> {
         let on_the_wire = self.line.iter(packet_pool).map(|slot| &slot.packet);
         on_the_wire.chain(self.choice().into_iter().flat_map(QdiscState::packets))
     }
     /// Returns the time spent sending by `now`.
-    pub fn sent_for(&self, now: Instant) -> Span {
+    pub(crate) fn sent_for(&self, now: Instant) -> Span {
         self.transmission.of(Bytes(self.bytes)).saturating_sub(self.busy_until.saturating_sub(now))
     }
     /// Returns the observations of this port.
-    pub fn watch(&self) -> &Watch {
+    pub(crate) fn watch(&self) -> &Watch {
         self.cold.as_ref().map_or(Watch::NOTHING, |cold| &cold.watch)
     }
     /// Brings the observations up to `now` (as of the last [`advance_to`](Port::advance_to)).
-    pub fn catch_up(&mut self, now: Instant) {
+    pub(crate) fn catch_up(&mut self, now: Instant) {
         if let Some(ColdState { backlog, watch, .. }) = self.cold.as_deref_mut() {
             backlog.advance_to(watch, now);
         }
@@ -622,7 +628,7 @@ impl Port {
         }
     }
     /// Ends the warm-up: begins the distribution of queued packets anew.
-    pub fn warmed_up(&mut self) {
+    pub(crate) fn warmed_up(&mut self) {
         let waiting = self.waiting();
         if let Some(cold) = &mut self.cold {
             cold.watch.warmed_up(waiting);
@@ -636,7 +642,7 @@ impl Port {
 
 /// Returns a packet's record of its wait, in units of 1024 ps.
 #[inline(always)]
-pub fn units_of_wait(wait: Span) -> u32 {
+pub(crate) fn units_of_wait(wait: Span) -> u32 {
     (wait.0 >> 10).min(u64::from(u32::MAX)) as u32
 }
 
@@ -652,15 +658,20 @@ mod tests {
     }
 
     impl Alone {
-        pub fn new(port: Port) -> Alone {
+        pub(super) fn new(port: Port) -> Alone {
             Alone { port, packet_pool: PacketPool::default() }
         }
-        pub fn transmit(&mut self, at: Instant, late: impl FnOnce(Span) -> Span, packet: Packet) -> Option<Instant> {
+        pub(super) fn transmit(
+            &mut self,
+            at: Instant,
+            late: impl FnOnce(Span) -> Span,
+            packet: Packet,
+        ) -> Option<Instant> {
             let at = self.port.launch(at, late, packet.size);
             let number = self.packet_pool.put(packet);
             self.port.transmit(&mut self.packet_pool, number, at)
         }
-        pub fn offer(&mut self, at: Instant, packet: &Packet) -> Fate {
+        pub(super) fn offer(&mut self, at: Instant, packet: &Packet) -> Fate {
             let number = self.packet_pool.put(*packet);
             let fate = self.port.offer(&mut self.packet_pool, at, number);
             if fate == Fate::Dropped {
@@ -668,7 +679,7 @@ mod tests {
             }
             fate
         }
-        pub fn take(&mut self) -> (Packet, Option<Instant>) {
+        pub(super) fn take(&mut self) -> (Packet, Option<Instant>) {
             let mut packet = Packet::BLANK;
             if self.port.first_waits() {
                 self.port.leave(&self.packet_pool);
@@ -678,16 +689,16 @@ mod tests {
             self.packet_pool.take(number, &mut packet);
             (packet, next)
         }
-        pub fn advance_to(&mut self, at: Instant) {
+        pub(super) fn advance_to(&mut self, at: Instant) {
             self.port.advance_to(&self.packet_pool, at);
         }
-        pub fn flush(&mut self, at: Instant) -> Vec<Packet> {
+        pub(super) fn flush(&mut self, at: Instant) -> Vec<Packet> {
             self.port.flush(&mut self.packet_pool, at)
         }
-        pub fn first_arrival(&self) -> Option<Instant> {
+        pub(super) fn first_arrival(&self) -> Option<Instant> {
             self.port.first_arrival(&self.packet_pool)
         }
-        pub fn packets(&self) -> impl Iterator<Item = &Packet> {
+        pub(super) fn packets(&self) -> impl Iterator<Item = &Packet> {
             self.port.packets(&self.packet_pool)
         }
     }

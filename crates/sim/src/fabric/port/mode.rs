@@ -3,7 +3,7 @@
 /// The mode of a port. One place decides it for a whole run ([`Plan`](crate::fabric::plan::Plan)); only faults change
 /// it later.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum PortMode {
+pub(crate) enum PortMode {
     /// It has a buffer of its own.
     #[default]
     Own,
@@ -25,7 +25,7 @@ pub enum PortMode {
 
 impl PortMode {
     /// Returns the name of the mode.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             PortMode::Own => "own",
             PortMode::Shared(_) => "shared",
@@ -39,7 +39,7 @@ impl PortMode {
     }
 
     /// Returns the shared buffer that the port draws on, if there is one.
-    pub fn buffer(self) -> Option<BufferIndex> {
+    pub(crate) fn buffer(self) -> Option<BufferIndex> {
         match self {
             PortMode::Shared(buffer) => Some(buffer),
             _ => None,
@@ -49,18 +49,18 @@ impl PortMode {
 
 /// The index of a shared buffer, in the three bytes beside the tag of a [`PortMode`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BufferIndex([u8; 3]);
+pub(crate) struct BufferIndex([u8; 3]);
 
 impl BufferIndex {
     /// Returns the index as such. Panics from 2^24 on: a network has at most 2^20 links.
-    pub fn from_index(index: usize) -> BufferIndex {
+    pub(crate) fn from_index(index: usize) -> BufferIndex {
         assert!(index < 1 << 24, "{index} shared buffers");
         let [a, b, c, ..] = index.to_le_bytes();
         BufferIndex([a, b, c])
     }
     /// Returns the index as a number.
     #[inline(always)]
-    pub fn index(self) -> usize {
+    pub(crate) fn index(self) -> usize {
         let [a, b, c] = self.0;
         u32::from_le_bytes([a, b, c, 0]) as usize
     }

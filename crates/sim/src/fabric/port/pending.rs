@@ -14,7 +14,7 @@ use crate::schedule::events::{EventKey, LAST, arrival};
 use crate::topology::Clock;
 
 /// Pending arrivals of a port. Small, because it is part of the port's cache lines.
-pub struct PendingArrivals {
+pub(super) struct PendingArrivals {
     /// The time of the first arrival; [`Instant::MAX`] if there is none.
     first_at: Instant,
     /// Arrivals in the order of sending, linked in the packet pool: the slots of the first, or [`NONE`], and of the
@@ -27,7 +27,7 @@ pub struct PendingArrivals {
 
 /// Reordered arrivals: they arrive before packets that were sent earlier. Arrivals of one event key, thus by one link,
 /// keep the order of sending. Each has its slot.
-pub struct Reordered {
+pub(super) struct Reordered {
     heap: BinaryHeap<Reverse<(EventKey, u64, u32)>>,
     sent: u64,
     /// The clock of the port.
@@ -42,7 +42,7 @@ impl Default for Reordered {
 
 /// The position of a packet among the pending arrivals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
+pub(super) enum Turn {
     /// There is no other.
     Only,
     /// It is before all others, or simultaneous with the first of them.
@@ -53,25 +53,25 @@ pub enum Turn {
 
 impl PendingArrivals {
     /// An inlet without pending arrivals.
-    pub const EMPTY: PendingArrivals =
+    pub(super) const EMPTY: PendingArrivals =
         PendingArrivals { first_at: Instant::MAX, first: NONE, last: NONE, due: Instant::MAX };
 
     /// Returns the time of the first arrival; [`Instant::MAX`] if there is none.
     #[inline(always)]
-    pub fn first_at(&self) -> Instant {
+    pub(super) fn first_at(&self) -> Instant {
         self.first_at
     }
 
     /// Returns the slot of the first arrival in the order of sending, or [`NONE`].
     #[inline(always)]
-    pub fn first_in_order(&self) -> u32 {
+    pub(super) fn first_in_order(&self) -> u32 {
         self.first
     }
 
     /// Adds the packet in slot `number`, which arrives by a link at a given time, behind all others. Returns `None`,
     /// and adds nothing, if it may arrive before one of them; some of these may be reordered arrivals.
     #[inline(always)]
-    pub fn expect(
+    pub(super) fn expect(
         &mut self,
         packet_pool: &mut PacketPool,
         number: u32,
@@ -104,7 +104,7 @@ impl PendingArrivals {
     }
 
     /// As [`expect`](PendingArrivals::expect), for a packet that arrives before others that were sent earlier.
-    pub fn expect_early(&mut self, early: &mut Reordered, number: u32, by: LinkId, at: Instant) -> Turn {
+    pub(super) fn expect_early(&mut self, early: &mut Reordered, number: u32, by: LinkId, at: Instant) -> Turn {
         early.sent += 1;
         early.heap.push(Reverse((moment(early.clock, at, by), early.sent, number)));
         self.turn(at)
@@ -112,14 +112,14 @@ impl PendingArrivals {
 
     /// Takes the first arrival where none is reordered; returns its time and its slot. There must be one.
     #[inline(always)]
-    pub fn take(&mut self, packet_pool: &PacketPool) -> (Instant, u32) {
+    pub(super) fn take(&mut self, packet_pool: &PacketPool) -> (Instant, u32) {
         let taken = (self.first_at, self.first);
         (self.first_at, self.first) = packet_pool.behind(self.first);
         taken
     }
 
     /// As [`take`](PendingArrivals::take), where some arrivals are reordered.
-    pub fn take_of_both(&mut self, early: &mut Reordered, packet_pool: &PacketPool) -> (Instant, u32) {
+    pub(super) fn take_of_both(&mut self, early: &mut Reordered, packet_pool: &PacketPool) -> (Instant, u32) {
         let (taken, in_order_at) = match self.first_early(early, packet_pool) {
             Some(&(moment, _, number)) => {
                 early.heap.pop();
@@ -137,14 +137,14 @@ impl PendingArrivals {
     }
 
     /// Returns the event key of the first arrival, by the port's clock; the last key of all if there is none.
-    pub fn moment(&self, early: Option<&Reordered>, packet_pool: &PacketPool) -> EventKey {
+    pub(super) fn moment(&self, early: Option<&Reordered>, packet_pool: &PacketPool) -> EventKey {
         let first = early.and_then(|early| self.first_early(early, packet_pool));
         let clock = early.map_or(Clock::HOSTS, |early| early.clock);
         first.map_or_else(|| self.moment_in_order(clock, packet_pool), |first| first.0)
     }
 
     /// Returns the slot of the first arrival, if there is one.
-    pub fn first(&self, early: &Reordered, packet_pool: &PacketPool) -> u32 {
+    pub(super) fn first(&self, early: &Reordered, packet_pool: &PacketPool) -> u32 {
         self.first_early(early, packet_pool).map_or(self.first, |first| first.2)
     }
 
@@ -171,7 +171,7 @@ impl PendingArrivals {
     }
 
     /// Returns the number of arrivals in the order of sending.
-    pub fn len_in_order(&self, packet_pool: &PacketPool) -> usize {
+    pub(super) fn len_in_order(&self, packet_pool: &PacketPool) -> usize {
         let (mut len, mut next) = (0, self.first);
         while next != NONE {
             (len, next) = (len + 1, packet_pool.behind(next).1);
@@ -188,7 +188,7 @@ fn moment(clock: Clock, at: Instant, by: LinkId) -> EventKey {
 
 impl Reordered {
     /// Returns the number of reordered arrivals.
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.heap.len()
     }
 }

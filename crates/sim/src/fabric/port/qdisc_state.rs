@@ -13,7 +13,7 @@ use crate::fabric::packet_pool::{PacketPool, Slot};
 use crate::fabric::qdisc::Queue;
 
 /// The queueing discipline and marker of a port, with the state of its queue.
-pub struct QdiscState {
+pub(crate) struct QdiscState {
     queue: Box<dyn Queue>,
     marker: Box<dyn Marker>,
     packets: u64,
@@ -27,18 +27,18 @@ pub struct QdiscState {
 
 impl QdiscState {
     /// Returns the number of queued packets.
-    pub fn waiting(&self) -> u64 {
+    pub(crate) fn waiting(&self) -> u64 {
         self.packets
     }
     /// Returns all queued packets.
-    pub fn packets(&self) -> impl Iterator<Item = &Packet> {
+    pub(crate) fn packets(&self) -> impl Iterator<Item = &Packet> {
         self.queue.packets()
     }
 }
 
 impl Port {
     /// Returns the port with a queueing discipline and a marker of its own.
-    pub fn with_qdisc(mut self, queue: Box<dyn Queue>, marker: Box<dyn Marker>) -> Port {
+    pub(crate) fn with_qdisc(mut self, queue: Box<dyn Queue>, marker: Box<dyn Marker>) -> Port {
         let buffer = std::mem::replace(&mut self.mode, PortMode::Qdisc).buffer();
         let cold = self.cold.get_or_insert_default();
         cold.choice = Some(QdiscState { queue, marker, packets: 0, buffer, armed: false, unheard: false });
@@ -46,29 +46,29 @@ impl Port {
     }
 
     /// Returns the queueing discipline's state, if the port has one.
-    pub fn choice(&self) -> Option<&QdiscState> {
+    pub(crate) fn choice(&self) -> Option<&QdiscState> {
         self.cold.as_ref()?.choice.as_ref()
     }
 
     /// As [`choice`](Port::choice), for a port that has a queueing discipline.
-    pub fn qdisc_mut(&mut self) -> &mut QdiscState {
+    pub(crate) fn qdisc_mut(&mut self) -> &mut QdiscState {
         self.cold.as_mut().and_then(|cold| cold.choice.as_mut()).expect("a port that chooses")
     }
 
     /// Returns the length of the queue with one more packet.
-    pub fn length_with(&self, packet: &Packet) -> Length {
+    pub(crate) fn length_with(&self, packet: &Packet) -> Length {
         Length { packets: self.waiting() + 1, bytes: self.waiting_bytes + u64::from(packet.size) }
     }
 
     /// Returns the marker's verdict on an arriving packet, given the length of the queue with it.
-    pub fn verdict_on(&mut self, packet: &Packet, with_it: Length, now: Instant) -> Verdict {
+    pub(crate) fn verdict_on(&mut self, packet: &Packet, with_it: Length, now: Instant) -> Verdict {
         let choice = self.qdisc_mut();
         let congested = choice.marker.arrives(packet, with_it, now) && !choice.unheard;
         self.verdict(congested, packet.flags)
     }
 
     /// Enqueues a packet at the port.
-    pub fn push(&mut self, now: Instant, packet: Packet) {
+    pub(crate) fn push(&mut self, now: Instant, packet: Packet) {
         let Length { packets, bytes } = self.length_with(&packet);
         self.count_stay(packets - 1, packets, now);
         let choice = self.qdisc_mut();
@@ -78,7 +78,7 @@ impl Port {
     }
 
     /// Dequeues the packet whose transmission is to begin now, if the wire is free. It arrived at [`Slot::at`].
-    pub fn pop_due(&mut self, now: Instant) -> Option<Slot> {
+    pub(crate) fn pop_due(&mut self, now: Instant) -> Option<Slot> {
         if !self.is_idle(now) {
             return None;
         }
@@ -88,7 +88,7 @@ impl Port {
     }
 
     /// Removes and returns a packet that is dropped to make room for `arriving`, if the discipline has one.
-    pub fn push_out(&mut self, now: Instant, arriving: &Packet) -> Option<Packet> {
+    pub(crate) fn push_out(&mut self, now: Instant, arriving: &Packet) -> Option<Packet> {
         let packet = self.qdisc_mut().queue.push_out(arriving)?;
         self.leaves(&packet, now);
         self.count_drop();
@@ -96,7 +96,7 @@ impl Port {
     }
 
     /// Dequeues a packet that a fault drops, as long as one is queued.
-    pub fn drop_waiting(&mut self, now: Instant) -> Option<Packet> {
+    pub(crate) fn drop_waiting(&mut self, now: Instant) -> Option<Packet> {
         self.choice()?;
         let packet = self.qdisc_mut().queue.pop()?.packet;
         self.leaves(&packet, now);
@@ -114,7 +114,7 @@ impl Port {
     /// Begins the transmission of a packet. Returns the time of its arrival at the other end if it is first in the
     /// in-flight FIFO, to be scheduled. Its arrival is delayed by `late`, a function of the transmission time, but it
     /// keeps its order.
-    pub fn begin(
+    pub(crate) fn begin(
         &mut self,
         packet_pool: &mut PacketPool,
         now: Instant,

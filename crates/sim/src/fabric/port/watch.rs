@@ -4,7 +4,7 @@ use units::Instant;
 
 /// The observations of a port. A host's port that is first in, first out has no limit, marks nothing, and keeps none.
 #[derive(Clone, Default)]
-pub struct Watch {
+pub(crate) struct Watch {
     /// Number of dropped packets.
     pub drops: u64,
     /// Number of marked packets.
@@ -19,11 +19,12 @@ pub struct Watch {
 
 impl Watch {
     /// Observations of a port at which nothing has happened.
-    pub const NOTHING: &Watch = &Watch { drops: 0, marks: 0, max_waiting: 0, levels: Vec::new(), since: Instant::ZERO };
+    pub(crate) const NOTHING: &Watch =
+        &Watch { drops: 0, marks: 0, max_waiting: 0, levels: Vec::new(), since: Instant::ZERO };
 
     /// Counts `waiting` queued packets until `now`.
     #[inline]
-    pub fn stay(&mut self, waiting: u64, now: Instant) {
+    pub(crate) fn stay(&mut self, waiting: u64, now: Instant) {
         if waiting > 0 {
             let (level, time) = (waiting as usize - 1, (now - self.since).0);
             match self.levels.get_mut(level) {
@@ -41,7 +42,7 @@ impl Watch {
     }
 
     /// Begins the distribution of queued packets anew, at the end of the warm-up with `waiting` of them.
-    pub fn warmed_up(&mut self, waiting: u64) {
+    pub(crate) fn warmed_up(&mut self, waiting: u64) {
         self.max_waiting = waiting;
         self.levels.fill(0);
     }

@@ -7,7 +7,7 @@ use super::{Descriptor, Queue};
 use crate::fabric::packet_pool::Slot;
 
 /// First in, first out.
-pub const DESCRIPTOR: Descriptor = Descriptor {
+pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "fifo",
     help: "first in, first out",
     keys: &[],

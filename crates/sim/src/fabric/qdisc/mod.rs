@@ -28,13 +28,13 @@ pub struct Descriptor {
 }
 
 /// Creates the empty queue of one port, from the checked values of `[network]` and the number of priorities.
-pub type MakeQueue = fn(&Values, u8) -> Box<dyn Queue>;
+pub(crate) type MakeQueue = fn(&Values, u8) -> Box<dyn Queue>;
 
 /// All disciplines, the default first.
-pub const DISCIPLINES: &[Descriptor] = &[fifo::DESCRIPTOR, priority::DESCRIPTOR, pfabric::DESCRIPTOR];
+pub(crate) const DISCIPLINES: &[Descriptor] = &[fifo::DESCRIPTOR, priority::DESCRIPTOR, pfabric::DESCRIPTOR];
 
 /// Returns the discipline of that name.
-pub fn find(name: &str) -> Option<&'static Descriptor> {
+pub(crate) fn find(name: &str) -> Option<&'static Descriptor> {
     DISCIPLINES.iter().find(|discipline| discipline.name == name)
 }
 

@@ -9,7 +9,7 @@ use super::{Descriptor, Queue};
 use crate::fabric::packet_pool::Slot;
 
 /// The queueing discipline of pFabric.
-pub const DESCRIPTOR: Descriptor = Descriptor {
+pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "pfabric",
     help: "the earliest packet of the flow that has the most urgent packet, and a full port drops the least urgent one",
     keys: &[],

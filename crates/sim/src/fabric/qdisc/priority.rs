@@ -8,7 +8,7 @@ use super::{Descriptor, Queue};
 use crate::fabric::packet_pool::Slot;
 
 /// The discipline of strict priorities.
-pub const DESCRIPTOR: Descriptor = Descriptor {
+pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "priority",
     help: "strict priorities without preemption; first in, first out within each",
     keys: KEYS,

@@ -7,7 +7,7 @@ use crate::fabric::packet_pool::Slot;
 
 /// A ring buffer. Positions count up from zero, and restart there only when it is empty.
 #[derive(Default)]
-pub struct Ring {
+pub(super) struct Ring {
     slots: Box<[Slot]>,
     head: u64,
     tail: u64,
@@ -15,17 +15,17 @@ pub struct Ring {
 
 impl Ring {
     /// Returns whether there is no packet.
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.head == self.tail
     }
     /// Restarts at position zero, so that a ring that was long before and is short now stays in the cache. It must be
     /// empty.
-    pub fn rewind(&mut self) {
+    pub(super) fn rewind(&mut self) {
         self.head = 0;
         self.tail = 0;
     }
     /// Appends a packet at the end.
-    pub fn push(&mut self, slot: Slot) {
+    pub(super) fn push(&mut self, slot: Slot) {
         if self.tail - self.head == self.slots.len() as u64 {
             self.grow();
         }
@@ -34,17 +34,17 @@ impl Ring {
         self.tail += 1;
     }
     /// Removes the first packet. There must be one.
-    pub fn pop(&mut self) -> Slot {
+    pub(super) fn pop(&mut self) -> Slot {
         self.head += 1;
         self.slots[self.place(self.head - 1)]
     }
     /// Removes the last packet. There must be one.
-    pub fn pop_last(&mut self) -> Slot {
+    pub(super) fn pop_last(&mut self) -> Slot {
         self.tail -= 1;
         self.slots[self.place(self.tail)]
     }
     /// Returns all packets, first to last.
-    pub fn iter(&self) -> impl Iterator<Item = &Slot> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Slot> {
         (self.head..self.tail).map(|position| &self.slots[self.place(position)])
     }
 

@@ -5,7 +5,7 @@ use units::{Bytes, Default, Key, Kind, Range, Values};
 use crate::connection::Config;
 
 /// The parameters of `d2tcp_plus`, beside DCTCP's.
-pub const KEYS: &[Key] = &[
+pub(super) const KEYS: &[Key] = &[
     Key {
         name: "start",
         kind: Kind::Number,

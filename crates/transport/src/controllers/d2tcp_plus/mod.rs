@@ -14,7 +14,7 @@ use keys::{Constants, KEYS};
 use standing::Standing;
 
 /// D2TCP with deferral and needed rates.
-pub const DESCRIPTOR: Descriptor<D2tcpPlus> = Descriptor {
+pub(super) const DESCRIPTOR: Descriptor<D2tcpPlus> = Descriptor {
     name: "d2tcp_plus",
     help: "D2TCP's promise from the sender alone: insists on the rate that a deadline needs, or stands back while it can",
     source: "duetime's own; docs/promise.md",

@@ -6,7 +6,7 @@ use super::law::price;
 
 /// The rules by which marks become a queue and a load.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Marks {
+pub(super) struct Marks {
     /// K, in full segments.
     threshold: f64,
     empty_when_unmarked: bool,
@@ -17,7 +17,7 @@ pub struct Marks {
 
 /// A round trip as observed by its sender.
 #[derive(Clone, Copy, Debug)]
-pub struct Round {
+pub(super) struct Round {
     /// F: the marked share of the bytes that arrived.
     pub marked: f64,
     /// W: data sent, in full segments.
@@ -30,7 +30,7 @@ pub struct Round {
 
 impl Marks {
     /// Reads the checked values of [`ECN`](super::keys::ECN) and [`LAW`](super::keys::LAW).
-    pub fn from_values(values: &Values) -> Marks {
+    pub(super) fn from_values(values: &Values) -> Marks {
         Marks {
             threshold: values.number("threshold"),
             empty_when_unmarked: values.choice("queue_estimate") == "zero-when-unmarked",
@@ -41,7 +41,7 @@ impl Marks {
     }
 
     /// Returns the queue, in full segments: K + F W.
-    pub fn queue(&self, round: &Round) -> f64 {
+    pub(super) fn queue(&self, round: &Round) -> f64 {
         if round.marked == 0.0 && self.empty_when_unmarked {
             return 0.0;
         }
@@ -49,7 +49,7 @@ impl Marks {
     }
 
     /// Returns the network term, Q + lambda, from the queue estimated now and the one of the round before.
-    pub fn network(&self, round: &Round, queue: f64, before: f64) -> f64 {
+    pub(super) fn network(&self, round: &Round, queue: f64, before: f64) -> f64 {
         let growth = (queue - before) / (round.product * round.rounds);
         let load = if self.growth_of_full_link { 1.0 + growth } else { growth };
         queue / round.product + price(self.price_weight, load, self.load_cap)

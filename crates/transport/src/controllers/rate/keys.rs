@@ -3,7 +3,7 @@
 use units::{Default, Key, Kind, Range};
 
 /// The rate that a deadline needs, and its pacing: the only keys of `jit`.
-pub const DEMAND: &[Key] = &[
+pub(crate) const DEMAND: &[Key] = &[
     Key {
         name: "aim",
         kind: Kind::Number,
@@ -76,7 +76,7 @@ pub const DEMAND: &[Key] = &[
 ];
 
 /// Parameters of the law.
-pub const LAW: &[Key] = &[
+pub(crate) const LAW: &[Key] = &[
     Key {
         name: "gain",
         kind: Kind::Number,
@@ -162,7 +162,7 @@ pub const LAW: &[Key] = &[
 ];
 
 /// The estimate of the network's state from ECN.
-pub const ECN: &[Key] = &[
+pub(crate) const ECN: &[Key] = &[
     Key {
         name: "threshold",
         kind: Kind::Number,

@@ -4,7 +4,7 @@ use units::Values;
 
 /// The parameters of the law.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Law {
+pub(super) struct Law {
     gain: f64,
     gain_follows_rate: bool,
     drift: bool,
@@ -13,7 +13,7 @@ pub struct Law {
 
 /// The state of a flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct State {
+pub(super) struct State {
     /// x: the rate, as a share of C.
     pub rate: f64,
     /// Z: the backlog of the flow, in C tau.
@@ -22,7 +22,7 @@ pub struct State {
 
 impl Law {
     /// Reads the checked values of [`LAW`](super::keys::LAW).
-    pub fn from_values(values: &Values) -> Law {
+    pub(super) fn from_values(values: &Values) -> Law {
         Law {
             gain: values.number("gain"),
             gain_follows_rate: values.choice("gain_scale") == "rate",
@@ -34,7 +34,14 @@ impl Law {
     /// Returns the state after `rounds` round trips (10). Z grows by the difference of gamma and the rate, the rate by
     /// the difference of the source term and the network term. Limits of the rate are `least` and 1, and per step down
     /// to half and up to half as much again and 0.01.
-    pub fn step(&self, State { rate, backlog }: State, gamma: f64, network: f64, rounds: f64, least: f64) -> State {
+    pub(super) fn step(
+        &self,
+        State { rate, backlog }: State,
+        gamma: f64,
+        network: f64,
+        rounds: f64,
+        least: f64,
+    ) -> State {
         let backlog = (backlog + (gamma - rate) * rounds).clamp(0.0, self.backlog_cap);
         let source = if self.drift { backlog } else { backlog * gamma / (rate * rate) };
         let gain = if self.gain_follows_rate { self.gain * rate } else { self.gain };
@@ -44,7 +51,7 @@ impl Law {
 }
 
 /// Returns V (1 - y)^-2, for a load of up to `cap`.
-pub fn price(weight: f64, load: f64, cap: f64) -> f64 {
+pub(crate) fn price(weight: f64, load: f64, cap: f64) -> f64 {
     let idle = 1.0 - load.clamp(0.0, cap);
     weight / (idle * idle)
 }
@@ -55,7 +62,8 @@ pub fn price(weight: f64, load: f64, cap: f64) -> f64 {
 /// Without delay of the feedback the recursion settles if it is below 4. With d round trips of delay it settles below
 /// about 4 sin(pi / (4 d + 2)): below 2 for one, 1.24 for two. Packets have a delay between one and two, so it should
 /// be below 1.
-pub fn stability(gain: f64, weight: f64, flows: f64, gamma: f64) -> f64 {
+#[cfg(test)]
+fn stability(gain: f64, weight: f64, flows: f64, gamma: f64) -> f64 {
     let idle = 1.0 - flows * gamma;
     let (price, slope) = (weight / (idle * idle), 2.0 * weight / (idle * idle * idle));
     2.0 * gain * (2.0 * price + flows * gamma * slope) + gain

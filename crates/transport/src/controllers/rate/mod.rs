@@ -5,7 +5,7 @@ mod estimate;
 pub(crate) mod keys;
 mod law;
 
-pub use law::{price, stability};
+pub(crate) use law::price;
 
 use units::{Instant, Span, Values, mix64};
 
@@ -49,7 +49,7 @@ pub enum Feedback {
 
 /// A sender that paces.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Paced {
+pub(crate) struct Paced {
     rules: Rules,
     /// The state for messages without a deadline.
     marking: Marking,
@@ -119,7 +119,7 @@ struct Flow {
 
 impl Paced {
     /// Reads the checked values of [`keys`], as far as `feedback` needs them.
-    pub fn from_values(values: &Values, connection: &connection::Config, feedback: Feedback) -> Paced {
+    pub(crate) fn from_values(values: &Values, connection: &connection::Config, feedback: Feedback) -> Paced {
         let segment = f64::from(connection.mss + connection.header) * 8.0;
         let law = (feedback != Feedback::None).then(|| {
             let abort = Abort {
@@ -152,7 +152,7 @@ impl Paced {
     }
 
     /// Handles an acknowledgement of new data; returns true when it has cut the window of a message without a deadline.
-    pub fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked) -> bool {
+    pub(crate) fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked) -> bool {
         let Some(flow) = &mut self.flow else {
             return self.marking.on_ack(window, ack, |_, alpha| alpha / 2.0);
         };
@@ -168,7 +168,7 @@ impl Paced {
     }
 
     /// Counts bytes that have arrived beyond a gap, with an echo or without.
-    pub fn on_beyond(&mut self, bytes: u64, marked: bool) {
+    pub(crate) fn on_beyond(&mut self, bytes: u64, marked: bool) {
         match &mut self.flow {
             Some(flow) => flow.count(bytes, marked),
             None => self.marking.count(bytes, marked),
@@ -176,7 +176,7 @@ impl Paced {
     }
 
     /// Handles a loss, which is repaired at the rate at which the data was sent.
-    pub fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
+    pub(crate) fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
         self.marking.on_loss();
         match self.flow {
             Some(_) => window.ssthresh = window.cwnd,
@@ -185,14 +185,14 @@ impl Paced {
     }
 
     /// Handles a timeout: its retransmissions are sent at the same rate.
-    pub fn on_timeout(&mut self, window: &mut Cwnd, loss_window: f64) {
+    pub(crate) fn on_timeout(&mut self, window: &mut Cwnd, loss_window: f64) {
         if self.flow.is_none() {
             window.cwnd = window.cwnd.min(loss_window);
         }
     }
 
     /// Handles a new message: the first rate is gamma (MCP 4.1).
-    pub fn on_message(&mut self, window: &mut Cwnd, state: &Acked, idle: bool, site: Site) {
+    pub(crate) fn on_message(&mut self, window: &mut Cwnd, state: &Acked, idle: bool, site: Site) {
         self.capacity = self.rules.capacity.unwrap_or(site.rate.as_bps_f64());
         self.draw = (mix64(site.own) >> 11) as f64 / (1u64 << 53) as f64;
         let Some(gamma) = self.demand(state, state.next) else {
@@ -213,12 +213,12 @@ impl Paced {
     }
 
     /// Returns the rate in force, in bit/s; none for messages without a deadline.
-    pub fn rate(&self) -> Option<f64> {
+    pub(crate) fn rate(&self) -> Option<f64> {
         self.flow.map(|flow| flow.state.rate * self.capacity)
     }
 
     /// Handles a header echo: the sum of the hops' terms, and the rate of the largest of their links, in bit/s.
-    pub fn hear(&mut self, sum: f64, largest: u64) {
+    pub(crate) fn hear(&mut self, sum: f64, largest: u64) {
         if let Some(flow) = &mut self.flow {
             flow.heard = (flow.heard.0 + sum, flow.heard.1 + 1);
             flow.largest = (largest as f64 / self.capacity).max(1.0);
@@ -226,13 +226,13 @@ impl Paced {
     }
 
     /// Returns true if a message is aborted: it cannot be in time any more, or is not likely to be.
-    pub fn aborts(&self, message: &Message, now: Instant) -> bool {
+    pub(crate) fn aborts(&self, message: &Message, now: Instant) -> bool {
         let missed = self.rules.expired == Expired::Abort && message.deadline.is_some_and(|deadline| deadline < now);
         missed || self.flow.is_some_and(|flow| flow.hopeless)
     }
 
     /// Reports the present values of its signals.
-    pub fn observe(&self, seen: &mut Observation) {
+    pub(crate) fn observe(&self, seen: &mut Observation) {
         let Some(flow) = &self.flow else {
             seen.add(&ALPHA, self.marking.alpha);
             return;
