@@ -36,7 +36,7 @@ pub(crate) fn read(
         let unknown = |entry: &Entry| unknown_key(&family, variant, TITLE, entry);
         let read = read_table(table, TITLE, &variant.keys, &[family.selector], context, unknown)?;
         let kind = faults::find(variant.name).expect("the family is made of the list");
-        let fault = Fault::new(kind, &read.values, &network.graph, (run.seed, number));
+        let fault = Fault::new(kind, &read.values, &network.graph, run.seed, number);
         found.push(fault.map_err(|problem| place(table, problem))?);
         written.push(with_selector(&family, variant, read.written));
     }

@@ -1,6 +1,6 @@
 //! Priorities of unscheduled data that follow from the traffic (Homa 3.4).
 
-use transport::grants::{Cutoffs, Policy};
+use transport::grants::{Cutoffs, Expected, Policy};
 use transport::registry::Control;
 use units::Instant;
 
@@ -43,20 +43,22 @@ pub fn settle(transports: &mut [Transport], classes: &[Class], until: Instant) -
 
 /// Adds a class's sizes with their expected numbers. If it does not draw from a single distribution, each pair of hosts
 /// counts by its mean.
-fn sizes(class: &Class, until: Instant, messages: &mut Vec<(u64, f64)>) {
+fn sizes(class: &Class, until: Instant, messages: &mut Vec<Expected>) {
     let drawn = class.generator.sizes().filter(|_| !class.generator.waits());
     let mut expected = 0.0;
     class.generator.offer(until, &mut |demand: Demand| {
         if demand.messages > 0.0 {
             expected += demand.messages;
             if drawn.is_none() {
-                messages.push(((demand.bytes / demand.messages).round() as u64, demand.messages));
+                let size = (demand.bytes / demand.messages).round() as u64;
+                messages.push(Expected { size, count: demand.messages });
             }
         }
     });
     if let Some(drawn) = drawn.filter(|_| expected > 0.0) {
         let share = |part: u32| (f64::from(part) + 0.5) / f64::from(QUANTILES);
-        let of_each = expected / f64::from(QUANTILES);
-        messages.extend((0..QUANTILES).map(|part| ((drawn.quantile(share(part)).round() as u64).max(1), of_each)));
+        let size = |part| (drawn.quantile(share(part)).round() as u64).max(1);
+        let count = expected / f64::from(QUANTILES);
+        messages.extend((0..QUANTILES).map(|part| Expected { size: size(part), count }));
     }
 }

@@ -1,6 +1,23 @@
 //! The identity of a flow, which determines its route and the order of its timers.
 
-use units::{HostId, hash_of, mix64, pair};
+use transport::Packet;
+use units::{ConnectionId, HostId, hash_of, mix64, pair};
+
+/// One of the connections that have had an id in turns: ids are reused with another generation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Incarnation {
+    /// The id that it has while it is open.
+    pub id: ConnectionId,
+    /// The number of connections that had the id before, modulo 2^16.
+    pub generation: u16,
+}
+
+impl Incarnation {
+    /// Returns the connection of a packet.
+    pub(crate) fn of(packet: &Packet) -> Incarnation {
+        Incarnation { id: packet.connection, generation: packet.generation }
+    }
+}
 
 /// A flow's identity: 64 well-mixed bits. They depend neither on the time when its connection was opened, nor on other
 /// connections, nor on the transport. So two transports of one comparison send every message by the same route, and a

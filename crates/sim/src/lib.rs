@@ -30,6 +30,7 @@ pub use class::{Class, Transport};
 pub use fabric::network;
 pub use fabric::plan::{PortGroup, Reason};
 pub use fabric::port::LinkRole;
+pub use flow::Incarnation;
 pub use parallel::{ParallelRun, Simulation, Terms};
 pub use record::outcome::{self, Outcome};
 pub use record::packet_log::{Logged, PacketLog};

@@ -18,7 +18,7 @@ use crate::cool_down::CoolDown;
 use crate::fabric::network::HostQueue;
 use crate::fabric::{Net, Next, Prefetch, Upcoming};
 use crate::flow::Flow;
-use crate::hosts::{Figure, Hosts, Progress, Way};
+use crate::hosts::{Figure, Hosts, NewConnection, Progress, Way};
 use crate::observe::{RateWatch, Sampler};
 use crate::priorities::Priorities;
 use crate::record::message_log::{MessageLog, Of};
@@ -491,13 +491,14 @@ impl World {
                 let path = self.net.path(from, to, flow);
                 let way = Way { path, to, delay: self.net.propagation(path, to) };
                 let group = if persistent { self.sources.len() + transport } else { class.index() };
-                let config = (transport as u32, config);
-                let id = self.hosts.senders.open(self.net.now, group, config, (flow, from, way), !persistent);
+                let transport = transport as u32;
+                let new = NewConnection { group, transport, flow, from, way, closes: !persistent };
+                let id = self.hosts.senders.open(self.net.now, config, new);
                 if persistent {
-                    self.hosts.state(from).keep(transport as u32, to, id);
+                    self.hosts.state(from).keep(transport, to, id);
                 }
                 let generation = self.hosts.senders.at(id).generation();
-                (id, Some(Opening { config: transport as u32, flow, generation }))
+                (id, Some(Opening { config: transport, flow, generation }))
             }
         };
         let path = self.hosts.senders.at(id).path();
@@ -515,7 +516,7 @@ impl World {
         let message = transport::Message { bytes, deadline, short, rank, asked };
         let sending = self.hosts.senders.at(id);
         if let Some(watch) = &mut self.rates {
-            watch.started(id, sending.generation(), message.deadline);
+            watch.started(sending.incarnation(), message.deadline);
         }
         self.hosts.enqueue_message(&mut self.net, &self.configs, id, message);
     }
@@ -674,14 +675,14 @@ impl World {
     /// Records the counts of a receiving end since the last call, for the message that is arriving.
     fn record_arrivals(&mut self, id: ConnectionId) {
         let receiving = self.hosts.receivers.at(id);
-        let dropped = self.net.take_dropped_at_receiver((id, receiving.generation()));
+        let dropped = self.net.take_dropped_at_receiver(receiving.incarnation());
         self.message_log.record_arrivals(receiving.message(), &mut receiving.arrivals, dropped);
     }
 
     /// As [`record_arrivals`](World::record_arrivals), after the arrival of a packet or a control message at that end.
     fn record_until_now(&mut self, id: ConnectionId) {
         let receiving = self.hosts.receivers.at(id);
-        self.net.account_deferred_drops(receiving.host(), (id, receiving.generation()), receiving.message());
+        self.net.account_deferred_drops(receiving.host(), receiving.incarnation(), receiving.message());
         self.record_arrivals(id);
     }
 
@@ -770,7 +771,8 @@ impl World {
         let mut counters = self.net.counted();
         counters.packets_in_flight = self.net.packets_in_flight();
         counters.marks = self.net.ports().iter().map(|port| port.watch().marks).sum();
-        (counters.timeouts, counters.retransmits) = self.message_log.repairs();
+        let repairs = self.message_log.repairs();
+        (counters.timeouts, counters.retransmits) = (repairs.timeouts, repairs.retransmits);
         counters
     }
 

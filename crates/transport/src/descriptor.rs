@@ -124,8 +124,10 @@ pub struct Surroundings {
 }
 
 impl Surroundings {
-    /// The packets of [`base_rtt`](Surroundings::base_rtt): a full packet of Ethernet and an acknowledgement.
-    pub const ROUND_TRIP: (Bytes, Bytes) = (Bytes(1500), Bytes(40));
+    /// The packet there of [`base_rtt`](Surroundings::base_rtt): a full one of Ethernet.
+    pub const PACKET: Bytes = Bytes(1500);
+    /// The packet back of [`base_rtt`](Surroundings::base_rtt): an acknowledgement.
+    pub const ACK: Bytes = Bytes(40);
 
     /// Returns a time that applies to links up to a rate, and is proportionally less on faster ones.
     pub fn at_rate(&self, time: Span, up_to: Rate) -> Span {

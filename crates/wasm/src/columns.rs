@@ -37,7 +37,7 @@ pub(crate) fn of_packets(log: &PacketLog) -> Json {
         "link": column(|row| row.link.0.into()),
         "next": column(|row| row.next.map(|link| link.0).into()),
         "lost": column(|row| row.lost.into()),
-        "connection": column(|row| (u64::from(row.connection.0.0) << 16 | u64::from(row.connection.1)).into()),
+        "connection": column(|row| (u64::from(row.connection.id.0) << 16 | u64::from(row.connection.generation)).into()),
         "seq": column(|row| row.seq.into()),
         "size": column(|row| row.size.0.into()),
         "payload": column(|row| row.payload.0.into()),

@@ -313,6 +313,7 @@ fn note(extensions: &mut Extensions, number: u32, wait: Span) {
 mod tests {
     use super::super::tests::{full, leaves, shared, star};
     use super::*;
+    use crate::flow::Incarnation;
     use units::{ConnectionId, MessageId};
 
     /// Five hosts send full packets to a sixth. The packets arrive at its port together, first after 32 us, then every
@@ -329,8 +330,9 @@ mod tests {
         }
         let mut dropped = |micros: u64, in_control_message: bool| {
             (net.now, net.in_control_message) = (Instant::from_micros(micros), in_control_message);
-            net.account_deferred_drops(HostId(5), (ConnectionId(0), 0), MessageId(0));
-            net.take_dropped_at_receiver((ConnectionId(0), 0)).0 / 1500
+            let connection = Incarnation { id: ConnectionId(0), generation: 0 };
+            net.account_deferred_drops(HostId(5), connection, MessageId(0));
+            net.take_dropped_at_receiver(connection).0 / 1500
         };
         assert_eq!(dropped(55, false), 0);
         for (at, packets) in [(56, 2), (68, 4), (80, 4), (92, 4), (104, 4), (116, 4), (128, 4)] {

@@ -8,9 +8,10 @@
 use std::collections::VecDeque;
 
 use transport::Packet;
-use units::{Bytes, ConnectionId, HostId, Instant, LinkId, MessageId};
+use units::{Bytes, HostId, Instant, LinkId, MessageId};
 
 use super::Net;
+use crate::flow::Incarnation;
 use crate::schedule::events;
 use crate::topology::Clock;
 
@@ -28,7 +29,7 @@ struct Booking {
     /// The time, and the rank at it.
     until: (Instant, u64),
     host: HostId,
-    connection: (ConnectionId, u16),
+    connection: Incarnation,
     message: MessageId,
 }
 
@@ -39,9 +40,9 @@ fn arrival(at: Instant, by: LinkId) -> (Instant, u64) {
 }
 
 impl Net {
-    /// Prepares to record a message that arrives at a host by a connection, given by id and generation. Drops at the
+    /// Prepares to record a message that arrives at a host by a connection. Drops at the
     /// host's port before the current packet or control message are known now, or will be counted for it later.
-    pub(crate) fn account_deferred_drops(&mut self, host: HostId, connection: (ConnectionId, u16), message: MessageId) {
+    pub(crate) fn account_deferred_drops(&mut self, host: HostId, connection: Incarnation, message: MessageId) {
         let (now, in_control_message) = (self.now, self.in_control_message);
         // The only link to a host has its number.
         let port = LinkId(host.0);
@@ -71,7 +72,7 @@ impl Net {
         // Its route already starts at the end of the port's link.
         let at = arrival(clock.time(at), self.router.link(packet.route - 2));
         let Some(DeferredDrops { booked, dropped }) = self.late() else { return false };
-        let connection = (packet.connection, packet.generation);
+        let connection = Incarnation::of(packet);
         let found = booked.iter().find(|booking| booking.connection == connection && at < booking.until);
         found.inspect(|found| dropped.push((found.message, packet.size.into()))).is_some()
     }
@@ -94,7 +95,7 @@ mod tests {
     use crate::topology::Partition;
     use std::collections::BTreeMap;
     use std::sync::Arc;
-    use units::Span;
+    use units::{ConnectionId, Span};
 
     /// Five hosts send full packets to a sixth at their leaf. The packets arrive at its port together, first after 32
     /// us, then every 12 us. One departs each time and ten may be queued: of the third five two are dropped, of all
@@ -111,7 +112,7 @@ mod tests {
                 net.send(packet);
             }
         }
-        let connection = (ConnectionId(0), 0);
+        let connection = Incarnation { id: ConnectionId(0), generation: 0 };
         let mut booked = BTreeMap::new();
         for (micros, in_control_message, message) in [
             (56, true, 0),

@@ -25,13 +25,13 @@ use std::collections::BTreeMap;
 
 use transport::agent::PortState;
 use transport::{Agents, Extension, Flags, Packet};
-use units::{Bytes, ConnectionId, HostId, Instant, LinkId, Rate, Span, Stream, Table};
+use units::{Bytes, HostId, Instant, LinkId, Rate, Span, Stream, Table};
 
 use crate::fabric::marker::Site;
 use crate::fabric::network::{Network, Service, Sharing};
 use crate::fabric::packet_pool::PacketPool;
 use crate::fabric::port::{Fate, Port, PortMode, units_of_wait};
-use crate::flow::Flow;
+use crate::flow::{Flow, Incarnation};
 use crate::record::outcome::Counters;
 use crate::record::packet_log::PacketLog;
 use crate::schedule::events::EventQueue;
@@ -81,7 +81,7 @@ pub(crate) struct Net {
     /// The agents of transport families at the ports.
     pub agents: AtPorts,
     /// Wire bytes dropped at their receivers' ports, by connection id and generation.
-    dropped_at_receiver: BTreeMap<(ConnectionId, u16), Bytes>,
+    dropped_at_receiver: BTreeMap<Incarnation, Bytes>,
     frame_overhead: u16,
     host_ports: HostPorts,
     jitter: Jitter,
@@ -301,15 +301,14 @@ impl Net {
         packet.flags.has(Flags::EXTENDED).then(|| self.extensions.take(packet.wait_or_extension))
     }
 
-    /// Returns the wire bytes of a connection, by id and generation, dropped at its receiver's port since the last
-    /// call. Bytes of earlier connections of that id are discarded: those connections are closed.
-    pub(crate) fn take_dropped_at_receiver(&mut self, connection: (ConnectionId, u16)) -> Bytes {
+    /// Returns the wire bytes of a connection dropped at its receiver's port since the last call. Bytes of earlier connections of that id are discarded: those connections are closed.
+    pub(crate) fn take_dropped_at_receiver(&mut self, connection: Incarnation) -> Bytes {
         if self.dropped_at_receiver.is_empty() {
             return Bytes::ZERO;
         }
-        let of_number = (connection.0, 0)..=(connection.0, u16::MAX);
+        let of_id = Incarnation { generation: 0, ..connection }..=Incarnation { generation: u16::MAX, ..connection };
         let mut dropped = Bytes::ZERO;
-        while let Some((&key, &bytes)) = self.dropped_at_receiver.range(of_number.clone()).next() {
+        while let Some((&key, &bytes)) = self.dropped_at_receiver.range(of_id.clone()).next() {
             self.dropped_at_receiver.remove(&key);
             dropped += if key == connection { bytes } else { Bytes::ZERO };
         }
@@ -408,8 +407,7 @@ impl Net {
             log.lost(self.now, link, packet);
         }
         if self.ports[link].place.to_host() && packet.payload > 0 {
-            *self.dropped_at_receiver.entry((packet.connection, packet.generation)).or_default() +=
-                Bytes::from(packet.size);
+            *self.dropped_at_receiver.entry(Incarnation::of(packet)).or_default() += Bytes::from(packet.size);
         }
         self.take_extension(packet);
     }
@@ -610,7 +608,7 @@ mod tests {
     use crate::fabric::qdisc;
     use crate::faults::{Effect, Fault};
     use crate::schedule::events::Event;
-    use units::{Amount, Marks, Rate, Value, Values};
+    use units::{Amount, ConnectionId, Marks, Rate, Value, Values};
 
     /// Returns hosts and a switch at 1 Gbps, 20 us away, whose ports hold ten packets and mark above three.
     pub(super) fn star(hosts: u32, seed: u64, host_jitter: Option<Span>, ordering: [&str; 2]) -> Net {
@@ -907,14 +905,11 @@ mod tests {
         for (number, generation) in [(7, 0), (7, 2), (7, 2), (8, 2)] {
             net.dropped(to_host, &packet(number, generation));
         }
-        assert_eq!(net.take_dropped_at_receiver((ConnectionId(7), 2)), Bytes(3000));
-        assert_eq!(net.take_dropped_at_receiver((ConnectionId(7), 2)), Bytes::ZERO);
-        assert_eq!(
-            net.take_dropped_at_receiver((ConnectionId(7), 0)),
-            Bytes::ZERO,
-            "nobody is left to whom it matters"
-        );
-        assert_eq!(net.take_dropped_at_receiver((ConnectionId(8), 2)), Bytes(1500));
+        let mut taken = |id, generation| net.take_dropped_at_receiver(Incarnation { id: ConnectionId(id), generation });
+        assert_eq!(taken(7, 2), Bytes(3000));
+        assert_eq!(taken(7, 2), Bytes::ZERO);
+        assert_eq!(taken(7, 0), Bytes::ZERO, "nobody is left to whom it matters");
+        assert_eq!(taken(8, 2), Bytes(1500));
     }
 
     /// The hosts are two links of 20 us apart. The delay of a fixed route is the sum of its links. A route that may

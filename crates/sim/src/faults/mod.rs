@@ -148,7 +148,8 @@ impl Fault {
         descriptor: &'static Descriptor,
         values: &Values,
         graph: &Graph,
-        (seed, number): (u64, u64),
+        seed: u64,
+        number: u64,
     ) -> Result<Fault, Problem> {
         let at = values.time("at").after_start();
         let until = values.time_if_set("until").map(Span::after_start);
@@ -253,8 +254,7 @@ mod tests {
         let fault = |share, seed| {
             let mut values = values(&[("share", share)]);
             values.set("at", Value::Time(Span::ZERO));
-            Fault::new(find("no-marks").expect("a fault of that name"), &values, &graph, (seed, 0))
-                .expect("valid values")
+            Fault::new(find("no-marks").expect("a fault of that name"), &values, &graph, seed, 0).expect("valid values")
         };
         // Two directions of each link.
         for (share, links) in [(1.0, 10), (0.94, 9), (0.5, 5), (0.26, 3), (0.01, 1)] {
@@ -275,7 +275,7 @@ mod tests {
         (0..2).for_each(|host| graph.join(host, switch, Rate::from_gbps(1), Span(1)));
         let mut values = values(&[("share", 1.0), ("probability", 0.5)]);
         values.set("at", Value::Time(Span::ZERO));
-        let fault = Fault::new(find("duplication").expect("a fault of that name"), &values, &graph, (1, 0))
+        let fault = Fault::new(find("duplication").expect("a fault of that name"), &values, &graph, 1, 0)
             .expect("valid values");
         assert_eq!((fault.drawn, fault.is_random()), (false, true));
     }

@@ -14,7 +14,7 @@ mod state;
 mod timer;
 
 pub(crate) use receiving::{Figure, Receivers};
-pub(crate) use sending::{Senders, Way};
+pub(crate) use sending::{NewConnection, Senders, Way};
 pub(crate) use stage::Stage;
 pub(crate) use state::HostState;
 

@@ -13,7 +13,7 @@ use super::timer::Timer;
 use super::{Progress, Stage};
 use crate::control_message::Opening;
 use crate::fabric::Net;
-use crate::flow::Flow;
+use crate::flow::{Flow, Incarnation};
 use crate::record::arrivals::Arrivals;
 use crate::schedule::events::Event;
 
@@ -209,6 +209,11 @@ impl ReceivingEnd {
     /// Returns the generation of the connection among those with its id.
     pub(crate) fn generation(&self) -> u16 {
         self.address.generation
+    }
+
+    /// Returns its connection among all of its id.
+    pub(crate) fn incarnation(&self) -> Incarnation {
+        Incarnation { id: self.address.id, generation: self.address.generation }
     }
 
     /// Returns the message that is arriving, or the last one.

@@ -11,7 +11,7 @@ use super::state::HostState;
 use super::timer::Timer;
 use super::{Progress, Stage};
 use crate::fabric::Net;
-use crate::flow::Flow;
+use crate::flow::{Flow, Incarnation};
 use crate::schedule::events::Event;
 
 /// The sending ends of all connections. An id is reused when the receiving host has learnt that its connection was
@@ -52,6 +52,21 @@ pub(crate) struct Way {
     pub delay: Span,
 }
 
+/// A connection to open.
+#[derive(Clone, Copy)]
+pub(crate) struct NewConnection {
+    /// Connections of a group reuse each other's ids.
+    pub group: usize,
+    /// Index of its transport's configuration.
+    pub transport: u32,
+    pub flow: Flow,
+    /// The host that opens it.
+    pub from: HostId,
+    pub way: Way,
+    /// It is closed when everything is acknowledged, and does not stay open.
+    pub closes: bool,
+}
+
 impl Senders {
     /// Returns an empty set of ends, in `groups` groups, checked by `stage`.
     pub(crate) fn new(groups: usize, stage: Stage) -> Senders {
@@ -63,26 +78,24 @@ impl Senders {
         self.numbers.keep_to(part, of);
     }
 
-    /// Opens a flow's connection in a group; it `closes` when everything is acknowledged, or stays open.
+    /// Opens a flow's connection under a transport's configuration.
     pub(crate) fn open(
         &mut self,
         now: Instant,
-        group: usize,
-        (config, transport): (u32, &Config),
-        (flow, host, way): (Flow, HostId, Way),
-        closes: bool,
+        config: &Config,
+        NewConnection { group, transport, flow, from, way, closes }: NewConnection,
     ) -> ConnectionId {
         let id = self.numbers.take(group, now);
         let place = self.ends.reach(id);
-        let mut sender = Sender::new(transport);
+        let mut sender = Sender::new(config);
         sender.identify(flow.number());
         let generation = place.as_ref().map_or(0, |old| old.address.generation);
-        let timer = Timer::new(Event::SenderTimer(id), flow.order(config));
+        let timer = Timer::new(Event::SenderTimer(id), flow.order(transport));
         let end = SendingEnd {
             sender,
-            address: Address { id, generation, path: way.path, host, timer, turn: Turn::None },
+            address: Address { id, generation, path: way.path, host: from, timer, turn: Turn::None },
             journal: Journal::default(),
-            config,
+            config: transport,
             open: true,
             closes,
             flow,
@@ -251,6 +264,11 @@ impl SendingEnd {
     /// Returns the generation of the connection among those with its id.
     pub(crate) fn generation(&self) -> u16 {
         self.address.generation
+    }
+
+    /// Returns its connection among all of its id.
+    pub(crate) fn incarnation(&self) -> Incarnation {
+        Incarnation { id: self.address.id, generation: self.address.generation }
     }
 
     /// Returns whether it is closed when everything is acknowledged.

@@ -3,15 +3,16 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use transport::agent::{Decision, Flow, Verdict};
-use units::{ConnectionId, Instant, LinkId, Table};
+use units::{Instant, LinkId, Table};
 
+use crate::flow::Incarnation;
 use crate::record::outcome::Requests;
 
 /// Observes the decisions of all ports' agents on requests for rates, together with the deadlines of the messages.
 pub(crate) struct RateWatch {
     ports: Table<LinkId, PortWatch>,
-    /// By id and generation. Packets of a closed connection may still be in flight.
-    connections: BTreeMap<(ConnectionId, u16), ConnectionWatch>,
+    /// Packets of a closed connection may still be in flight.
+    connections: BTreeMap<Incarnation, ConnectionWatch>,
     /// Each request once, whatever the number of ports that saw it.
     total: Requests,
 }
@@ -95,10 +96,11 @@ impl RateWatch {
     }
 
     /// Records a message that is passed to a connection.
-    pub(crate) fn started(&mut self, connection: ConnectionId, generation: u16, deadline: Option<Instant>) {
-        self.connections.remove(&(connection, generation.wrapping_sub(RateWatch::GENERATIONS)));
+    pub(crate) fn started(&mut self, connection: Incarnation, deadline: Option<Instant>) {
+        let generation = connection.generation.wrapping_sub(RateWatch::GENERATIONS);
+        self.connections.remove(&Incarnation { generation, ..connection });
         let message = MessageWatch { deadline, counted: false, inverted: false };
-        self.connections.entry((connection, generation)).or_default().messages.push_back(message);
+        self.connections.entry(connection).or_default().messages.push_back(message);
     }
 
     /// Records the decision of an agent at a port.
@@ -109,7 +111,7 @@ impl RateWatch {
             port.decided(now, flow, None, verdict);
             return;
         };
-        let Some(own) = self.connections.get_mut(&(flow.0, flow.1)) else { return };
+        let Some(own) = self.connections.get_mut(&Incarnation { id: flow.0, generation: flow.1 }) else { return };
         if !port.at_switch {
             own.asks(number, flow.2);
         }
@@ -239,6 +241,7 @@ impl Requests {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use units::ConnectionId;
 
     /// One port of 1000 Mbit/s whose decisions are given by hand.
     #[derive(Default)]

@@ -13,6 +13,13 @@ use crate::record::outcome::{Block, ClassOutcome, Framing, Message, Query};
 use crate::record::rows::{BLOCK, Rows};
 use crate::topology::Partition;
 
+/// Retransmission timeouts, and packets sent again.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Repairs {
+    pub timeouts: u64,
+    pub retransmits: u64,
+}
+
 /// The log of all messages, and sums by class.
 ///
 /// A message has two halves, each recorded by the host that knows it. They are joined when the message is taken from
@@ -33,8 +40,8 @@ pub(crate) struct MessageLog {
     queries: Vec<Query>,
     /// The counted queries of each class.
     counted_queries: Table<ClassId, Option<RangeInclusive<u64>>>,
-    /// Retransmission timeouts and packets sent again, of all messages.
-    repairs: (u64, u64),
+    /// The repairs of all messages.
+    repairs: Repairs,
     /// Payload is counted now: the warm-up is over, and the measurement has not ended.
     counts: bool,
     /// Payload that has arrived while it was counted, by class.
@@ -81,7 +88,7 @@ impl MessageLog {
             looked_at: 0,
             queries: Vec::new(),
             counted_queries: vec![None; classes].into(),
-            repairs: (0, 0),
+            repairs: Repairs::default(),
             delivered: vec![Bytes::ZERO; classes].into(),
             flows: (0..classes).map(|_| Pairs::default()).collect(),
         }
@@ -199,8 +206,8 @@ impl MessageLog {
         }
     }
 
-    /// Returns the retransmission timeouts and the packets sent again, of all messages.
-    pub(crate) fn repairs(&self) -> (u64, u64) {
+    /// Returns the repairs of all messages.
+    pub(crate) fn repairs(&self) -> Repairs {
         self.repairs
     }
 
@@ -218,8 +225,8 @@ impl MessageLog {
         if (timeouts, retransmits) == (0, 0) {
             return;
         }
-        self.repairs.0 += u64::from(timeouts);
-        self.repairs.1 += u64::from(retransmits);
+        self.repairs.timeouts += u64::from(timeouts);
+        self.repairs.retransmits += u64::from(retransmits);
         let message = self.sent_mut(message);
         message.retransmits += retransmits;
         message.timeouts += timeouts;

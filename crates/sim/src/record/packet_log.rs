@@ -1,7 +1,9 @@
 //! Log of each packet, hop by hop, for a replay of the first moments of a run.
 
 use transport::{Flags, Packet};
-use units::{Bytes, ConnectionId, Instant, LinkId};
+use units::{Bytes, Instant, LinkId};
+
+use crate::flow::Incarnation;
 
 /// Log of the hops and losses of packets, in the order in which they happened.
 pub struct PacketLog {
@@ -22,8 +24,8 @@ pub struct Logged {
     pub next: Option<LinkId>,
     /// It was lost, to a full buffer or to a fault.
     pub lost: bool,
-    /// Id and generation of its connection; ids are reused with another generation.
-    pub connection: (ConnectionId, u16),
+    /// The connection to which it belongs.
+    pub connection: Incarnation,
     /// Position of its data in the connection's stream, or the next position that an ACK expects.
     pub seq: u64,
     /// Bytes on the wire.
@@ -89,7 +91,7 @@ impl Logged {
             link,
             next: None,
             lost: false,
-            connection: (packet.connection, packet.generation),
+            connection: Incarnation::of(packet),
             seq: packet.seq,
             size: Bytes::from(packet.size),
             payload: Bytes::from(packet.payload),

@@ -206,7 +206,7 @@ impl Graph {
     }
     /// Returns the longest round trip from host 0 without queues, by the routes with the fewest links, with the given
     /// numbers of bytes there and back.
-    pub fn longest_round_trip(&self, (there, back): (Bytes, Bytes)) -> Span {
+    pub fn longest_round_trip(&self, there: Bytes, back: Bytes) -> Span {
         let mut leaving = vec![Vec::new(); self.nodes() as usize];
         for link in &self.links {
             leaving[link.from as usize].push(link);

@@ -543,7 +543,7 @@ impl Generator for FanIn {
                     .map(|_| Inner::new(super::draw_time(aggregation, stream), super::draw_bytes(answer, stream)))
                     .collect();
                 let leaf = || (super::draw_time(&self.jitter, stream), super::draw_bytes(&self.size, stream));
-                let messages = trees.ask(number, (tree as u32, at, deadline), inner.into_iter(), leaf);
+                let messages = trees.ask(number, tree as u32, at, deadline, inner.into_iter(), leaf);
                 let (answers, children) = (trees.shape().all_leaves(), trees.shape().branches());
                 let query = Asked { number, parent: parent.host, answers, children, deadline };
                 Batch { at, messages, query: Some(query) }

@@ -148,7 +148,9 @@ impl Trees {
     pub(super) fn ask(
         &mut self,
         number: u64,
-        (tree, asked, deadline): (u32, Instant, Option<Span>),
+        tree: u32,
+        asked: Instant,
+        deadline: Option<Span>,
         inner: impl Iterator<Item = Inner>,
         mut leaf: impl FnMut() -> (Span, Bytes),
     ) -> Vec<Request> {
@@ -245,7 +247,7 @@ mod tests {
     fn asked(deadline: Option<Span>) -> (Trees, Vec<Request>) {
         let mut trees = Trees::new(Shape::new(2, 2, 2), &[0.3, 0.7], vec![(10..17).map(HostId).collect()]);
         let inner = (0..2).map(|_| Inner::new(Span::from_micros(100), Bytes(500)));
-        let requests = trees.ask(4, (0, Instant::from_millis(1), deadline), inner, || (Span::ZERO, Bytes(200)));
+        let requests = trees.ask(4, 0, Instant::from_millis(1), deadline, inner, || (Span::ZERO, Bytes(200)));
         (trees, requests)
     }
 

@@ -175,7 +175,7 @@ impl Sender {
             self.reduce(config, now);
         }
         if packet.seq > self.recovery.una {
-            self.on_new_ack(config, now, (packet, extension), news, out);
+            self.on_new_ack(config, now, packet, extension, news, out);
         } else if packet.seq == self.recovery.una
             && self.recovery.highest > self.recovery.una
             && (news > 0 || !config.sack)
@@ -346,7 +346,8 @@ impl Sender {
         &mut self,
         config: &Config,
         now: Instant,
-        (packet, extension): (&Packet, Option<&Extension>),
+        packet: &Packet,
+        extension: Option<&Extension>,
         news: u64,
         out: &mut impl Output,
     ) {

@@ -249,7 +249,7 @@ impl Incoming {
         while start < ask.unscheduled {
             let to = (start + u64::from(self.policy.mss)).min(ask.unscheduled);
             if !is_there(start) {
-                self.expect(now, end.connection, (start, to), rank);
+                self.expect(now, end.connection, start, to, rank);
             }
             start = to;
         }
@@ -424,7 +424,7 @@ impl Incoming {
     }
 
     /// Records a segment in flight.
-    fn expect(&mut self, now: Instant, id: ConnectionId, (start, end): (u64, u64), rank: u32) {
+    fn expect(&mut self, now: Instant, id: ConnectionId, start: u64, end: u64, rank: u32) {
         let Some(flow) = self.flows.get_mut(&id) else { return };
         let number = self.segments;
         self.segments += 1;
@@ -492,7 +492,7 @@ impl Incoming {
         let (to, packet) = (flow.end, answer_packet(&self.policy, flow.next));
         self.grants += 1;
         self.carried_at = self.carried_at.max(now) + self.takes(end - start);
-        self.expect(now, id, (start, end), rank);
+        self.expect(now, id, start, end, rank);
         Some((to, packet, header.extension()))
     }
 

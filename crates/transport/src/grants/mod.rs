@@ -26,7 +26,7 @@ mod sird;
 
 pub use header::{Answer, Ask, Grant, Header};
 pub use host::Host;
-pub use policy::{Cutoffs, Policy};
+pub use policy::{Cutoffs, Expected, Policy};
 pub use receiver::Receiver;
 pub use sender::Sender;
 

@@ -132,6 +132,15 @@ pub enum Order {
     Remaining,
 }
 
+/// Messages that are expected to be sent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Expected {
+    /// Payload bytes of each.
+    pub size: u64,
+    /// Number of messages of this size.
+    pub count: f64,
+}
+
 /// Priorities of packets, 0 the highest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Levels {
@@ -171,20 +180,20 @@ impl Levels {
     }
 
     /// Returns the largest messages of each priority but the last, so that each has as many bytes that are sent without a
-    /// grant. `messages` are sizes with their expected numbers, and `unscheduled` of each message needs no grant. A size that
+    /// grant. `unscheduled` bytes of each message need no grant. A size that
     /// fills more than one priority leaves those below it empty. None where there are no such bytes.
-    pub fn equal_cutoffs(&self, mut messages: Vec<(u64, f64)>, unscheduled: u64) -> Option<Vec<u64>> {
-        messages.sort_by_key(|(size, _)| *size);
-        let bytes = |(size, count): (u64, f64)| size.min(unscheduled) as f64 * count;
-        let all: f64 = messages.iter().copied().map(bytes).sum();
+    pub fn equal_cutoffs(&self, mut messages: Vec<Expected>, unscheduled: u64) -> Option<Vec<u64>> {
+        messages.sort_by_key(|message| message.size);
+        let bytes = |message: &Expected| message.size.min(unscheduled) as f64 * message.count;
+        let all: f64 = messages.iter().map(bytes).sum();
         let (mut ends, mut below) = (Vec::new(), 0.0);
         for message in messages.into_iter().filter(|_| all > 0.0) {
-            below += bytes(message);
+            below += bytes(&message);
             // Less by a possible rounding error of the sum.
             while (ends.len() as u32) + 1 < self.unscheduled
                 && below * f64::from(self.unscheduled) >= all * (ends.len() + 1) as f64 * (1.0 - 1e-9)
             {
-                ends.push(message.0);
+                ends.push(message.size);
             }
         }
         (all > 0.0).then_some(ends)
@@ -224,23 +233,27 @@ mod tests {
 
     const LEVELS: Levels = Levels { count: 8, unscheduled: 4, first: 100, ratio: 10, cutoffs: Cutoffs::Geometric };
 
+    fn expected<const N: usize>(messages: [(u64, f64); N]) -> Vec<Expected> {
+        messages.map(|(size, count)| Expected { size, count }).to_vec()
+    }
+
     /// 900 messages of 1 KB and 10 of 100 KB, of which 10 KB are unscheduled: 900 KB and 100 KB. Of four priorities
     /// each has 250 KB, so three end with the short messages.
     #[test]
     fn each_priority_has_as_many_unscheduled_bytes() {
-        let messages = vec![(100_000, 10.0), (1000, 900.0)];
+        let messages = expected([(100_000, 10.0), (1000, 900.0)]);
         let ends = LEVELS.equal_cutoffs(messages, 10_000).unwrap();
         assert_eq!(ends, [1000, 1000, 1000]);
         let mut levels = LEVELS;
         levels.set_cutoffs(&ends);
         assert_eq!([1, 1000, 1001, 100_000].map(|size| levels.of_unscheduled(size)), [0, 0, 3, 3]);
         // 250 KB of 1 KB, 250 KB of 5 KB and 500 KB of long ones: the third priority ends with these.
-        let ends = LEVELS.equal_cutoffs(vec![(1000, 250.0), (5000, 50.0), (100_000, 50.0)], 10_000).unwrap();
+        let ends = LEVELS.equal_cutoffs(expected([(1000, 250.0), (5000, 50.0), (100_000, 50.0)]), 10_000).unwrap();
         assert_eq!(ends, [1000, 5000, 100_000]);
         levels.set_cutoffs(&ends);
         assert_eq!([1000, 1001, 5001, 100_001].map(|size| levels.of_unscheduled(size)), [0, 1, 2, 3]);
         // As all of one size.
-        assert_eq!(LEVELS.equal_cutoffs(vec![(7, 1.0)], 10_000), Some(vec![7; 3]));
+        assert_eq!(LEVELS.equal_cutoffs(expected([(7, 1.0)]), 10_000), Some(vec![7; 3]));
         assert_eq!(LEVELS.equal_cutoffs(Vec::new(), 10_000), None);
     }
 

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use transport::{Flags, Packet};
-use units::ConnectionId;
 
 use super::{Descriptor, Queue};
 use crate::fabric::packet_pool::Slot;
+use crate::flow::Incarnation;
 
 /// The queueing discipline of pFabric.
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
@@ -18,24 +18,17 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     built_in: false,
 };
 
-/// A flow, as its packets identify it: id and generation of its connection.
-type Flow = (ConnectionId, u16);
-
 /// Queued packets, in the order of each flow and by urgency.
 #[derive(Default)]
 struct Pfabric {
     /// The packets of each flow in the order of arrival, each with its number among all arrivals.
-    flows: BTreeMap<Flow, VecDeque<(u64, Slot)>>,
+    flows: BTreeMap<Incarnation, VecDeque<(u64, Slot)>>,
     /// Rank and number of every packet: the most urgent first, and the earliest of equal ones.
-    ranks: BTreeSet<(u32, u64, Flow)>,
+    ranks: BTreeSet<(u32, u64, Incarnation)>,
     came: u64,
 }
 
 impl Pfabric {
-    fn flow(packet: &Packet) -> Flow {
-        (packet.connection, packet.generation)
-    }
-
     /// Acknowledgements are sent first. Otherwise the acknowledgements of a long flow would wait behind all data that
     /// their host sends.
     fn rank(packet: &Packet) -> u32 {
@@ -43,7 +36,7 @@ impl Pfabric {
     }
 
     /// Removes a packet of a flow, given its position in the flow's queue.
-    fn take(&mut self, flow: Flow, place: usize) -> Option<Slot> {
+    fn take(&mut self, flow: Incarnation, place: usize) -> Option<Slot> {
         let queue = self.flows.get_mut(&flow)?;
         let (number, slot) = queue.remove(place)?;
         if queue.is_empty() {
@@ -56,7 +49,7 @@ impl Pfabric {
 
 impl Queue for Pfabric {
     fn push(&mut self, slot: Slot) {
-        let flow = Pfabric::flow(&slot.packet);
+        let flow = Incarnation::of(&slot.packet);
         self.ranks.insert((Pfabric::rank(&slot.packet), self.came, flow));
         self.flows.entry(flow).or_default().push_back((self.came, slot));
         self.came += 1;
@@ -84,6 +77,7 @@ impl Queue for Pfabric {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use units::ConnectionId;
     use units::Instant;
 
     fn packet(flow: u32, number: u64, rank: u32) -> Packet {

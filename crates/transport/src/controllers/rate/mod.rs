@@ -72,8 +72,10 @@ struct Rules {
     base_rtt: Span,
     least: f64,
     in_flight: f64,
-    /// A full segment with its header, in bits, and its payload, in bytes.
-    segment: (f64, f64),
+    /// Bits of a full segment with its header.
+    segment_bits: f64,
+    /// Payload bytes of a full segment.
+    segment_payload: f64,
     /// The law, and the rules of marks; none: the rate is gamma.
     law: Option<(Law, Abort)>,
     marks: Option<Marks>,
@@ -106,8 +108,10 @@ struct Flow {
     /// Bytes that have arrived since, and the part of them with an echo.
     arrived: u64,
     marked: u64,
-    /// The sum of the headers' sums since, and their number.
-    heard: (f64, u32),
+    /// The sum of the headers' sums since.
+    heard: f64,
+    /// Number of headers since.
+    headers: u32,
     /// The estimated queue, in full segments.
     queue: f64,
     /// The largest link of the path, in C.
@@ -144,7 +148,8 @@ impl Paced {
             base_rtt: values.time("base_rtt"),
             least: values.number("least_rate"),
             in_flight: values.number("in_flight"),
-            segment: (segment, f64::from(connection.mss)),
+            segment_bits: segment,
+            segment_payload: f64::from(connection.mss),
             law,
             marks: (feedback == Feedback::Ecn).then(|| Marks::from_values(values)),
         };
@@ -220,7 +225,8 @@ impl Paced {
     /// Handles a header echo: the sum of the hops' terms, and the rate of the largest of their links, in bit/s.
     pub(crate) fn hear(&mut self, sum: f64, largest: u64) {
         if let Some(flow) = &mut self.flow {
-            flow.heard = (flow.heard.0 + sum, flow.heard.1 + 1);
+            flow.heard += sum;
+            flow.headers += 1;
             flow.largest = (largest as f64 / self.capacity).max(1.0);
         }
     }
@@ -264,7 +270,7 @@ impl Paced {
             match &rules.law {
                 None => flow.state.rate = gamma.max(rules.least),
                 Some((law, abort)) => {
-                    let product = *capacity * tau.as_secs_f64() / rules.segment.0;
+                    let product = *capacity * tau.as_secs_f64() / rules.segment_bits;
                     flow.network = flow.listen(rules, product, rounds);
                     flow.state = law.step(flow.state, gamma, flow.network, rounds, rules.least);
                     flow.judge(abort, *draw, ack.now, tau);
@@ -272,7 +278,7 @@ impl Paced {
             }
         }
         flow.at = ack.now;
-        (flow.arrived, flow.marked, flow.heard) = (0, 0, (0.0, 0));
+        (flow.arrived, flow.marked, flow.heard, flow.headers) = (0, 0, 0.0, 0);
     }
 
     /// Continues as DCTCP, from the window that follows from the rate.
@@ -303,7 +309,7 @@ impl Paced {
         }
         let time = deadline.saturating_sub(now).saturating_sub(margin).as_secs_f64();
         let lead = if left < bytes.0 { self.rules.lead } else { 0.0 };
-        let bits = (left as f64 / self.rules.segment.1 + lead) * self.rules.segment.0;
+        let bits = (left as f64 / self.rules.segment_payload + lead) * self.rules.segment_bits;
         Some(if time > 0.0 { (self.rules.aim * bits / (time * self.capacity)).min(1.0) } else { 1.0 })
     }
 
@@ -313,7 +319,7 @@ impl Paced {
 
     /// Returns the window of a rate, in segments.
     fn segments(&self, rate: f64, rtt: Span) -> f64 {
-        rate * self.capacity * rtt.as_secs_f64() / self.rules.segment.0
+        rate * self.capacity * rtt.as_secs_f64() / self.rules.segment_bits
     }
 
     /// Returns the maximum data in flight at a rate, in segments.
@@ -332,7 +338,8 @@ impl Flow {
             at: now,
             arrived: 0,
             marked: 0,
-            heard: (0.0, 0),
+            heard: 0.0,
+            headers: 0,
             queue: 0.0,
             largest: 1.0,
             over_since: None,
@@ -348,14 +355,14 @@ impl Flow {
     /// Returns the network term after `rounds` round trips, if the product of C and tau has `product` segments. Without
     /// new feedback it is the last one.
     fn listen(&mut self, rules: &Rules, product: f64, rounds: f64) -> f64 {
-        match (&rules.marks, self.heard.1) {
+        match (&rules.marks, self.headers) {
             (Some(marks), _) if self.arrived > 0 => {
                 let marked = self.marked as f64 / self.arrived as f64;
                 let round = Round { marked, window: self.state.rate * product, product, rounds };
                 let before = std::mem::replace(&mut self.queue, marks.queue(&round));
                 marks.network(&round, self.queue, before)
             }
-            (None, 1..) => self.heard.0 / f64::from(self.heard.1),
+            (None, 1..) => self.heard / f64::from(self.headers),
             _ => self.network,
         }
     }
