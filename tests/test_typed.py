@@ -57,7 +57,7 @@ def uses_of_any(text: str) -> list[int]:
 
 
 def _annotations(tree: ast.Module) -> Iterator[ast.AST]:
-    """Yield all nodes, and those of annotations that are written as texts."""
+    """Yield all nodes, also of annotations that are written as texts."""
     for node in ast.walk(tree):
         yield node
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and "Any" in node.value:

@@ -54,7 +54,7 @@ class Entry(TypedDict):
 
 
 class Transport(Entry):
-    """A transport."""
+    """A transport, and whether its senders decide their rates."""
 
     #: No switch or receiver allots rates.
     by_senders: bool
@@ -70,7 +70,7 @@ class Growth(TypedDict):
 
 
 class Topology(Entry):
-    """A topology."""
+    """A topology, and the key that makes it larger."""
 
     example: object
     single_switch: bool
@@ -78,7 +78,7 @@ class Topology(Entry):
 
 
 class Pattern(Entry):
-    """A traffic pattern."""
+    """A traffic pattern, and the nature of its messages."""
 
     queries: bool
     draws_hosts: bool
@@ -151,7 +151,7 @@ class Catalog(TypedDict):
 Family: TypeAlias = Literal["transports", "topologies", "patterns", "faults"]
 #: A list of the catalogue that a command shows.
 Kind: TypeAlias = Literal["transports", "topologies", "patterns", "faults", "profiles"]
-#: A section whose keys the catalogue lists, apart from those of its choice.
+#: A section whose own keys the catalogue lists.
 Listed: TypeAlias = Literal["root", "run", "trace", "network", "traffic", "links", "flows", "fault"]
 #: A section; `transport` has the keys of its choice only.
 Section: TypeAlias = Listed | Literal["transport"]

@@ -102,7 +102,7 @@ class Made(TypedDict):
 
 
 class Estimate(Summaries, Made):
-    """An estimate."""
+    """An estimate, how it was made, and its cost."""
 
     title: str
     seed: int
@@ -116,7 +116,7 @@ class Estimate(Summaries, Made):
 
 
 class Coverage(TypedDict):
-    """The networks of a profile that ranges were tested with, and those in which all of them held."""
+    """The networks of a profile that ranges were tested with, and how many of them all ranges held in."""
 
     tested: int
     held: int

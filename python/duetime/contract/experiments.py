@@ -90,7 +90,7 @@ class Stated(TypedDict):
 
 
 class Chart(TypedDict):
-    """A chart."""
+    """A chart of a result, with the published points."""
 
     title: str
     kind: Literal["line", "bar", "points"]

@@ -1,6 +1,6 @@
 """The boundary: the text of each kind of JSON object becomes a typed object here, and nowhere else.
 
-The engine and our own files are trusted to have the keys of their type: a damaged file is found by its
+The engine and our own files are trusted to have the keys of their type. A damaged file is found by its
 checksum, and a foreign one fails where a key is missing (`manifest.understood`).
 """
 

@@ -1,7 +1,7 @@
 """The objects of a scenario: with every default filled in, explained, and its cost.
 
-A section has keys of the transport, the topology or the pattern that it names. Here are those that this
-package reads by name; the others are read as of any `Mapping[str, object]`.
+A section has keys of the transport, the topology or the pattern that it names. Here are the keys that are
+read by name; the others are read as of any `Mapping[str, object]`.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from typing import NotRequired, Required, TypedDict
 
 
 class Trace(TypedDict):
-    """The section ``[run.trace]``."""
+    """The section ``[run.trace]``: the period and the signals."""
 
     every: str
     what: list[str]
 
 
 class RunTable(TypedDict):
-    """The section ``[run]``."""
+    """The section ``[run]``: times, seed and engine."""
 
     seed: int
     duration: str
@@ -30,7 +30,7 @@ class RunTable(TypedDict):
 
 
 class Network(TypedDict, total=False):
-    """The section ``[network]``."""
+    """The section ``[network]``: the topology, links and ports."""
 
     topology: Required[str]
     hosts: int

@@ -35,8 +35,9 @@ class TooFew(TypedDict, total=False):
 
 
 class Direction(TypedDict, total=False):
-    """Whether misses fall towards the values taken for harder."""
+    """The direction in which misses grow."""
 
+    #: Misses fall towards the values taken for harder.
     turned: bool
 
 
@@ -54,7 +55,7 @@ class Answer(Value, TooFew, Direction):
 
 
 class Asked(TypedDict):
-    """A question."""
+    """A question, and the share that may be missed."""
 
     question: Question
     target_percent: float | None

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Options:
-    """The options of the measures, each read as what its measure needs."""
+    """The options of the measures, each read as the dataclass that its measure names."""
 
     def __init__(self, tables: Mapping[str, object], where: str) -> None:
         """Take the tables of a file; `where` is its path and the beginning of their names."""
