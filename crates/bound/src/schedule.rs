@@ -298,5 +298,8 @@ mod tests {
         assert_eq!(find(&graph, &due(132), 19), Found::Nothing);
         assert_eq!(find(&graph, &due(144), 10), Found::Schedule);
         assert_eq!(find(&graph, &due(10_000), 1), Found::TooLong);
+        // Of 640 packets, trains of up to 64 packets cross links twenty times.
+        let long = |crossings| find(&graph, &[message(0, 1, 640, 0, 100_000)], crossings);
+        assert_eq!([19, 20].map(long), [Found::TooLong, Found::Schedule]);
     }
 }

@@ -158,6 +158,24 @@ mod tests {
     }
 
     #[test]
+    fn a_figure_is_known_or_has_a_lower_bound() {
+        let (known, bound) = (Figure::Exact(2.5), Figure::AtLeast(2.5));
+        assert_eq!([known, bound].map(Figure::exact), [Some(2.5), None]);
+        assert_eq!([known, bound].map(Figure::at_least), [None, Some(2.5)]);
+    }
+
+    #[test]
+    fn values_in_a_file_are_not_held() {
+        let mut aside = Aside::new(tempfile::tempfile().unwrap());
+        let mut values = of(&[3.0, 1.0, 2.0]);
+        assert_eq!(values.held(), 3);
+        values.put(&mut aside).unwrap();
+        assert_eq!(values.held(), 0);
+        values.add(4.0);
+        assert_eq!(values.held(), 1);
+    }
+
+    #[test]
     fn a_percentile_among_censored_values_is_a_lower_bound() {
         // Four have arrived, two had taken 25 and 100 when the run ended: 10 20 [25] 30 40 [100].
         let (arrived, censored) = (of(&[30.0, 10.0, 40.0, 20.0]), of(&[100.0, 25.0]));

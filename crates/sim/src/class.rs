@@ -123,6 +123,16 @@ mod tests {
     }
 
     #[test]
+    fn packets_are_full_until_a_header_costs_less_than_rounding_saves() {
+        let framing = Framing { overhead: 1, ..FRAMING };
+        let of_a_kilobyte = |gbps| framing.work(Bytes(1000), Rate::from_gbps(gbps));
+        // One packet of 1001 B, less a picosecond, up to 8 Tbps, at which a byte takes a picosecond.
+        assert_eq!([7_999, 8_000].map(of_a_kilobyte), [1000; 2]);
+        // Beyond that, packets of one byte: the picosecond that a port may save on each is all that its payload takes.
+        assert_eq!(of_a_kilobyte(8_001), 0);
+    }
+
+    #[test]
     fn it_is_never_more_than_the_ports_take() {
         for rate in [Rate(10_000), Rate(333_333_333), Rate::from_gbps(11), Rate::from_gbps(7_000)] {
             for (mss, overhead) in [(1, 40), (1, 0), (1460, 0), (1460, 1), (1460, 78), (9000, 40)] {

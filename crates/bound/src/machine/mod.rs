@@ -387,6 +387,24 @@ mod tests {
     }
 
     #[test]
+    fn a_budget_is_spent_by_what_is_taken() {
+        let mut budget = Budget(10);
+        assert_eq!(
+            [4, 7, 6, 1].map(|steps| (budget.take(steps), budget.0)),
+            [(true, 6), (false, 6), (true, 0), (false, 0)]
+        );
+        // One of two parts of a third.
+        let mut budget = Budget(61);
+        assert_eq!((budget.share(3, 2).0, budget.0), (10, 51));
+        // A start takes a step for each job in both directions, and there is one for each job at most.
+        let starts = |steps, jobs| {
+            let mut budget = Budget(steps);
+            (budget.starts(jobs), budget.0)
+        };
+        assert_eq!([starts(47, 5), starts(1000, 5), starts(9, 5), starts(9, 0)], [(4, 7), (5, 950), (0, 9), (0, 9)]);
+    }
+
+    #[test]
     fn a_burst_of_equal_jobs_is_late_by_what_does_not_fit() {
         // Twenty jobs of 3 are due at 45: fifteen fit.
         assert_eq!(fewest(&[job(0, 45, 3); 20]), Fewest { late: 5, exact: true });
