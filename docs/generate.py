@@ -181,11 +181,11 @@ How much a service carries is a search: `duetime capacity FILE --over traffic.ch
 --goal TTFT` finds the highest rate at which 99 % of the requests reach TTFT in time; without `--goal` every
 goal counts. `duetime need` finds the smallest rate of the links in the same way.
 
-`duetime plot DIR` draws `requests` (attainment, and the parts of the time). With `pieces = true` in the
-class it draws a `timeline`. Above is one request, each host a row: messages and works by stage, those on
-the critical path with a dark edge, and a line from the end of each to the time by which it must end (slack,
-or red where it is late). `--request CLASS:NUMBER` names the request. Below are the critical paths of the
-slowest per cent.
+`duetime plot DIR` draws `requests` (attainment, and the parts of the time). With `pieces = true` in the class
+it draws a `timeline`. Above is one request, each host a row: messages and works by stage, with a dark edge on
+the critical path. A thin line leads from the end of each to the time by which it must end (the slack left);
+of a late one a mark shows where it should have ended. `--request CLASS:NUMBER` names the request. Below are
+the critical paths of the slowest per cent.
 """
 
 KEYS = """\

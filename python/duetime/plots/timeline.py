@@ -137,10 +137,7 @@ def gantt(
             colour = colours[piece["stage"]]
             _span(axes, y, began, last if end is None else end, colour, critical=piece["critical"])
         if end is not None and piece["due_us"] is not None:
-            late = piece["due_us"] < end
-            colour = style.VERMILLION if late else style.FAINT
-            axes.plot([end, piece["due_us"]], [y, y], color=colour, linewidth=0.8, zorder=1)
-            axes.plot([piece["due_us"]], [y], color=colour, marker="|", markersize=6, zorder=1)
+            _due(axes, y, end, piece["due_us"])
     for goal, within in _goals(run, request).items():
         axes.axvline(within, color=style.INK, linewidth=1, linestyle=style.DASHES)
         style.label(axes, goal, (within, -0.6), (2, 0), ha="left", va="center")
@@ -176,10 +173,18 @@ def paths(axes: Axes, run: Run, many: pl.DataFrame, colours: dict[str, str], pre
         )
     axes.set_yticks(range(many.height), [str(number) for number in many["request"]], fontsize=8)
     axes.set_ylim(many.height - 0.4, -0.6)
-    axes.set_xlim(left=0)
-    axes.margins(x=0.25)
+    # Room for the words behind the bars.
+    axes.set_xlim(0, 1.25 * max(float(took) for took in many["time_us"]) / 1000)
     axes.set_ylabel("request")
     axes.grid(axis="y", visible=False)
+
+
+def _due(axes: Axes, y: int, end: float, due: float) -> None:
+    """Draw the slack from an end to the time when it is due, or where it should have ended."""
+    if end <= due:
+        axes.plot([end, due], [y, y], color=style.FAINT, linewidth=0.8, zorder=1)
+    colour, order = (style.FAINT, 1) if end <= due else (style.INK, 5)
+    axes.plot([due], [y], color=colour, marker="|", markersize=7, zorder=order)
 
 
 def _span(
@@ -198,7 +203,6 @@ def _span(
         color=face,
         edgecolor=edge,
         linewidth=width,
-        alpha=0.9,
         zorder=2 + critical,
     )
 
