@@ -186,6 +186,35 @@ fn from_a_file_they_are_the_same() {
 }
 
 #[test]
+fn the_words_of_results_name_the_side_and_the_gap() {
+    let sides = [Side::Receivers, Side::Senders, Side::Network, Side::Both, Side::Several].map(Side::name);
+    assert_eq!(sides, ["receivers", "senders", "network", "both", "several"]);
+    let gaps = [Gap::Overload, Gap::Schedule, Gap::Size, Gap::Tree].map(Gap::words);
+    let parts = ["overload", "no schedule", "too many packets", "tree"];
+    assert!(gaps.iter().zip(parts).all(|(words, part)| words.contains(part)), "{gaps:?}");
+}
+
+#[test]
+fn a_message_with_a_deadline_is_held_in_six_words() {
+    let text = "[run]\nduration = '1 ms'\n[network]\ntopology = 'star'\nhosts = 3\nrate = '1 Gbps'\ndelay = '1 us'\n\
+                [[traffic]]\nname = 'a'\npattern = 'flows'\nflows = [\n\
+                { from = 0, to = 1, size = '1 KB', start = '0 s', deadline = '1 ms' },\n\
+                { from = 1, to = 2, size = '1 KB', start = '0 s', deadline = '1 ms' },\n\
+                { from = 2, to = 0, size = '1 KB', start = '0 s' } ]\n";
+    let outcome = run(text, "tcp");
+    let mut messages = Messages::new(outcome.classes.len());
+    let held: Vec<usize> = outcome
+        .messages
+        .iter()
+        .map(|message| {
+            messages.add(message);
+            messages.held()
+        })
+        .collect();
+    assert_eq!(held, [6, 12, 12]);
+}
+
+#[test]
 fn a_message_alone_is_missed_from_just_below_its_ideal_time_on() {
     for (topology, to) in [
         ("topology = 'star'\nhosts = 8\nbottleneck = '10 Gbps'", 7),
