@@ -31,7 +31,7 @@ from typing import Any
 import duetime
 from duetime import fluid, plots, rowtable
 from duetime.columns import COLUMNS
-from duetime.contract.catalog import Catalog, Entry, Key, Profile, Signal
+from duetime.contract.catalog import Catalog, Entry, Format, Key, Profile, Signal
 from duetime.contract.experiments import Reproduction
 from duetime.contract.rows import Row
 from duetime.display.catalog import default_of, preset
@@ -1036,7 +1036,7 @@ def claims(experiment: Any) -> str:
 def _said(some: list[Any]) -> tuple[str, str, str]:
     """Claim, published and measured of one claim, or the ranges of several."""
     first, last, unit = some[0], some[-1], some[0].unit
-    beside = [claim.beside for claim in some if claim.beside.get("measured") is not None]
+    beside = [other for claim in some if (other := claim.beside) and other.get("measured") is not None]
     if len(some) == 1:
         parts = [_measured(first.measured, first.low, first.high, unit)]
         parts += [
@@ -1206,7 +1206,7 @@ def section(selector: str, entry: Entry, keys: list[Key]) -> str:
     return "\n".join([own, *inside])
 
 
-def formats(known: list[dict[str, Any]]) -> str:
+def formats(known: list[Format]) -> str:
     """One row per format of files of requests."""
     rows = ["| format | is | source |", "|---|---|---|"]
     rows += [f"| `{each['name']}` | {each['help']} | {each['source']} |" for each in known]

@@ -118,6 +118,12 @@ class Named(TypedDict):
     help: str
 
 
+class Format(Named):
+    """A known file of requests."""
+
+    source: str
+
+
 class Signal(Named):
     """A value of ``run.trace.what``."""
 
@@ -140,6 +146,7 @@ class Catalog(TypedDict):
     links: list[Key]
     flows: list[Key]
     fault: list[Key]
+    formats: list[Format]
     notes: list[Named]
     signals: list[Signal]
     #: Pairs of another word and its meaning.
