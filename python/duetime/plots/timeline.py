@@ -1,8 +1,9 @@
 """A request over time: its messages and works by host, and the critical paths of the slowest requests."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -68,7 +69,7 @@ def draw(results: Results) -> Figure | None:
         prefix = f"{name}: " if columns > 1 else ""
         gantt(all_axes[0][column], run, request, pieces, colours, prefix)
         paths(all_axes[1][column], run, many, colours, prefix)
-    handles: list[Any] = [Patch(color=colours[stage], label=stage) for stage in stages]
+    handles: list[Artist] = [Patch(color=colours[stage], label=stage) for stage in stages]
     handles += [
         Patch(facecolor="white", edgecolor=style.FAINT, label="waits for a server"),
         Patch(facecolor="white", edgecolor=style.INK, linewidth=1.4, label="critical"),
@@ -99,7 +100,7 @@ def one(run: Run, request: Request) -> pl.DataFrame:
     """Return the pieces of a request that could start, with their times from its arrival in ms."""
     assert run.pieces is not None
     own = run.pieces.filter(pl.col("class") == request.of_class, pl.col("request") == request.number)
-    arrival = _row(run, request)["arrival_us"] if own.height else 0.0
+    arrival = float(_row(run, request)["arrival_us"][0]) if own.height else 0.0
     times = [
         ((pl.col(name) - arrival) / 1000).alias(name) for name in ("ready_us", "began_us", "end_us", "due_us")
     ]
@@ -237,13 +238,13 @@ def _order(runs: Iterable[Run]) -> list[str]:
     return list(found)
 
 
-def _row(run: Run, request: Request) -> dict[str, Any]:
-    found = run.requests.filter(pl.col("class") == request.of_class, pl.col("request") == request.number)
-    return found.row(0, named=True)
+def _row(run: Run, request: Request) -> pl.DataFrame:
+    """Return the row of a request."""
+    return run.requests.filter(pl.col("class") == request.of_class, pl.col("request") == request.number)
 
 
 def _goals(run: Run, request: Request) -> dict[str, float]:
     """Return the allowed time for each goal of a request in ms."""
     row, start = _row(run, request), "within_us:"
-    within = {name.removeprefix(start): each for name, each in row.items() if name.startswith(start)}
-    return {goal: each / 1000 for goal, each in within.items() if each is not None}
+    within = {name.removeprefix(start): row[name][0] for name in row.columns if name.startswith(start)}
+    return {goal: float(each) / 1000 for goal, each in within.items() if each is not None}
