@@ -31,7 +31,7 @@ from typing import Any
 import duetime
 from duetime import fluid, plots, rowtable
 from duetime.columns import COLUMNS
-from duetime.contract.catalog import Catalog, Entry, Format, Key, Profile, Signal
+from duetime.contract.catalog import Catalog, Entry, Key, Profile, Signal
 from duetime.contract.experiments import Reproduction
 from duetime.contract.rows import Row
 from duetime.display.catalog import default_of, preset
@@ -86,9 +86,9 @@ RESULTS = """\
 
 <!-- Written by docs/generate.py from the declarations in the code. Change those, then run `make docs`. -->
 
-`duetime run --out DIR` writes `run.json` and the tables `flows.parquet`, `links.parquet`, with fan-in classes
-`queries.parquet`, with classes of stages `requests.parquet` (and `pieces.parquet` where one has
-`pieces = true`), and if the scenario asks for a trace `trace.parquet`. `duetime compare --out DIR` writes
+`duetime run --out DIR` writes `run.json` and the tables `flows.parquet` and `links.parquet`. Fan-in classes
+have `queries.parquet`, and a trace that the scenario asks for is `trace.parquet`. Classes of stages have
+`requests.parquet`, and `pieces.parquet` where one has `pieces = true`. `duetime compare --out DIR` writes
 such a folder for each transport (and seed) and `compare.json`. In Python they are `Result.flows`,
 `Result.links`, `Result.queries`, `Result.requests`, `Result.pieces` and `Result.trace`. The unit of a value
 is the end of its name.
@@ -130,8 +130,8 @@ How to read the figures:
   tables show it as `>=`, and no verdict rests on it.
 - **answers in time** is what the user of a service sees: of one query's answers, the share that arrived in
   time.
-- **NAME met** is the share of the requests of stages that reached the goal NAME in time, and **all goals
-  met** of the requests that reached every goal of theirs. See [below](#requests-of-stages).
+- **NAME met** is the share of the requests of stages that reached the goal NAME in time. **all goals met** is
+  the share that reached every goal of theirs. See [below](#requests-of-stages).
 - Messages that start during `warm_up` or after the duration are not counted. A flow without end (`long`) is
   an unfinished message; what it delivers counts in the goodput.
 - One seed is one sample. Compare with `--seeds`, and look at the differences and their intervals.
@@ -172,8 +172,8 @@ messages keep figures of their own. Whether these are in time depends on what th
   compared by all goals together (`all_goals_percent`), seed by seed.
 - **Times** are from the arrival to the end of the last stage, of requests that ended; requests in progress
   give lower bounds, as messages do. **goodput_per_s** counts the requests that reached every goal.
-- **Where the time went**: the last message or work to end has waited for another one to end, and so on back
-  to the arrival. This critical path is the whole time of the request. `stages` divides it by stage, into
+- **Parts of the time**: the last message or work to end has waited for another one to end, and so on to the
+  arrival. This critical path is the whole time of the request. `stages` divides it by stage, into
   messages (`network`), `work`, and works that waited for a server (`waiting`). `stragglers` are the hosts
   which most often had the longest piece of it.
 
@@ -183,8 +183,8 @@ goal counts. `duetime need` finds the smallest rate of the links in the same way
 
 `duetime plot DIR` draws `requests` (attainment, and the parts of the time). With `pieces = true` in the class
 it draws a `timeline`. Above is one request, each host a row: messages and works by stage, with a dark edge on
-the critical path. A thin line leads from the end of each to the time by which it must end (the slack left);
-of a late one a mark shows where it should have ended. `--request CLASS:NUMBER` names the request. Below are
+the critical path. A thin line leads from the end of each to the time by which it must end: the slack left.
+A mark shows where a late one should have ended. `--request CLASS:NUMBER` names the request. Below are
 the critical paths of the slowest per cent.
 """
 
@@ -1202,11 +1202,12 @@ def section(selector: str, entry: Entry, keys: list[Key]) -> str:
     """One transport, topology or pattern."""
     source = f" ({entry['source']})" if entry.get("source") else ""
     inside = [f"Keys of `{key['table']}`:\n\n{table(key['keys'])}" for key in keys if "keys" in key]
-    own = f'### `{selector} = "{entry["name"]}"`\n\n{sentence(entry["help"])}{source}\n\n{table(keys)}'
+    own = f'### `{selector} = "{entry["name"]}"`\n\n{sentence(entry["help"])}{source}\n'
+    own += f"\n{table(keys)}" if keys else ""
     return "\n".join([own, *inside])
 
 
-def formats(known: list[Format]) -> str:
+def formats(known: list[dict[str, Any]]) -> str:
     """One row per format of files of requests."""
     rows = ["| format | is | source |", "|---|---|---|"]
     rows += [f"| `{each['name']}` | {each['help']} | {each['source']} |" for each in known]

@@ -104,6 +104,10 @@ SHORT = {
         "tree": "60 ms",
         "w3": "60 ms",
         "xdctcp": "80 ms",
+        "all-reduce": "10 ms",
+        "rpc": "5 ms",
+        "serving": "120 ms",
+        "websearch": "5 ms",
     },
 }
 

@@ -298,7 +298,7 @@ def test_recorded_results_fill_their_places(tmp_path: Path, monkeypatch: pytest.
 def test_every_column_and_every_key_is_described() -> None:
     fault = {"kind": "loss", "probability": 0.01}
     result = duetime.run(tomllib.loads(TRACED) | {"fault": [fault]}, transport="d3")
-    stages = duetime.run(ROOT / "scenarios" / "rpc.toml", set={"run.duration": "2 ms"})
+    stages = duetime.run(ROOT / "scenarios" / "rpc.toml", set={"run.duration": "2 ms", "run.warm_up": "0 s"})
     of_requests = {"requests", "pieces"}
     for name, columns in COLUMNS.items():
         found = list(getattr(stages if name in of_requests else result, name).columns)

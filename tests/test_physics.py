@@ -53,6 +53,10 @@ def without_deadlines(name: str, duration: str) -> dict[str, Any]:
         ("w2", "50 ms"),
         ("w3", "60 ms"),
         ("xdctcp", "100 ms"),
+        ("all-reduce", "10 ms"),
+        ("rpc", "5 ms"),
+        ("serving", "120 ms"),
+        ("websearch", "5 ms"),
     ],
 )
 @pytest.mark.parametrize("transport", ["tcp", "tcppr", "cubic", "dctcp", "d2tcp", "xdctcp", "d3", "rcpdc"])

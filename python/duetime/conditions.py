@@ -198,7 +198,7 @@ def _of_requests(classes: Iterable[Mapping[str, object]], of_class: str | None) 
     meant = [
         each
         for each in classes
-        if each["pattern"] == "stages" and of_class in (None, each["name"], each.get("set"))
+        if each.get("pattern") == "stages" and of_class in (None, each.get("name"), each.get("set"))
     ]
     goals = dict.fromkeys(goal for each in meant for goal in goals_of(each))
     attained = [f"goals.{goal}.{key}" for goal in goals for key in ("attainment_percent", "missed")]

@@ -183,7 +183,7 @@ class _Compared(NamedTuple):
             return ""
         of_requests = path[0] == "requests"
         ours, theirs = (
-            sum((each["requests"] if of_requests else each)["censored"] for each in side)
+            sum((each["requests"] if of_requests else each).get("censored", 0) for each in side)
             for side in (self.ours, self.theirs)
         )
         these = "requests had not ended" if of_requests else "messages had not arrived"
@@ -201,7 +201,8 @@ class _Compared(NamedTuple):
             return ""
         of_requests = what == "requests"
         left = sum(
-            (each["requests"] if of_requests else each)["undecided"] for each in (*self.ours, *self.theirs)
+            (each["requests"] if of_requests else each).get("undecided", 0)
+            for each in (*self.ours, *self.theirs)
         )
         if not left:
             return ""

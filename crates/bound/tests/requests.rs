@@ -333,7 +333,10 @@ fn no_schedule_at_all_misses_fewer_and_an_exact_bound_is_reached() {
         close += u32::from(missed == truth);
     }
     println!("{late} late, {found} found; {close} true and {exact} exact of {all}");
-    assert!(late * 2 > all && close * 10 > all as u32 * 9 && exact * 2 > all as u32, "{late}, {close}, {exact} of {all}");
+    assert!(
+        late * 2 > all && close * 10 > all as u32 * 9 && exact * 2 > all as u32,
+        "{late}, {close}, {exact} of {all}"
+    );
 }
 
 /// Returns the bounds with at most `each` requests in memory at a time; that may not change the result.

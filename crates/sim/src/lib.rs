@@ -12,6 +12,7 @@ pub mod cutoffs;
 mod fabric;
 pub mod faults;
 mod flow;
+mod framing;
 mod hosts;
 mod listed;
 mod observe;

@@ -47,8 +47,8 @@ def names(results: Results, part: Literal["goals", "stages"]) -> list[str]:
     found: dict[str, None] = {}
     for arm in results.arms:
         for run in arm.runs:
-            summary = run.about["summary"]
-            if "requests" in summary:
+            summary = run.about.get("summary")
+            if summary is not None and "requests" in summary:
                 found.update(dict.fromkeys(summary["requests"][part]))
     return list(found)
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use units::{Bytes, HostId, Instant, RequestTrace, Span, Stream};
 
-use super::graph::Graph;
+use super::graph::{Graph, Piece};
 use super::plan::{Action, Pick, Plan, Role, bytes_of, time_of};
-use crate::traffic::Request;
+use super::row::Window;
 
 /// The draws of a class's requests, each from a stream of its own.
 pub(crate) struct Draws<'a> {
@@ -50,9 +50,9 @@ impl Draws<'_> {
         Drawn { members, graph, row, stream }
     }
 
-    /// Returns the messages of a request that arrives at `at`, as they would start if the network took no time and each
+    /// Returns the messages of a request that arrives at `at`, never due, as they would start if the network took no time and each
     /// host had enough servers. The least loaded hosts are taken in turns.
-    pub(crate) fn messages(&self, number: u64, at: Instant) -> Vec<Request> {
+    pub(crate) fn messages(&self, number: u64, at: Instant) -> Vec<Window> {
         let in_turn = |role: usize| self.plan.roles[role].in_turn(number);
         let Drawn { graph, .. } = self.draw(number, in_turn);
         let works =
@@ -60,15 +60,9 @@ impl Draws<'_> {
         let starts = graph.earliest(self.plan, &works.collect::<Vec<Span>>());
         let sent =
             graph.pieces.iter().zip(starts).filter(|(piece, _)| !self.plan.is_work(piece) && piece.from != piece.to);
-        let message = |(piece, start): (&super::graph::Piece, Span)| Request {
-            start: at.saturating_add(start),
-            from: piece.from,
-            to: piece.to,
-            bytes: Some(Bytes(piece.amount)),
-            deadline: None,
-            query: Some(number),
-            place: None,
-            piece: None,
+        let message = |(piece, start): (&Piece, Span)| {
+            let &Piece { from, to, amount, .. } = piece;
+            Window { from, to, bytes: Bytes(amount), start: at.saturating_add(start), due: Instant::MAX }
         };
         sent.map(message).collect()
     }

@@ -3,7 +3,11 @@
 use units::{Allowed, Bytes, HostId, OfRequest, Span, Stream};
 
 use super::graph::Piece;
-use crate::traffic::{MAX_BYTES, MAX_TIME};
+
+/// Maximum size drawn from heavy tails, so that sums of draws fit into 64 bits.
+pub(crate) const MAX_BYTES: Bytes = Bytes(1_000_000_000_000_000);
+/// As [`MAX_BYTES`], for times: 30 days.
+pub(crate) const MAX_TIME: Span = Span(30 * 86_400_000_000_000_000);
 
 /// The roles, stages and goals of a class's requests.
 #[derive(Clone, Debug, PartialEq)]

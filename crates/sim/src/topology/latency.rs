@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use units::{Bytes, HostId, Rate, Span, Table};
 
 use super::{Graph, LinkSpec};
-use crate::class::Framing;
+use crate::framing::Framing;
 
 /// The larger of the two sizes at which times are computed; the other is zero. The least time over paths is concave in
 /// the size, as each path's time is linear in it. So the time of a size between is above the line through the two.

@@ -22,7 +22,7 @@ use units::{
     Span, Stream, Values, Vary,
 };
 
-use crate::requests::plan::Plan;
+use crate::requests::plan::{MAX_BYTES, MAX_TIME, Plan};
 use crate::topology::Graph;
 
 /// A traffic pattern's description: its name, and its keys beside the general ones of classes.
@@ -344,11 +344,6 @@ const COUNT: Key = Key {
     help: "stop after so many (queries of each parent, messages of each pair, or messages in all)",
     source: "",
 };
-
-/// Maximum size drawn from heavy tails, so that sums of draws fit into 64 bits.
-pub(crate) const MAX_BYTES: Bytes = Bytes(1_000_000_000_000_000);
-/// As [`MAX_BYTES`], for times: 30 days.
-pub(crate) const MAX_TIME: Span = Span(30 * 86_400_000_000_000_000);
 
 fn draw_bytes(size: &Distribution, stream: &mut Stream) -> Bytes {
     Bytes(stream.sample(size).round() as u64).clamp(Bytes(1), MAX_BYTES)

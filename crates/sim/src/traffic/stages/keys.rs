@@ -86,8 +86,8 @@ pub(super) const KEYS: &[Key] = &[
         kind: Kind::Tables(&STAGES),
         default: Default::Required,
         range: Range::ANY,
-        help: "the stages of a request; what starts at a host starts when everything of the stages that it follows has \
-               ended there",
+        help: "the stages of a request; a message or work starts at its host when everything of the stages that it \
+               follows has ended there",
         source: "",
     },
     Key {

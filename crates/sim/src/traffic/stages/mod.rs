@@ -11,14 +11,14 @@ use std::sync::Arc;
 use units::{Allowed, Distribution, Instant, OfRequest, Problem, RequestTrace, Span, Stream, Values};
 
 use super::{Batch, Built, Context, Demand, Descriptor, Generator, Listing, MAX_TIME, Nature, Planned, Request};
-use crate::requests::Draws;
 use crate::requests::plan::{Action, Plan, mean_of};
+use crate::requests::{Draws, Window};
 
 /// Requests of several stages.
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "stages",
-    help: "requests of stages of messages and work: what starts at a host starts when everything of the stages that it \
-           follows has ended there",
+    help: "requests of stages of messages and work, each of which starts at its host when everything of the stages that \
+           it follows has ended there",
     aliases: &[],
     keys: keys::KEYS,
     nature: Nature { waits: true, ..Nature::GIVEN },
@@ -190,7 +190,18 @@ impl Generator for Stages {
     fn sketch(&self, at: Instant) -> Vec<Request> {
         let Stages { plan, trace, name, seed, arrived, .. } = self;
         let draws = Draws { plan, trace: trace.clone(), name: name.clone(), seed: *seed };
-        draws.messages(arrived - 1, at)
+        let number = arrived - 1;
+        let message = |Window { from, to, bytes, start, .. }: Window| Request {
+            start,
+            from,
+            to,
+            bytes: Some(bytes),
+            deadline: None,
+            query: Some(number),
+            place: None,
+            piece: None,
+        };
+        draws.messages(number, at).into_iter().map(message).collect()
     }
 
     fn asks_again(&mut self, now: Instant) -> Option<Instant> {
