@@ -278,6 +278,11 @@ impl Graph {
 }
 
 impl Plan {
+    /// Returns whether a piece is a work, and not a message.
+    pub(super) fn is_work(&self, piece: &Piece) -> bool {
+        matches!(self.stages[piece.stage as usize].action, Action::Work { .. })
+    }
+
     /// Returns the stages that wait until a stage has ended at all hosts.
     fn barriers_after(&self, stage: usize) -> impl Iterator<Item = usize> {
         let waits = move |(_, other): &(usize, &Stage)| other.barrier && other.after.contains(&stage);

@@ -2,8 +2,6 @@
 
 use units::{Allowed, Bytes, HostId, OfRequest, Span, Stream};
 
-use super::graph::Piece;
-
 /// Maximum size drawn from heavy tails, so that sums of draws fit into 64 bits.
 pub(crate) const MAX_BYTES: Bytes = Bytes(1_000_000_000_000_000);
 /// As [`MAX_BYTES`], for times: 30 days.
@@ -156,11 +154,6 @@ impl Plan {
     pub fn messages(&self) -> u64 {
         let sends = |stage: &&Stage| matches!(stage.action, Action::Send { .. });
         self.stages.iter().filter(sends).map(|stage| self.pieces_of(stage)).sum()
-    }
-
-    /// Returns whether a piece is a work, and not a message.
-    pub(super) fn is_work(&self, piece: &Piece) -> bool {
-        matches!(self.stages[piece.stage as usize].action, Action::Work { .. })
     }
 
     /// Returns the reason why hosts cannot be simulated apart from each other, if there is one.
