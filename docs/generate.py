@@ -260,6 +260,9 @@ def written() -> dict[str, str]:
         "scale.md": threaded(scaled((DOCS / "scale.md").read_text(encoding="utf-8"), MEASURED), MEASURED),
         "simulators.md": raced((DOCS / "simulators.md").read_text(encoding="utf-8"), MEASURED),
         "estimate.md": estimated((DOCS / "estimate.md").read_text(encoding="utf-8"), MEASURED),
+        "howto/receive.md": on_receive(
+            (DOCS / "howto/receive.md").read_text(encoding="utf-8"), LINUX / "record/receive.json"
+        ),
         "../deploy/linux/testbed/README.md": on_testbed(
             (LINUX / "testbed/README.md").read_text(encoding="utf-8"), LINUX / "record"
         ),
@@ -281,6 +284,44 @@ def on_testbed(text: str, folder: Path) -> str:
         return f"<!-- testbed: {match[1]} -->\n{content}<!-- /testbed -->"
 
     return re.sub(r"<!-- testbed: (\S+) -->\n.*?<!-- /testbed -->", fill, text, flags=re.DOTALL)
+
+
+def on_receive(text: str, record: Path) -> str:
+    """The page with its `<!-- receive -->` filled from what `deploy/linux/receive/measure.py` has kept."""
+    content = received(json.loads(record.read_text(encoding="utf-8")))
+    return re.sub(
+        r"<!-- receive -->\n.*?<!-- /receive -->",
+        lambda _: f"<!-- receive -->\n{content}<!-- /receive -->",
+        text,
+        flags=re.DOTALL,
+    )
+
+
+def received(record: dict[str, Any]) -> str:
+    """Return the table of missed deadlines without and with `d2tcp receive`, and its conditions."""
+    rows, loads = [], []
+    for set_up in record["set_ups"]:
+        arms = [[run for run in set_up["runs"] if run["receive"] == receive] for receive in (False, True)]
+        answers, missed = ([sum(run[key] for run in arm) for arm in arms] for key in ("answers", "missed"))
+        shares = [f"{100 * late / of:.2f}" for late, of in zip(missed, answers, strict=True)]
+        bulk = [
+            f"{sum(run['bulk_mbps'] for run in arm) / len(arm):.1f}" if "bulk_mbps" in arm[0] else ""
+            for arm in arms
+        ]
+        cost = sum(run["cpu_us_per_answer"] for run in arms[1]) / len(arms[1])
+        loads += [run["load"] for arm in arms for run in arm]
+        rows.append([set_up["what"], str(answers[1]), *shares, *bulk, f"{cost:.0f}"])
+    head = [
+        "set-up",
+        "answers",
+        "missed without, %",
+        "with, %",
+        "bulk without, Mbit/s",
+        "with",
+        "CPU per answer, us",
+    ]
+    where = f"{record['date']}, Linux {record['kernel']}, {record['processors']} processors"
+    return f"\n{tabled(head, rows)}\n{where} at a load of {min(loads):.0f} to {max(loads):.0f}.\n"
 
 
 def validated(text: str, folder: Path) -> str:

@@ -74,6 +74,7 @@ KERNEL = {
     "test_deadlines.py",
     "test_http_deadlines.py",
     "test_http_hostile.py",
+    "test_receive.py",
     "test_testbed.py",
 }
 

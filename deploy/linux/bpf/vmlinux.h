@@ -24,11 +24,12 @@ enum bpf_map_type {
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_LRU_HASH = 9,
+	BPF_MAP_TYPE_QUEUE = 22,
 	BPF_MAP_TYPE_SK_STORAGE = 24,
 	BPF_MAP_TYPE_RINGBUF = 27,
 };
 
-enum { BPF_F_NO_PREALLOC = 1, BPF_SK_STORAGE_GET_F_CREATE = 1 };
+enum { BPF_F_NO_PREALLOC = 1, BPF_F_MMAPABLE = 1 << 10, BPF_SK_STORAGE_GET_F_CREATE = 1 };
 
 enum {
 	BPF_SOCK_OPS_TCP_CONNECT_CB = 3,
@@ -40,7 +41,7 @@ enum {
 	BPF_SOCK_OPS_TCP_LISTEN_CB = 11,
 };
 
-enum { TCP_ESTABLISHED = 1, TCP_SYN_SENT = 2, TCP_SYN_RECV = 3, TCP_CLOSE = 7, TCP_CLOSE_WAIT = 8, TCP_LISTEN = 10,
+enum { TCP_ESTABLISHED = 1, TCP_SYN_SENT = 2, TCP_SYN_RECV = 3, TCP_FIN_WAIT1 = 4, TCP_FIN_WAIT2 = 5, TCP_CLOSE = 7, TCP_CLOSE_WAIT = 8, TCP_LISTEN = 10,
        TCP_NEW_SYN_RECV = 12 };
 
 enum { AF_INET = 2, AF_INET6 = 10, SOCK_STREAM = 1, IPPROTO_TCP = 6, TCP_CONGESTION = 13 };
@@ -178,6 +179,7 @@ struct tcp_sock {
 	__u32 snd_una;
 	__u32 snd_nxt;
 	__u32 rcv_nxt;
+	__u32 copied_seq;
 	__u32 srtt_us;
 	struct minmax rtt_min;
 	__u8 ecn_flags;
@@ -275,6 +277,8 @@ struct bpf_sock_ops {
 
 struct __sk_buff {
 	__u32 len;
+	__u32 protocol;
+	__u32 ifindex;
 	struct bpf_sock *sk;
 };
 

@@ -9,6 +9,7 @@ fn main() {
         println!("cargo:rerun-if-changed={seen}");
     }
     compile("../bpf/d2tcp.bpf.c", folder.join("d2tcp.bpf.o"));
+    compile("../bpf/receive.bpf.c", folder.join("receive.bpf.o"));
     let wire = folder.join("wire.bpf.o");
     compile("tests/wire.bpf.c", wire.clone());
     println!("cargo:rustc-env=WIRE_OBJECT={}", wire.display());

@@ -80,6 +80,18 @@
 #define D2TCP_OUTCOMES 4
 #define D2TCP_OUTCOMES_KEPT 8
 
+/* setsockopt, struct d2tcp_message: the next `bytes` bytes that the program will read from the socket are one message,
+ * and should have been received within `deadline_ns`. It is for the receiving end, where `d2tcp receive` runs, and needs
+ * neither D2TCP nor a change at the sender. Several messages may be announced in order.
+ *
+ *   EINVAL       the length is not 16, bytes or deadline_ns is not positive or above its limit
+ *   ENOTCONN     the socket is not connected
+ *   EOPNOTSUPP   the connection is not TCP, or `d2tcp receive` does not schedule it: it is older, or on another interface
+ *   ENOBUFS      the daemon is behind; the message is received like any other
+ *   ENOPROTOOPT  `d2tcp receive` does not run here
+ */
+#define D2TCP_EXPECT 5
+
 /* Limits of bytes and deadline_ns, both inclusive. */
 #define D2TCP_MAX_BYTES (1LL << 40)
 #define D2TCP_MAX_DEADLINE_NS (86400LL * 1000 * 1000 * 1000)
@@ -192,6 +204,17 @@ static inline int d2tcp_announce(int fd, int64_t bytes, int64_t deadline_ns, uin
 	announcement.flags = flags;
 	announcement.reserved = 0;
 	return setsockopt(fd, D2TCP_LEVEL, D2TCP_MESSAGE, &announcement, sizeof(announcement));
+}
+
+/* Announces that the next `bytes` bytes read from `fd` should have been received within `deadline_ns`. Returns 0, or -1
+ * with errno set as listed at D2TCP_EXPECT. */
+static inline int d2tcp_expect(int fd, int64_t bytes, int64_t deadline_ns)
+{
+	struct d2tcp_message message;
+
+	message.bytes = bytes;
+	message.deadline_ns = deadline_ns;
+	return setsockopt(fd, D2TCP_LEVEL, D2TCP_EXPECT, &message, sizeof(message));
 }
 
 /* Cancels the messages with this tag, or all for 0. Returns 0, or -1 with errno set as listed at D2TCP_CANCEL. */

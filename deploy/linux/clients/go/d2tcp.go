@@ -40,6 +40,7 @@ const (
 	message      = 1
 	state        = 2
 	cancel       = 3
+	expect       = 5
 	endsPrevious = 1
 	one          = 1 << 20
 	sizeOfState  = 160
@@ -121,6 +122,15 @@ func Announce(conn syscall.Conn, m Message) error {
 		binary.NativeEndian.PutUint32(value[24:], endsPrevious)
 	}
 	return set(conn, message, value[:])
+}
+
+// Expect announces that the next size bytes read from conn should have been received within the time. It is for the
+// receiving end, where `d2tcp receive` runs, and needs no change at the sender.
+func Expect(conn syscall.Conn, size int64, within time.Duration) error {
+	var value [16]byte
+	binary.NativeEndian.PutUint64(value[:8], uint64(size))
+	binary.NativeEndian.PutUint64(value[8:], uint64(within.Nanoseconds()))
+	return set(conn, expect, value[:])
 }
 
 // Cancel cancels the messages with this tag, or all for 0: their unwritten bytes will never be written.

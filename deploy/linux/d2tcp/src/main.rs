@@ -21,6 +21,7 @@ mod parameters;
 mod place;
 mod policy;
 mod privileges;
+mod receive;
 mod rules;
 mod screen;
 mod status;
@@ -70,6 +71,13 @@ fn main() -> ExitCode {
         }
         Command::Trace { out, seconds } => trace::run(&pins, out.as_deref(), seconds),
         Command::Metrics { listen } => metrics::run(&pins, listen.as_deref()),
+        Command::Receive(options) => {
+            if options.is_question() {
+                receive::run(&options)
+            } else {
+                audit("receive", receive::run(&options))
+            }
+        }
         Command::Testbed { arguments } => testbed::run(&arguments),
         #[cfg(feature = "package")]
         Command::Pages { folder } => pages::write(&folder),

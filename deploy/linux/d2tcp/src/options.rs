@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::attach::{Select, Wanted};
 use crate::failure::Result;
 use crate::parameters::{Parameters, ports, seconds};
+use crate::receive::Receive;
 use crate::top::Sort;
 
 /// D2TCP on this machine: deadlines for TCP messages, told by setsockopt.
@@ -109,6 +110,11 @@ pub enum Command {
     },
     /// Take everything out again.
     Detach,
+    /// Schedule the windows of incoming connections: messages with deadlines first, whatever their senders are.
+    ///
+    /// It needs D2TCP neither here nor at the senders, and runs until a signal. However it ends, windows are the kernel's
+    /// again. Programs announce messages by D2TCP_EXPECT (d2tcp.h), or rules do it for them.
+    Receive(Receive),
     /// Write manual pages and completion for shells into a folder.
     #[cfg(feature = "package")]
     #[command(hide = true)]

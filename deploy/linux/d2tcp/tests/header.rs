@@ -14,6 +14,7 @@ fn compiles(compiler: &str, language: &str, standard: &str) {
          int main(void) {{ struct d2tcp_state s; d2tcp_use(-1); d2tcp_get_state(-1, &s);\n\
          struct d2tcp_outcome o[8]; if (d2tcp_get_outcomes(-1, o, 8) != -1 || d2tcp_cancel(-1, 1) != -1) return 2;\n\
          if (d2tcp_announce(-1, 0, 1, 7, D2TCP_ENDS_PREVIOUS) != -1) return 3;\n\
+         if (d2tcp_expect(-1, 1, 1) != -1) return 4;\n\
          return d2tcp_send_deadline(-1, 1, 1) == -1 && s.met == 0 ? 0 : 1; }}\n"
     );
     std::fs::write(&program, text).unwrap();

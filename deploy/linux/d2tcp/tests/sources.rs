@@ -6,11 +6,22 @@ use std::path::{Path, PathBuf};
 /// The modules that each module uses.
 type Uses = BTreeMap<String, BTreeSet<String>>;
 
+/// Returns the names and texts of the modules. A folder is one module, with the texts of its files before their tests.
 fn sources() -> Vec<(String, String)> {
+    let text = |module: &PathBuf| match module.is_dir() {
+        true => {
+            files(module).iter().map(|file| without_tests(&std::fs::read_to_string(file).unwrap()).to_owned()).collect()
+        }
+        false => std::fs::read_to_string(module).unwrap(),
+    };
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    files(&folder).iter().map(|module| (stem(module), text(module))).collect()
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
-    files.iter().map(|file| (stem(file), std::fs::read_to_string(file).unwrap())).collect()
+    files
 }
 
 fn stem(file: &Path) -> String {

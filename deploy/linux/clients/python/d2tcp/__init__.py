@@ -30,6 +30,7 @@ __all__ = [
     "State",
     "WrongControl",
     "cancel",
+    "expect",
     "outcomes",
     "send_deadline",
     "settle",
@@ -45,7 +46,8 @@ MARGIN = 0.080
 #: The maximum share of the time left that is subtracted, so that short deadlines stay useful.
 MARGIN_SHARE = 0.25
 
-_LEVEL, _MESSAGE, _STATE, _CANCEL, _OUTCOMES = 0xD27C, 1, 2, 3, 4
+_LEVEL, _MESSAGE, _STATE, _CANCEL, _OUTCOMES, _EXPECT = 0xD27C, 1, 2, 3, 4, 5
+_STRUCT_MESSAGE = struct.Struct("=qq")
 _STRUCT_ANNOUNCEMENT = struct.Struct("=qqQII")
 _STRUCT_STATE = struct.Struct("=12I3Qq9QII")
 _STRUCT_OUTCOME = struct.Struct("=QqII")
@@ -159,6 +161,27 @@ def send_deadline(
         raise OSError(errno.EINVAL, "size, deadline or tag is beyond what fits")
     flags = _ENDS_PREVIOUS if ends_previous else 0
     _set(sock, _MESSAGE, _STRUCT_ANNOUNCEMENT.pack(size, nanoseconds, tag, flags, 0))
+
+
+def expect(sock: socket.socket, size: int, seconds: float) -> None:
+    """Announce that the next `size` bytes read from `sock` should have been received within `seconds`.
+
+    It is for the receiving end, where `d2tcp receive` runs, and needs no change at the sender. Announce a
+    message before its request is sent, or as soon as its length is known.
+
+    Raises `NotAttached` where the daemon does not run, or another `OSError`: ``EINVAL`` for invalid values,
+    ``ENOTCONN``, and ``EOPNOTSUPP`` for a connection that it does not schedule. The message is received in
+    any case.
+    """
+    nanoseconds = round(seconds * 1e9)
+    if not (-_LONGEST <= size <= _LONGEST and -_LONGEST <= nanoseconds <= _LONGEST):
+        raise OSError(errno.EINVAL, "size or deadline is beyond what fits")
+    try:
+        sock.setsockopt(_LEVEL, _EXPECT, _STRUCT_MESSAGE.pack(size, nanoseconds))
+    except OSError as error:
+        if error.errno == errno.ENOPROTOOPT:
+            raise NotAttached(error.errno, "d2tcp receive does not run here") from None
+        raise
 
 
 def cancel(sock: socket.socket, tag: int = 0) -> None:

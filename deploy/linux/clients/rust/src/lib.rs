@@ -23,6 +23,7 @@ const MESSAGE: i32 = 1;
 const STATE: i32 = 2;
 const CANCEL: i32 = 3;
 const OUTCOMES: i32 = 4;
+const EXPECT: i32 = 5;
 const OUTCOMES_KEPT: usize = 8;
 const ENDS_PREVIOUS: u32 = 1;
 const ONE: f64 = (1u32 << 20) as f64;
@@ -170,6 +171,18 @@ pub fn announce(socket: &impl AsFd, message: Announcement) -> Result<(), Error> 
     value[16..24].copy_from_slice(&message.tag.to_ne_bytes());
     value[24..28].copy_from_slice(&flags.to_ne_bytes());
     Ok(set(socket, LEVEL, MESSAGE, &value)?)
+}
+
+/// Announces that the next `bytes` bytes read from the socket should have been received within `deadline`.
+///
+/// It is for the receiving end, where `d2tcp receive` runs, and needs no change at the sender.
+pub fn expect(socket: &impl AsFd, bytes: u64, deadline: Duration) -> Result<(), Error> {
+    let bytes = i64::try_from(bytes).map_err(|_| Error::Invalid)?;
+    let deadline_ns = i64::try_from(deadline.as_nanos()).map_err(|_| Error::Invalid)?;
+    let mut value = [0; 16];
+    value[..8].copy_from_slice(&bytes.to_ne_bytes());
+    value[8..].copy_from_slice(&deadline_ns.to_ne_bytes());
+    Ok(set(socket, LEVEL, EXPECT, &value)?)
 }
 
 /// Cancels the messages with this tag, or all for 0: their unwritten bytes will never be written.
