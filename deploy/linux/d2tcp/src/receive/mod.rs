@@ -285,7 +285,7 @@ impl Maps {
     fn of(object: &Object) -> Result<Maps> {
         let map = |name: &str| -> Result<MapHandle> {
             let map = object.maps().find(|map| map.name() == name).expect("in the programs");
-            MapHandle::try_from(&map).context(&format!("use {name}"))
+            MapHandle::try_from(&map).context(format!("use {name}"))
         };
         let maps = Maps {
             slots: Values::map(&map("receive_slots")?)?,
