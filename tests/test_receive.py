@@ -39,7 +39,7 @@ def tool() -> Path:
 
 @pytest.fixture
 def made() -> Iterator[bed.Bed]:
-    """Namespaces with senders."""
+    """Namespaces with senders behind a link of 100 Mbps."""
     with bed.bed() as namespaces:
         namespaces.serve()
         yield namespaces

@@ -2,7 +2,7 @@
 /* The receiver's side: windows of incoming connections by a schedule.
  *
  * `receive_out` sees every packet that this machine sends. It reduces the window field to the schedule's right edge, and
- * never moves an edge back. `receive_in` sees what arrives, and wakes the daemon where the schedule is due again. The
+ * never moves an edge back. `receive_in` sees each packet that arrives, and wakes the daemon where the schedule is due again. The
  * sockets are left alone: without these programs, the next packet has the kernel's own window.
  *
  * AC/DC TCP (SIGCOMM 2016, section 3.3) enforces windows this way in a virtual switch. */
@@ -375,7 +375,7 @@ static __always_inline void reset(struct receive_slot *s, __u32 number, const st
 	}
 }
 
-/* Sets what follows from the peer's first sequence number. */
+/* Sets the positions after the peer's first sequence number. */
 static __always_inline void settle(struct receive_slot *s, __u32 number, const struct packet *p, __u32 window)
 {
 	s->base = p->ack;
@@ -411,7 +411,7 @@ static __always_inline void remember(struct __sk_buff *skb, struct receive_slot 
 	bpf_skb_load_bytes(skb, 0, s->link, ETHERNET);
 }
 
-/* Returns the schedule's right edge: not beyond the kernel's own, nor before what was advertised. */
+/* Returns the schedule's right edge: not beyond the kernel's own, nor before the advertised one. */
 static __always_inline __u32 scheduled(const struct receive_slot *s, const struct packet *p)
 {
 	__u32 own = p->ack + ((__u32)p->window << (s->scale & 15));

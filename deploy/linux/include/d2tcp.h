@@ -84,11 +84,11 @@
  * and should have been received within `deadline_ns`. It is for the receiving end, where `d2tcp receive` runs, and needs
  * neither D2TCP nor a change at the sender. Several messages may be announced in order.
  *
- *   EINVAL       the length is not 16, bytes or deadline_ns is not positive or above its limit
- *   ENOTCONN     the socket is not connected
- *   EOPNOTSUPP   the connection is not TCP, or `d2tcp receive` does not schedule it: it is older, or on another interface
- *   ENOBUFS      the daemon is behind; the message is received like any other
- *   ENOPROTOOPT  `d2tcp receive` does not run here
+ *   EINVAL       the length is not 16, or bytes or deadline_ns is outside its limits.
+ *   ENOTCONN     The socket is not connected.
+ *   EOPNOTSUPP   The connection is not TCP, or `d2tcp receive` does not schedule it.
+ *   ENOBUFS      The daemon is behind. The message is received like any other.
+ *   ENOPROTOOPT  `d2tcp receive` does not run here.
  */
 #define D2TCP_EXPECT 5
 

@@ -1,4 +1,4 @@
-"""An aggregator: it asks many senders at once, reads what arrives, and counts the late answers.
+"""An aggregator: it asks many senders at once, reads their answers, and counts the late ones.
 
 It keeps reading every socket, as ordinary programs do. With ``--announce`` it tells `d2tcp receive` the
 length and the deadline of each answer; otherwise only rules can know them. It prints its figures as JSON.
@@ -70,7 +70,7 @@ class Aggregator:
         sock.send(struct.pack("!Q", size))
 
     def read(self, timeout: float) -> None:
-        """Read what has arrived, and wait at most `timeout` seconds for it."""
+        """Read the bytes that have arrived, and wait at most `timeout` seconds for it."""
         for number, _ in self._poll.poll(timeout):
             answer = self._answers.get(number)
             if answer is None:
@@ -115,7 +115,7 @@ def _overlapping(aggregator: Aggregator, options: argparse.Namespace, chance: ra
 
 
 def main() -> None:
-    """Run the queries."""
+    """Run the queries that the command line describes, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("address")
     parser.add_argument("--port", type=int, default=7000)

@@ -27,7 +27,7 @@ _OVERHEAD = 1.0456
 
 @dataclass(frozen=True)
 class SetUp:
-    """A set-up: the aggregator's queries, and what is beside them."""
+    """A set-up: the aggregator's queries, and the traffic beside them."""
 
     name: str
     #: Its name in tables.
@@ -84,7 +84,7 @@ class Bulk:
     """A bulk flow beside the queries."""
 
     def __init__(self, made: bed.Bed) -> None:
-        """Start it."""
+        """Start it, and let it fill the link for a second."""
         script = bed.HERE / "bulk.py"
         self._process = made.start("a", ["python3", script, bed.SENDERS, bed.PORT])
         self._read: list[tuple[float, int]] = []
@@ -131,7 +131,7 @@ def measure(set_up: SetUp, seed: int, receive: bool) -> dict[str, object]:
 
 
 def main() -> None:
-    """Measure every set-up."""
+    """Measure every set-up in pairs, and keep a record."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--only", action="append")

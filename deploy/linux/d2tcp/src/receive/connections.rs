@@ -29,7 +29,7 @@ pub struct Counts {
     pub met: u64,
     /// Messages whose last byte arrived later, or not at all.
     pub missed: u64,
-    /// Of all messages, those that waited because they could not be in time.
+    /// Messages that waited because they could not be in time.
     pub set_back: u64,
     /// Messages announced by programs.
     pub announced: u64,
@@ -53,7 +53,7 @@ struct Message {
     set_back: bool,
 }
 
-/// A connection.
+/// A scheduled connection, with positions in its stream.
 #[derive(Debug)]
 struct Connection {
     generation: u32,
@@ -88,7 +88,7 @@ pub struct Opened(pub u32);
 pub struct Connections<'s> {
     slots: &'s [Slot],
     rules: Rules,
-    /// The schedule's parameters.
+    /// The parameters by which the schedule decides.
     pub parameters: Parameters,
     /// Counts for the operator.
     pub counts: Counts,
@@ -157,7 +157,7 @@ impl<'s> Connections<'s> {
         !self.ready.is_empty()
     }
 
-    /// Applies an event.
+    /// Applies an event of the kernel or of a program.
     pub fn apply(&mut self, told: &Told) {
         let event = &told.event;
         if event.slot as usize >= self.slots.len() {
@@ -221,7 +221,7 @@ impl<'s> Connections<'s> {
         self.rest(event.slot);
     }
 
-    /// Reads what has arrived on a connection, and ends its complete messages.
+    /// Reads the bytes that have arrived on a connection, and ends its complete messages.
     fn refresh(&mut self, number: u32, now_ns: u64) {
         let Some(connection) = self.all.get_mut(&number) else { return };
         let slot = &self.slots[number as usize];
@@ -334,7 +334,7 @@ impl<'s> Connections<'s> {
         }
     }
 
-    /// Writes the window of a connection that has nothing to send, and keeps the list of those that have.
+    /// Writes the window of a connection that has nothing to send, and keeps the list of ready connections.
     fn rest(&mut self, number: u32) {
         let Some(connection) = self.all.get_mut(&number) else { return };
         let listed = self.ready.iter().position(|other| *other == number);
@@ -361,7 +361,7 @@ impl<'s> Connections<'s> {
     /// slots are read.
     pub fn decide(&mut self, now_ns: u64) -> Vec<Opened> {
         let mut opened = Vec::new();
-        // A byte that arrives while a window is written wakes nobody.
+        // A byte that arrives while a window is written causes no event.
         for _ in 0..3 {
             for number in self.ready.clone() {
                 self.refresh(number, now_ns);

@@ -31,7 +31,7 @@ impl Guard {
         }
         // SAFETY: both descriptors are new and ours.
         let (read, write) = unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) };
-        // SAFETY: this process has a single thread, so that the child may go on as it.
+        // SAFETY: this process has a single thread, so that the child may continue as it.
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()).context("start the guard"),
             0 => {
@@ -57,7 +57,7 @@ impl Guard {
         self.pid
     }
 
-    /// Ends the guard: it opens what is still closed.
+    /// Ends the guard, which opens the windows that are still closed.
     pub fn end(self) {
         drop(self.pipe);
         // SAFETY: the process is our child.

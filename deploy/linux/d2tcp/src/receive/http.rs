@@ -2,7 +2,7 @@
 
 /// Returns the length of an answer with its header; none if the header does not tell it.
 ///
-/// Where the header does not end in `head`, what is missing of it is not counted.
+/// Where the header does not end in `head`, its missing bytes are not counted.
 pub fn length(head: &[u8]) -> Option<u64> {
     if !head.starts_with(b"HTTP/1.") {
         return None;

@@ -58,7 +58,7 @@ pub struct Slot {
     pub cgroup: AtomicU64,
     /// The time at which payload arrived last, or the connection began; 0 while the slot is unused.
     pub seen_ns: AtomicU64,
-    /// The interface's number.
+    /// The number of the interface that its packets leave by.
     pub interface: AtomicU32,
     /// The peer's first byte.
     pub base: AtomicU32,
@@ -77,7 +77,7 @@ pub struct Slot {
     request_ack: AtomicU32,
     /// The maximum segment size that this end offered, in the lower half; scale and family in the upper.
     mss_scale_family: AtomicU32,
-    /// [`TIMESTAMPS`] and others.
+    /// The bits [`TIMESTAMPS`] and [`BEGUN`], beside bits that only the kernel reads.
     pub flags: AtomicU32,
     link: [AtomicU8; 16],
     /// [`HELD`] or [`LEFT_ALONE`]. This field and the following ones are the daemon's.
@@ -90,7 +90,7 @@ pub struct Slot {
     pub wake: AtomicU32,
     /// 1 if it is to be woken.
     pub armed: AtomicU32,
-    /// [`WANT_REQUESTS`], [`WANT_HEAD`].
+    /// The bits [`WANT_REQUESTS`] and [`WANT_HEAD`], by the connection's rule.
     pub wanted: AtomicU32,
 }
 
@@ -165,7 +165,7 @@ pub struct Control {
 
 /// The kinds of [`Event`].
 pub mod kind {
-    /// A connection begins.
+    /// The handshake of a connection is complete.
     pub const OPENED: u32 = 1;
     /// A program sends after it has received.
     pub const REQUEST: u32 = 2;
@@ -183,13 +183,13 @@ pub mod kind {
 #[derive(Clone, Copy, Debug, Default, FromBytes, Immutable, IntoBytes, KnownLayout)]
 #[repr(C)]
 pub struct Event {
-    /// One of [`kind`].
+    /// The kind, one of the constants in [`kind`].
     pub kind: u32,
     /// The number of the slot.
     pub slot: u32,
     /// The connection in it.
     pub generation: u32,
-    /// A sequence number.
+    /// A sequence number, whose meaning depends on the kind.
     pub position: u32,
     /// The time of the event.
     pub time_ns: u64,
@@ -201,7 +201,7 @@ pub struct Event {
 
 /// An event with the first bytes of a message.
 pub struct Told {
-    /// The event.
+    /// The event without its bytes.
     pub event: Event,
     /// The bytes, for [`kind::BEGINS`].
     pub head: Vec<u8>,

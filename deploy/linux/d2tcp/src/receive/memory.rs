@@ -45,7 +45,7 @@ impl<T> Values<T> {
         Ok(Values { first, count, bytes, _values: PhantomData })
     }
 
-    /// Returns the values.
+    /// Returns the values by their index in the map.
     pub fn all(&self) -> &[T] {
         // SAFETY: the memory is mapped as long as self lives, and `T` consists of atomics, for which any bytes are valid.
         unsafe { std::slice::from_raw_parts(self.first.as_ptr(), self.count) }

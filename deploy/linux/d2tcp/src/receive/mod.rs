@@ -58,7 +58,7 @@ const HANDSHAKE_NS: u64 = 130_000_000_000;
 /// The interval of sweeps for such connections.
 const SWEEP_NS: u64 = 10_000_000_000;
 /// The least credit where none is given, in segments.
-const LEAST_CREDIT: u64 = 22;
+const MIN_CREDIT: u64 = 22;
 /// The time whose bytes are the credit where none is given.
 const CREDIT_NS: u64 = 1_000_000;
 /// The payload in a thousand bytes of a full Ethernet frame, its preamble and its gap: 1448 of 1538.
@@ -172,7 +172,7 @@ fn payload(rate: u64) -> u64 {
 
 fn parameters_of(options: &Receive, interface: &Interface, rate: u64) -> Parameters {
     let step = 2 * interface.segment;
-    let credit = options.credit.unwrap_or_else(|| (rate / (1_000_000_000 / CREDIT_NS)).max(LEAST_CREDIT * step / 2));
+    let credit = options.credit.unwrap_or_else(|| (rate / (1_000_000_000 / CREDIT_NS)).max(MIN_CREDIT * step / 2));
     Parameters {
         rate,
         credit: credit.max(2 * step),
@@ -185,7 +185,7 @@ fn parameters_of(options: &Receive, interface: &Interface, rate: u64) -> Paramet
     }
 }
 
-/// A network interface.
+/// The network interface whose connections are scheduled.
 struct Interface {
     number: u32,
     /// The payload of a full segment without options.
@@ -318,7 +318,7 @@ impl Maps {
     /// Forgets a connection, whose windows are the kernel's from then on.
     fn forget(&self, number: u32) -> Result<()> {
         let slot = &self.slots.all()[number as usize];
-        // A packet update of a connection that has ended would be an answer to nobody.
+        // A packet update of a connection that has ended would have no receiver.
         slot.field.store(0, Relaxed);
         slot.seen_ns.store(0, Relaxed);
         let key: Key = slot.key();
@@ -472,7 +472,7 @@ impl Daemon<'_> {
         }
     }
 
-    /// Gives a sign of life, and does what is due from time to time.
+    /// Gives a sign of life, and does the work that is due from time to time.
     fn beat(&mut self, guard: &mut Guard, shut: &[RawFd]) -> Result<()> {
         let now = now_ns();
         let control = &self.maps.control.all()[0];

@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_millis(20);
 /// The state of the daemon.
 #[derive(Serialize)]
 pub struct State {
-    /// The interface.
+    /// The name of the interface.
     pub interface: String,
     /// The rate of payload that the schedule assumes.
     pub rate_mbps: f64,
@@ -46,7 +46,7 @@ pub struct State {
     pub unscheduled: u64,
     /// Events that found no room.
     pub lost_events: u64,
-    /// Every connection.
+    /// Every scheduled connection, by its slot.
     pub each: Vec<Shown>,
 }
 
@@ -88,7 +88,7 @@ impl Door {
         self.listener.as_raw_fd()
     }
 
-    /// Answers a client.
+    /// Sends the state to the next client.
     pub fn answer(&self, state: &State) {
         let Ok((mut client, _)) = self.listener.accept() else { return };
         let ready = client.set_nonblocking(false).and(client.set_write_timeout(Some(PATIENCE)));
