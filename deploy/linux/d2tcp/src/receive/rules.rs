@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use units::nearest;
+
 use crate::parameters;
 
 /// The name of the rule for all other connections.
@@ -55,10 +57,11 @@ pub fn rule(text: &str) -> Result<Rule, String> {
             "http" if value.is_empty() => rule.http = true,
             other => {
                 let known = ["name", "port", "cgroup", "deadline", "size", "weight", "http"];
-                let near = known
-                    .iter()
-                    .max_by(|a, b| strsim::jaro_winkler(other, a).total_cmp(&strsim::jaro_winkler(other, b)));
-                return Err(format!("`{other}` is unknown: did you mean `{}`?", near.expect("some are known")));
+                let hint = match nearest(other, known) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("the keys are {}", known.join(", ")),
+                };
+                return Err(format!("`{other}` is unknown: {hint}"));
             }
         }
     }
