@@ -176,6 +176,8 @@ messages keep figures of their own. Whether these are in time depends on what th
   arrival. This critical path is the whole time of the request. `stages` divides it by stage, into
   messages (`network`), `work`, and works that waited for a server (`waiting`). `stragglers` are the hosts
   which most often had the longest piece of it.
+- **bound** is the number of requests that miss a goal under
+  [any schedule](bound.md#requests-of-several-stages).
 
 How much a service carries is a search: `duetime capacity FILE --over traffic.chat.requests.speed --attain 99%
 --goal TTFT` finds the highest rate at which 99 % of the requests reach TTFT in time; without `--goal` every

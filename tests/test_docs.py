@@ -309,6 +309,10 @@ def test_every_column_and_every_key_is_described() -> None:
     page = (ROOT / "docs" / "results" / "keys.md").read_text(encoding="utf-8")
     # The class's name is a placeholder for any.
     found = [key.replace(".any", ".NAME") for key in keys(result.data)]
+    requests = dict(stages.summary["requests"])
+    for part in ("goals", "stages"):
+        requests[part] = {"NAME": next(iter(requests[part].values()))}
+    found += keys({"summary": {"requests": requests}})
     assert [key for key in found if not key.endswith(".NAME`") and key not in page] == []
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from typing import TypeAlias, TypedDict, final
+from typing import Self, TypeAlias, TypedDict, final
 
 __all__ = [
     "InternalError",
@@ -67,15 +67,15 @@ class InternalError(RuntimeError):
 class Network:
     """A run that is told its messages on the way; times in ps."""
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         text: str,
         name: str,
         folder: str | PathLike[str] | None = None,
         set: Sequence[str] = ...,
         seed: int | None = None,
         transport: str | None = None,
-    ) -> None: ...
+    ) -> Self: ...
     @property
     def hosts(self) -> int: ...
     @property
@@ -85,7 +85,7 @@ class Network:
     @property
     def now(self) -> int: ...
     def transfer(
-        self, class_: int, at: int, src: int, dst: int, bytes: int, deadline: int | None = None
+        self, of_class: int, at: int, src: int, dst: int, bytes: int, deadline: int | None = None
     ) -> int: ...
     def advance(self, until: int, stops: bool) -> list[tuple[int, int, bool]]: ...
 

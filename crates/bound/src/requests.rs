@@ -1,27 +1,26 @@
 //! A lower bound on the requests of several stages that miss a goal under any schedule.
 //!
 //! A request has a window for each message that some goal needs ([`sim::outcome::Window`]). No schedule can start it
-//! earlier, and it must have arrived by the window's end. So a message is a job of links and
-//! cuts as in the [bound of messages](crate). All jobs of one request at one machine are a group: the request is late if
-//! any of them is ([`groups`]). Sets of groups add up, of whatever machines and times, where no request is in two of
-//! them ([`disjoint_groups`]).
+//! earlier, and it must have arrived by the window's end. So a message is a job of links and cuts as in the
+//! [bound of messages](crate). All jobs of one request at one machine are a group: the request is late if any of them
+//! is ([`groups`]). Sets of groups add up, of whatever machines and times, where no request is in two of them
+//! ([`disjoint_groups`]).
 //!
 //! Why no run misses fewer, beside the reasons for messages:
 //!
-//! - **Which requests.** Requests that count (they arrive in the measured time) and whose last goal is due before the end
-//!   of the run. So each is in time for all goals, or known to have missed one.
-//! - **Arrivals** are taken from the run, and so are the hosts, sizes and times of work that were drawn. An open loop has
-//!   the same under every schedule. A closed loop, and a role of the least loaded hosts, depend on the run: then the
-//!   bound is one of the requests as they were.
-//! - **Windows.** The pieces before and after a message take at least their work, and the least time of its messages on any
-//!   path. Waiting for a server is left out.
+//! - **Which requests.** Requests that count (they arrive in the measured time) and whose last goal is due before the
+//!   end of the run. So each is in time for all goals, or known to have missed one.
+//! - **Arrivals** are taken from the run, and so are the hosts, sizes and times of work that were drawn. An open loop
+//!   has the same under every schedule. A closed loop, and a role of the least loaded hosts, depend on the run: then
+//!   the bound is one of the requests as they were.
+//! - **Windows.** The pieces before and after a message take at least their work, and the least time of their messages
+//!   on any path. Waiting for a server is left out.
 //! - **Quorums.** A message without which its quorum can be reached has no window.
 //! - **Surely late.** A request is late if a goal cannot be reached in the least time, or if its own messages do not
 //!   fit through some machine. Such requests are jobs of no machine.
 //!
-//! A bound is exact if the run misses no more, or if a schedule is found that does not. In such
-//! a schedule each message has the part of its window that it takes in the request alone, stretched until the first
-//! goal is due.
+//! A bound is exact if the run misses no more, or if a schedule is found that does not. In such a schedule each message
+//! has the part of its window that it takes in the request alone, stretched until the first goal is due.
 
 use std::io;
 
@@ -121,8 +120,8 @@ impl Requests {
         Ok(())
     }
 
-    /// Returns the bounds: of requests that miss a goal, in place of messages that miss a deadline. Intermediate results
-    /// are written into the same file.
+    /// Returns the bounds: of requests that miss a goal, in place of messages that miss a deadline. Intermediate
+    /// results are written into the same file.
     ///
     /// # Errors
     /// Returns the error of the disk.
@@ -392,8 +391,8 @@ impl<'a> Traffic<'a> {
 
     /// Adds the messages of a request, each with a part of its window. If all keep to these, the request is in time.
     ///
-    /// The times of the request alone are stretched as much as all windows allow. So the pieces after a message start after
-    /// its part. The first messages may start as early as ever, and the last ones may end as late.
+    /// The times of the request alone are stretched as much as all windows allow. So the pieces after a message start
+    /// after its part. The first messages may start as early as ever, and the last ones may end as late.
     fn want(&mut self, class: ClassId, windows: &[Words], wanted: &mut Vec<Wanted>) {
         let mut of_windows = Vec::with_capacity(windows.len());
         for window in windows {

@@ -53,10 +53,18 @@ impl Network {
     }
 
     /// Hands over a message; returns its number.
-    #[pyo3(signature = (class, at, src, dst, bytes, deadline=None))]
-    fn transfer(&self, class: usize, at: u64, src: u32, dst: u32, bytes: u64, deadline: Option<u64>) -> PyResult<u64> {
+    #[pyo3(signature = (of_class, at, src, dst, bytes, deadline=None))]
+    fn transfer(
+        &self,
+        of_class: usize,
+        at: u64,
+        src: u32,
+        dst: u32,
+        bytes: u64,
+        deadline: Option<u64>,
+    ) -> PyResult<u64> {
         let mut oracle = self.lock()?;
-        let (_, class) = oracle.classes()[class];
+        let (_, class) = oracle.classes()[of_class];
         let transfer = Transfer {
             at: Instant(at),
             from: HostId(src),

@@ -21,6 +21,7 @@ pub struct RunStatistics {
     pub(crate) classes: Vec<ClassStatistics>,
     pub(crate) queries: Queries,
     pub(crate) bounded: bound::Messages,
+    pub(crate) bounded_requests: bound::requests::Requests,
     /// The file for values that do not stay in memory, if there is one, and the number that may stay.
     pub(crate) aside: Option<Aside>,
     max_held: usize,
@@ -68,6 +69,7 @@ impl RunStatistics {
             classes: (0..classes).map(|_| ClassStatistics::default()).collect(),
             queries: Queries::new(block),
             bounded: bound::Messages::new(classes),
+            bounded_requests: bound::requests::Requests::new(),
             aside: None,
             max_held: usize::MAX,
             held: 0,
@@ -137,8 +139,12 @@ impl RunStatistics {
                 continue;
             }
             self.held += self.classes[request.class.index()].served.add(request, ended);
+            self.bounded_requests.add(request);
             if self.held >= self.max_held {
                 self.put()?;
+            }
+            if let Some(aside) = self.aside.as_mut().filter(|_| self.bounded_requests.held() >= self.max_held) {
+                self.bounded_requests.put(aside)?;
             }
         }
         Ok(())

@@ -1,4 +1,5 @@
-//! The minimum of deadlines that any schedule of a run's messages misses, beside the run's own misses.
+//! The minimum of deadlines that any schedule of a run's messages misses, and of requests that miss a goal, beside the
+//! run's own misses.
 
 use std::io;
 
@@ -8,6 +9,7 @@ use sim::{Outcome, Scenario};
 
 use crate::book::RunStatistics;
 use crate::by_name::by_name;
+use crate::report::Report;
 use crate::summary::Summary;
 
 /// The limits of a run and of its classes.
@@ -21,13 +23,13 @@ pub struct Limits {
     pub classes: Vec<(String, Option<Limit>)>,
 }
 
-/// A lower bound on the deadlines that a schedule misses.
+/// A lower bound on the deadlines that a schedule misses, or on the requests that miss a goal.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Limit {
-    /// The number of messages.
+    /// The number of messages, or of requests.
     pub missed: u64,
-    /// 100 x missed / with_deadline: a share of all counted messages, since another schedule may decide messages that a
-    /// run left undecided.
+    /// 100 x missed / with_deadline, or / with_goals: a share of all that count, since another schedule may decide
+    /// what a run left undecided.
     pub missed_percent: f64,
     /// The links that it is derived from: "receivers", "senders", "both" of these, "network" (links between switches),
     /// or "several" (these and others); none where nothing must be missed.
@@ -80,6 +82,28 @@ impl Limits {
     }
 }
 
+/// Puts the limits of a run's requests into the summaries of all and of each class.
+///
+/// # Panics
+/// If the run missed fewer.
+pub(crate) fn of_requests(outcome: &Outcome, book: &mut RunStatistics, report: &mut Report) -> io::Result<()> {
+    let bounds = book.bounded_requests.bounds(outcome, book.aside.as_mut())?;
+    let put = |summary: &mut Summary, bound: &Option<Bound>, of: &str| {
+        let Some((requests, bound)) = summary.requests.as_mut().zip(bound.as_ref()) else { return };
+        let (transport, missed, least) = (&outcome.transport, requests.missed, bound.missed);
+        assert!(
+            least <= missed,
+            "{transport} missed a goal of {missed} requests{of}, and no schedule can miss one of fewer than {least}"
+        );
+        requests.bound = Some(Limit::new(bound));
+    };
+    put(&mut report.summary, &bounds.all, "");
+    for ((name, class), bound) in report.classes.iter_mut().zip(&bounds.classes) {
+        put(&mut class.summary, bound, &format!(" of class {name}"));
+    }
+    Ok(())
+}
+
 impl Foresight {
     /// Returns the bound of a scenario.
     pub fn of(scenario: Scenario) -> Foresight {
@@ -111,7 +135,7 @@ impl Limit {
 mod tests {
     use super::*;
     use crate::Report;
-    use crate::samples::{at_ms, message, outcome};
+    use crate::samples::{at_ms, message, outcome, plan, request, served};
     use units::{Instant, Span};
 
     /// Three messages of 1000 B (83 ns each at 100 Gbps) that are due after `deadline`.
@@ -139,6 +163,37 @@ mod tests {
     #[test]
     fn without_deadlines_there_is_none() {
         assert_eq!(Report::new(&outcome(&["poisson"], vec![message().build()]), 0.0).bound, None);
+    }
+
+    /// Three requests of a message each, as in [`burst`], of which all but `late` end in time.
+    fn asked(late: u64) -> Outcome {
+        let row = |number| {
+            let (arrival, within) = (at_ms(20), Span::from_nanos(260));
+            let end = arrival + if number < late { Span::from_millis(1) } else { within };
+            request(number, arrival).goal(within, Some(end)).end(end).window(arrival + within)
+        };
+        let mut rows: Vec<_> = (0..3).map(|number| row(number).build()).collect();
+        rows.iter_mut().for_each(|row| row.goals[0].least = Span::from_nanos(170));
+        served(&[Some(plan(&[("deadline", None)])), Some(plan(&[]))], rows)
+    }
+
+    #[test]
+    fn the_bound_of_requests_stands_beside_the_requests_that_missed() {
+        let report = Report::new(&asked(2), 0.0);
+        let requests = report.summary.requests.as_ref().unwrap();
+        assert_eq!((requests.missed, requests.with_goals), (2, 3));
+        let limit =
+            Limit { missed: 1, missed_percent: 100.0 / 3.0, side: Some("receivers"), method: "exact", reason: None };
+        assert_eq!(requests.bound.as_ref(), Some(&limit));
+        let of_class = |class: usize| report.classes[class].1.summary.requests.as_ref().unwrap().bound.clone();
+        assert_eq!((of_class(0), of_class(1)), (Some(limit), None));
+        assert_eq!(report.bound, None, "it is no bound of messages");
+    }
+
+    #[test]
+    #[should_panic(expected = "dctcp missed a goal of 0 requests, and no schedule can miss one of fewer than 1")]
+    fn a_run_with_more_requests_in_time_than_possible_is_a_bug() {
+        Report::new(&asked(0), 0.0);
     }
 
     #[test]

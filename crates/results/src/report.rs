@@ -7,7 +7,7 @@ use sim::outcome::{self, Counters, FaultCounts, Link, Requests};
 
 use crate::book::RunStatistics;
 use crate::by_name::by_name;
-use crate::limit::Limits;
+use crate::limit::{self, Limits};
 use crate::summary::{Summary, mbps};
 
 const IN_MEMORY: &str = "everything is in memory";
@@ -188,7 +188,7 @@ impl Report {
     /// Returns the report of a run; `wall_s` is the time that its event loop took.
     ///
     /// # Panics
-    /// When the run missed fewer deadlines than any schedule can: the simulator or the bound has a bug, and neither's
+    /// When the run missed fewer deadlines, or goals of requests, than any schedule can: the simulator or the bound has a bug, and neither's
     /// figures should be believed.
     pub fn new(outcome: &Outcome, wall_s: f64) -> Report {
         Report::of_book(outcome, &mut RunStatistics::of(outcome), wall_s).expect(IN_MEMORY)
@@ -204,7 +204,8 @@ impl Report {
     pub fn of_book(outcome: &Outcome, book: &mut RunStatistics, wall_s: f64) -> io::Result<Report> {
         book.sort();
         let bound = Limits::of(outcome, book)?;
-        let report = Report { bound, ..Report::without_bound(outcome, book, wall_s)? };
+        let mut report = Report { bound, ..Report::without_bound(outcome, book, wall_s)? };
+        limit::of_requests(outcome, book, &mut report)?;
         if let Some(bound) = &report.bound {
             let classes = report.classes.iter().map(|(_, class)| &class.summary);
             bound.check(&report.summary, classes, &outcome.transport);

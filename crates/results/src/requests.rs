@@ -11,6 +11,7 @@ use sim::outcome::{Plan, RequestRow, StageRow};
 use units::{HostId, Instant, Span};
 
 use crate::by_name::by_name;
+use crate::limit::Limit;
 use crate::statistics::{Both, RequestUs, Slowdown};
 use crate::values::Values;
 use crate::verdict::{Verdict, goal_verdict};
@@ -57,6 +58,9 @@ pub struct RequestSummary {
     pub stages: Vec<(String, StageShare)>,
     /// The hosts with the longest piece of the most requests, up to three.
     pub stragglers: Vec<Straggler>,
+    /// The minimum of requests that miss a goal under any schedule of the same requests; none without goals, and of
+    /// sets.
+    pub bound: Option<Limit>,
 }
 
 /// A goal, over the requests that have it.
@@ -175,6 +179,7 @@ impl RequestSummary {
             )?,
             stages: stages(classes),
             stragglers: stragglers(classes, finished),
+            bound: None,
         }))
     }
 }

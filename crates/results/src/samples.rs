@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use sim::Outcome;
 use sim::outcome::{
-    ClassOutcome, Counters, Framing, GoalRow, Leg, Link, Message, Paths, Query, Queue, RequestRow, StageRow,
+    ClassOutcome, Counters, Framing, GoalRow, Leg, Link, Message, Paths, Query, Queue, RequestRow, StageRow, Window,
 };
 use sim::plan::{Action, Goal, Pairs, Pick, Plan, Role, Stage, Told};
 use sim::topology::Graph;
@@ -166,6 +166,12 @@ impl RequestBuilder {
     /// The parts of a stage on the way to the end, in ms, and when it had ended.
     pub(crate) fn stage(mut self, index: usize, [network, work, waiting]: [u64; 3], end: Instant) -> Self {
         self.0.stages[index] = StageRow { end: Some(end), network: ms(network), work: ms(work), waiting: ms(waiting) };
+        self
+    }
+    /// A message of 1000 B from host 0 to host 1 that is sent at the arrival and needed for a goal at `due`.
+    pub(crate) fn window(mut self, due: Instant) -> Self {
+        let (from, to, start) = (HostId(0), HostId(1), self.0.arrival);
+        self.0.windows.push(Window { from, to, bytes: Bytes(1000), start, due });
         self
     }
     pub(crate) fn longest(mut self, stage: usize, host: u32, took: Span) -> Self {

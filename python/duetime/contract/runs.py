@@ -127,6 +127,7 @@ class Requests(TypedDict, Generic[C, N]):
     stages: dict[str, StageShare[N]]
     #: Of one run only.
     stragglers: list[Straggler]
+    bound: Limit[C, N] | None
 
 
 class Summary(TypedDict, Generic[C, N]):

@@ -49,12 +49,12 @@ impl Stage {
 impl Stage {
     /// Begins an event, in which no host acts yet.
     #[inline(always)]
-    pub fn begins(&self) {}
+    pub(crate) fn begins(&self) {}
     /// Permits access to all hosts from outside until the next event.
-    pub fn watched(&self) {}
+    pub(crate) fn watched(&self) {}
     /// Records a change of an end at this host, or of its state.
     #[inline(always)]
-    pub fn acts(&self, _: HostId) {}
+    pub(crate) fn acts(&self, _: HostId) {}
 }
 
 #[cfg(all(test, debug_assertions))]
