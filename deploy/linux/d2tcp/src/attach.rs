@@ -201,7 +201,11 @@ fn loaded(open: impl Fn() -> Result<OpenObject>) -> Result<Object> {
         eprintln!("{}", escape::lines(&complaints()));
     }
     let mut unlisted = open()?;
-    unlisted.progs_mut().find(|program| program.name() == LISTING).expect("a program of the embedded object").set_autoload(false);
+    unlisted
+        .progs_mut()
+        .find(|program| program.name() == LISTING)
+        .expect("a program of the embedded object")
+        .set_autoload(false);
     unlisted.load().map_err(|_| {
         Failure::new(
             Kind::Unsupported,

@@ -90,7 +90,8 @@ pub fn settle(
     for place in places {
         for (name, pin) in place.hooks() {
             if let Some(mut link) = alive(pins, &pin) {
-                let program = object.progs().find(|program| program.name() == name).expect("a program of the embedded object");
+                let program =
+                    object.progs().find(|program| program.name() == name).expect("a program of the embedded object");
                 link.update_prog(&program).context(format!("exchange {pin}"))?;
                 continue;
             }
