@@ -1,6 +1,6 @@
 //! Rules: which connections expect messages, of which length and by when.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use units::nearest;
@@ -111,14 +111,14 @@ pub struct Rules {
     /// The root of cgroup2.
     root: PathBuf,
     /// The paths of cgroups by their ids.
-    paths: HashMap<u64, Option<PathBuf>>,
+    paths: BTreeMap<u64, Option<PathBuf>>,
 }
 
 impl Rules {
     /// Returns the rules with one for all others after them.
     pub fn new(mut rules: Vec<Rule>, leave_others: bool, root: &Path) -> Rules {
         rules.push(Rule::others());
-        Rules { rules, leave_others, root: root.to_owned(), paths: HashMap::new() }
+        Rules { rules, leave_others, root: root.to_owned(), paths: BTreeMap::new() }
     }
 
     /// Returns a rule by its number.
