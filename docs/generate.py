@@ -31,7 +31,7 @@ from typing import Any
 import duetime
 from duetime import fluid, plots, rowtable
 from duetime.columns import COLUMNS
-from duetime.contract.catalog import Catalog, Entry, Key, Profile, Signal
+from duetime.contract.catalog import Catalog, Entry, Format, Key, Profile, Signal
 from duetime.contract.experiments import Reproduction
 from duetime.contract.rows import Row
 from duetime.display.catalog import default_of, preset
@@ -1250,7 +1250,7 @@ def section(selector: str, entry: Entry, keys: list[Key]) -> str:
     return "\n".join([own, *inside])
 
 
-def formats(known: list[dict[str, Any]]) -> str:
+def formats(known: list[Format]) -> str:
     """One row per format of files of requests."""
     rows = ["| format | is | source |", "|---|---|---|"]
     rows += [f"| `{each['name']}` | {each['help']} | {each['source']} |" for each in known]
