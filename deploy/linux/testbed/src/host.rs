@@ -149,7 +149,7 @@ impl Host {
                 next_sample = Some(at + step * ((now - at) / step + 1));
             }
             let times = [next.map(|message| go.start_ns + message.at_ns), next_sample];
-            let until = times.into_iter().flatten().fold(end, u64::min);
+            let until = times.into_iter().flatten().fold(end, i64::min);
             self.wait(until)?;
         }
     }
