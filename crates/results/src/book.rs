@@ -150,9 +150,9 @@ impl RunStatistics {
         Ok(())
     }
 
-    /// Handles the end of the run: queries that still lack answers are in progress.
+    /// Handles the end of the run: queries that lack answers are in progress, or too late.
     pub fn close(&mut self, ended: Instant) {
-        for query in self.queries.close().into_iter().filter(|query| query.counts(&self.counted)) {
+        for query in self.queries.close(ended).into_iter().filter(|query| query.counts(&self.counted)) {
             self.held += self.classes[query.row.class.index()].asked.add(&query, ended);
         }
     }

@@ -16,8 +16,8 @@ use crate::verdict::Verdict;
 
 /// Queries of `fan-in` classes.
 ///
-/// A query enters when it was asked in the measured time, and all of its answers to the parent that asks have started
-/// and are decided.
+/// A query enters when it was asked in the measured time, and all of its answers to the parent that asks are decided. An
+/// answer that has not started is, when the query's deadline has passed: a parent in a tree never sends what it lacks.
 /// In trees of several levels the answers of the leaves count: an answer to the root that arrives in time contains the
 /// answers of its leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -123,13 +123,24 @@ pub struct Query {
     undecided: bool,
     /// An answer was aborted.
     aborted: bool,
+    /// Its deadline had passed when the run ended, and some answers had not started.
+    passed: bool,
     /// The time of the last answer's arrival.
     end: Instant,
 }
 
 impl Query {
     fn new(row: Announced) -> Query {
-        Query { row, started: 0, arrived: 0, in_time: 0, undecided: false, aborted: false, end: Instant::ZERO }
+        Query {
+            row,
+            started: 0,
+            arrived: 0,
+            in_time: 0,
+            undecided: false,
+            aborted: false,
+            passed: false,
+            end: Instant::ZERO,
+        }
     }
 
     fn add(&mut self, message: &Message, verdict: Verdict) {
@@ -145,9 +156,14 @@ impl Query {
         }
     }
 
-    /// Returns true if all answers to the parent that asks have started and are known. One with fewer was still asking
-    /// when the run ended.
+    /// Returns true if all answers to the parent that asks have started and are known, or the rest is too late. Any
+    /// other query was still asking when the run ended.
     fn is_over(&self) -> bool {
+        self.has_started() || self.passed
+    }
+
+    /// Returns true if all answers to the parent that asks have started.
+    fn has_started(&self) -> bool {
         self.started == self.row.children
     }
 
@@ -172,7 +188,7 @@ impl Query {
 
     /// Returns the time to the last answer, if all arrived.
     pub(crate) fn took(&self) -> Option<Span> {
-        (self.arrived == self.started && self.is_over() && self.started > 0).then(|| self.end - self.row.start)
+        (self.arrived == self.started && self.has_started() && self.started > 0).then(|| self.end - self.row.start)
     }
 }
 
@@ -225,10 +241,15 @@ impl Queries {
         })
     }
 
-    /// Returns the queries that are not over, none of which can get another answer.
-    pub(crate) fn close(&mut self) -> Vec<Query> {
+    /// Returns the queries that lack answers when the run ends at `ended`: none gets another.
+    pub(crate) fn close(&mut self, ended: Instant) -> Vec<Query> {
         let open = std::mem::take(&mut self.open);
-        open.into_values().map(|place| self.blocks[place / self.each].queries[place % self.each]).collect()
+        let closed = |place: usize| {
+            let query = &mut self.blocks[place / self.each].queries[place % self.each];
+            query.passed = query.row.deadline.is_some_and(|allowed| query.row.start.saturating_add(allowed) <= ended);
+            *query
+        };
+        open.into_values().map(closed).collect()
     }
 
     /// Takes full blocks of queries that are over, each with the place of its first.
@@ -332,6 +353,23 @@ mod tests {
         let some = of(answer(1, 0, 1, 28), answer(2, 0, 2, 31));
         assert_eq!((some.complete_queries_percent, some.answers_in_time_percent.mean), (Some(0.0), Some(25.0)));
         assert_eq!(some.query_us.max, Some(11_000.0));
+    }
+
+    #[test]
+    fn an_answer_that_never_starts_is_late_when_the_deadline_has_passed() {
+        let answer =
+            |node| message().query(1).place(node, 0, 2).start(at_ms(20)).deadline(ms(10)).end(at_ms(25)).build();
+        let leaves = (3..7).map(|node| message().query(1).place(node, 1, 1).start(at_ms(20)).end(at_ms(24)).build());
+        let mut run = outcome(&["fan-in"], leaves.chain([answer(1), answer(2)]).collect());
+        run.messages.pop();
+        let of = |run: &sim::Outcome| FanIn::of(run, &RunStatistics::of(run), |_| true).unwrap().unwrap();
+        run.queries[0].deadline = Some(ms(90));
+        assert_eq!(of(&run).queries, 0, "it is still asking when the run ends at 100 ms");
+        run.queries[0].deadline = Some(ms(80));
+        let both = of(&run);
+        assert_eq!((both.queries, both.complete_queries_percent), (1, Some(0.0)));
+        assert_eq!(both.answers_in_time_percent.mean, Some(50.0));
+        assert_eq!((both.query_us.max, both.query_us.at_least.unwrap().max), (None, Some(80_000.0)));
     }
 
     #[test]

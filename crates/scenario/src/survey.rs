@@ -1,6 +1,7 @@
 //! A survey of a scenario's traffic without simulation: drawn ahead, for the lints and for `duetime check --explain`.
 
 use std::cell::{Ref, RefCell};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use sim::network::{Network, Sharing};
@@ -8,7 +9,7 @@ use sim::priorities::Priorities;
 use sim::topology::Graph;
 use sim::topology::routing::Routing;
 use sim::traffic::offered::{Demand, Offered, PerLink};
-use sim::traffic::{self, Above, Arrival, Generator, Request};
+use sim::traffic::{self, Above, Arrival, Departure, Generator, Request};
 use sim::{Class, Scenario, Transport};
 use transport::controllers::Window;
 use transport::registry::Control;
@@ -352,15 +353,16 @@ fn draw(generator: &mut dyn Generator, end: Instant, most: usize) -> (Vec<Reques
             break;
         }
         let mut waiting = if batch.messages.is_empty() { generator.sketch(batch.at) } else { batch.messages };
+        waiting.sort_by_key(|request| Reverse(request.start));
         while let Some(mut request) = waiting.pop() {
-            if request.place.is_some() && !generator.departs(&mut request) {
+            if request.place.is_some() && generator.departs(&mut request) != Departure::Now {
                 continue;
             }
-            let follows = request
-                .place
-                .zip(request.query)
-                .and_then(|(place, query)| generator.arrived(Arrival { query, place, at: request.start }));
-            waiting.extend(follows);
+            if let (Some(place), Some(query), Some(bytes)) = (request.place, request.query, request.bytes)
+                && let Some(follows) = generator.arrived(Arrival { query, place, at: request.start, bytes })
+            {
+                waiting.insert(waiting.partition_point(|other| other.start > follows.start), follows);
+            }
             if request.start < end {
                 messages.push(request);
             }

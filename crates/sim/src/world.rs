@@ -34,7 +34,7 @@ use crate::run::Run;
 use crate::scenario::{Scenario, largest_packet};
 use crate::schedule::events::Event;
 use crate::topology::latency::Latency;
-use crate::traffic::{Arrival, Asked, Batch, Request};
+use crate::traffic::{Arrival, Asked, Batch, Departure, Request};
 use agenda::Agenda;
 use oracle::Transfers;
 use stock::Measured;
@@ -525,12 +525,19 @@ impl World {
 
     /// Passes a message to its connection.
     fn start_message(&mut self, class: ClassId, mut request: Request, ordinal: u64, asked: u32) {
-        if request.place.is_some() && !self.sources[class].class.generator.departs(&mut request) {
-            if let Some((_, cool_down)) = self.measured.as_deref_mut() {
-                cool_down.forget(class, &request);
-                self.see_until();
+        if request.place.is_some() {
+            let announced = request;
+            let departure = self.sources[class].class.generator.departs(&mut request);
+            if departure != Departure::Now {
+                if let Some((_, cool_down)) = self.measured.as_deref_mut() {
+                    cool_down.forget(class, &announced);
+                    self.see_until();
+                }
+                if departure == Departure::Later {
+                    self.announce(class, request, 0);
+                }
+                return;
             }
-            return;
         }
         // What a request starts is announced only where it is.
         if self.net.part.is_some() && self.sources[class].requests.is_none() && !self.starts_here(&request) {
@@ -712,8 +719,10 @@ impl World {
             if let Some((request, piece)) = requests.of_message(message) {
                 self.piece_ended(class, request, piece);
             }
-        } else if let Some(&Message { query: Some(query), place: Some(place), .. }) = self.message_log.find(message) {
-            let arrival = Arrival { query, place, at: self.net.now };
+        } else if let Some(&Message { query: Some(query), place: Some(place), bytes: Some(bytes), .. }) =
+            self.message_log.find(message)
+        {
+            let arrival = Arrival { query, place, at: self.net.now, bytes };
             if let Some(request) = self.sources[class].class.generator.arrived(arrival) {
                 self.announce(class, request, 0);
             }

@@ -21,3 +21,4 @@ mod shared;
 mod stages;
 mod taken;
 mod threads;
+mod trees;

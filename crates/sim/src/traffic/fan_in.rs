@@ -7,8 +7,8 @@ use units::{
 
 use super::tree::{Inner, Shape, Trees};
 use super::{
-    Above, Arrival, Asked, Batch, Built, COUNT, Context, DEADLINE, Demand, Descriptor, Generator, Nature, Request,
-    SIZE, START,
+    Above, Arrival, Asked, Batch, Built, COUNT, Context, DEADLINE, Demand, Departure, Descriptor, Generator, Nature,
+    Request, SIZE, START,
 };
 use crate::topology::Graph;
 
@@ -609,8 +609,8 @@ impl Generator for FanIn {
         self.levels.as_mut()?.trees.arrived(arrival)
     }
 
-    fn departs(&mut self, request: &mut Request) -> bool {
-        self.levels.as_mut().is_none_or(|levels| levels.trees.departs(request))
+    fn departs(&mut self, request: &mut Request) -> Departure {
+        self.levels.as_mut().map_or(Departure::Now, |levels| levels.trees.departs(request))
     }
 
     fn waits(&self) -> bool {

@@ -193,9 +193,9 @@ pub trait Generator: Send {
     fn arrived(&mut self, _: Arrival) -> Option<Request> {
         None
     }
-    /// Returns whether a message with a position in a tree is sent, now that its start is due.
-    fn departs(&mut self, _: &mut Request) -> bool {
-        true
+    /// Decides on a message with a position in a tree, now that its start is due.
+    fn departs(&mut self, _: &mut Request) -> Departure {
+        Departure::Now
     }
     /// Returns whether its messages depend on arrivals: then they have positions in a tree.
     fn waits(&self) -> bool {
@@ -285,6 +285,19 @@ pub struct Arrival {
     pub place: Place,
     /// Time of the arrival.
     pub at: Instant,
+    /// Size of the answer.
+    pub bytes: Bytes,
+}
+
+/// The decision on an answer in a tree of several levels whose start is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Departure {
+    /// The transport gets it at once.
+    Now,
+    /// Its parent has nothing to send, and is asked again at the new start of the request.
+    Later,
+    /// It is not sent: its parent has answered, or will only when an answer arrives.
+    Never,
 }
 
 /// One message to be sent.

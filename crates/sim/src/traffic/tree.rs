@@ -3,12 +3,15 @@
 //! A query's deadline is split over the levels. Leaves answer the parents above them. A parent between leaves and root
 //! answers when it has the answers of all its children. Or it answers with those received so far, when their level's
 //! part of the deadline has passed. Later answers are useless.
+//!
+//! A parent never sends what it has not received. If it has no answer when that part has passed, it answers when the
+//! first arrives. An answer that lacks some children has at most as many bytes as the others have sent.
 
 use std::collections::BTreeMap;
 
 use units::{Bytes, HostId, Instant, Span};
 
-use super::{Arrival, Place, Request};
+use super::{Arrival, Departure, Place, Request};
 
 /// The nodes of a tree and their parents. Node 0 is the root, its children follow, then their children, and the leaves
 /// are last.
@@ -105,13 +108,28 @@ pub(super) struct Inner {
     pub bytes: Bytes,
     missing: u32,
     answers: u32,
+    /// Bytes of the answers that it aggregates.
+    received: Bytes,
+    /// The time from which it can answer with what it has; [`Instant::MAX`] while it has nothing.
+    ready: Instant,
+    /// Its children's deadline passed while it had nothing.
+    overdue: bool,
     left: bool,
 }
 
 impl Inner {
     /// Returns the state before any answer has arrived.
     pub(super) fn new(aggregation: Span, bytes: Bytes) -> Inner {
-        Inner { aggregation, bytes, missing: 0, answers: 0, left: false }
+        Inner {
+            aggregation,
+            bytes,
+            missing: 0,
+            answers: 0,
+            received: Bytes::ZERO,
+            ready: Instant::MAX,
+            overdue: false,
+            left: false,
+        }
     }
 }
 
@@ -192,40 +210,57 @@ impl Trees {
         }
     }
 
-    /// Handles an answer that has arrived. Returns the answer of its parent if that was the last missing one.
-    pub(super) fn arrived(&mut self, Arrival { query: number, place, at }: Arrival) -> Option<Request> {
+    /// Handles an answer that has arrived. Returns the answer of its parent if that was the last missing one, or the
+    /// first after their deadline.
+    pub(super) fn arrived(&mut self, Arrival { query: number, place, at, bytes }: Arrival) -> Option<Request> {
         let parent = self.shape.parent(place.node);
         let query = self.open.get_mut(&number).filter(|_| parent > 0)?;
         let in_time = query.due(&self.due, u32::from(place.level)).is_none_or(|due| at <= due);
         let inner = &mut query.inner[parent as usize - 1];
-        if inner.left || !in_time {
+        let (is_first, waits) = (inner.ready == Instant::MAX, in_time && !inner.overdue);
+        if inner.left || !waits && !is_first {
             return None;
         }
         inner.missing -= 1;
         inner.answers += place.answers;
-        let Inner { missing, aggregation, bytes, .. } = *inner;
+        inner.received += bytes;
+        let ready = at.saturating_add(inner.aggregation);
+        inner.ready = inner.ready.min(ready);
+        let &mut Inner { missing, bytes, .. } = inner;
         let query = &self.open[&number];
-        (missing == 0).then(|| self.request(number, query, parent, at.saturating_add(aggregation), bytes, 0))
+        (missing == 0 || !waits).then(|| self.request(number, query, parent, ready, bytes, 0))
     }
 
     /// Returns whether an answer is sent now; a parent sends only one, with all answers received so far.
-    pub(super) fn departs(&mut self, request: &mut Request) -> bool {
-        let (Some(number), Some(place)) = (request.query, &mut request.place) else { return true };
+    pub(super) fn departs(&mut self, request: &mut Request) -> Departure {
+        let (Some(number), Some(mut place)) = (request.query, request.place) else { return Departure::Now };
         let is_leaf = place.level + 1 == self.shape.levels as u8;
         if is_leaf {
-            return true;
+            return Departure::Now;
         }
-        let Some(query) = self.open.get_mut(&number) else { return false };
+        let Some(query) = self.open.get_mut(&number) else { return Departure::Never };
+        let due = query.due(&self.due, place.level.into());
         let inner = &mut query.inner[place.node as usize - 1];
-        if std::mem::replace(&mut inner.left, true) {
-            return false;
+        if inner.left {
+            return Departure::Never;
         }
+        if request.start < inner.ready {
+            inner.overdue |= inner.ready == Instant::MAX;
+            let Some(due) = due.filter(|due| inner.overdue && request.start < *due) else { return Departure::Never };
+            *request = Request { start: due, deadline: Some(Span(1)), ..*request };
+            return Departure::Later;
+        }
+        inner.left = true;
         place.answers = inner.answers;
+        request.place = Some(place);
+        if inner.missing > 0 {
+            request.bytes = request.bytes.map(|bytes| bytes.min(inner.received));
+        }
         query.unanswered -= 1;
         if query.unanswered == 0 {
             self.open.remove(&number);
         }
-        true
+        Departure::Now
     }
 }
 
@@ -253,7 +288,7 @@ mod tests {
     }
 
     fn answer(trees: &mut Trees, node: u32, at: Instant) -> Option<Request> {
-        trees.arrived(Arrival { query: 4, place: Place { node, level: 1, answers: 1 }, at })
+        trees.arrived(Arrival { query: 4, place: Place { node, level: 1, answers: 1 }, at, bytes: Bytes(200) })
     }
 
     #[test]
@@ -268,10 +303,10 @@ mod tests {
         assert_eq!(early.start, Instant::from_micros(3100));
         // The query ends at 11 ms.
         assert_eq!(early.deadline, Some(Span::from_micros(7900)));
-        assert!(trees.departs(&mut early));
-        assert_eq!(early.place.unwrap().answers, 2);
+        assert_eq!(trees.departs(&mut early), Departure::Now);
+        assert_eq!((early.place.unwrap().answers, early.bytes), (2, Some(Bytes(500))));
         let mut late = requests[4];
-        assert!(!trees.departs(&mut late), "it has answered");
+        assert_eq!(trees.departs(&mut late), Departure::Never, "it has answered");
     }
 
     #[test]
@@ -281,13 +316,61 @@ mod tests {
         assert_eq!(answer(&mut trees, 6, Instant::from_micros(4001)), None, "the level's deadline is at 4 ms");
         let mut answers = requests[5];
         assert_eq!((answers.start, answers.deadline), (Instant::from_micros(4100), Some(Span::from_micros(6900))));
-        assert!(trees.departs(&mut answers));
+        assert_eq!(trees.departs(&mut answers), Departure::Now);
         assert_eq!(answers.place.unwrap().answers, 1);
-        let mut other = requests[4];
-        assert!(trees.departs(&mut other));
-        assert_eq!(other.place.unwrap().answers, 0);
+        assert_eq!(answers.bytes, Some(Bytes(200)), "it has received no more");
+        assert_eq!(answer(&mut trees, 6, Instant::from_millis(5)), None, "it has answered");
+    }
+
+    #[test]
+    fn a_parent_that_has_nothing_at_its_childrens_deadline_answers_with_the_first_answer() {
+        let (mut trees, requests) = asked(Some(Span::from_millis(10)));
+        let mut forced = requests[4];
+        assert_eq!(trees.departs(&mut forced), Departure::Later);
+        assert_eq!((forced.start, forced.deadline), (Instant::from_millis(11), Some(Span(1))), "the query's deadline");
+        let mut late = answer(&mut trees, 3, Instant::from_millis(5)).unwrap();
+        assert_eq!((late.start, late.deadline), (Instant::from_micros(5100), Some(Span::from_micros(5900))));
+        assert_eq!(answer(&mut trees, 4, Instant::from_micros(5050)), None, "it does not wait for the second");
+        assert_eq!(trees.departs(&mut late), Departure::Now);
+        assert_eq!((late.place.unwrap().answers, late.bytes), (1, Some(Bytes(200))));
+        assert_eq!(trees.departs(&mut forced), Departure::Never);
+    }
+
+    #[test]
+    fn an_answer_that_arrives_during_the_aggregation_is_aggregated_first() {
+        let (mut trees, requests) = asked(Some(Span::from_millis(10)));
+        // Its children's deadline is at 4 ms, and its answer at 4.1 ms.
+        let mut late = answer(&mut trees, 3, Instant::from_micros(4050)).unwrap();
+        assert_eq!(late.start, Instant::from_micros(4150));
+        let mut forced = requests[4];
+        assert_eq!(trees.departs(&mut forced), Departure::Never, "it has aggregated nothing");
+        assert_eq!(trees.departs(&mut late), Departure::Now);
+    }
+
+    #[test]
+    fn an_answer_at_the_deadline_after_a_parent_had_nothing_is_its_answer() {
+        let (mut trees, mut requests) = asked(Some(Span::from_millis(10)));
+        trees.open.get_mut(&4).unwrap().inner.iter_mut().for_each(|inner| inner.aggregation = Span::ZERO);
+        requests[4].start = Instant::from_millis(4);
+        assert_eq!(trees.departs(&mut requests[4]), Departure::Later);
+        let mut first = answer(&mut trees, 3, Instant::from_millis(4)).unwrap();
+        assert_eq!(first.start, Instant::from_millis(4));
+        assert_eq!(trees.departs(&mut first), Departure::Now);
+    }
+
+    #[test]
+    fn a_parent_that_never_has_anything_never_answers() {
+        let (mut trees, requests) = asked(Some(Span::from_millis(10)));
+        let mut forced = requests[5];
+        assert_eq!(trees.departs(&mut forced), Departure::Later);
+        assert_eq!(trees.departs(&mut forced), Departure::Never);
+        assert!(!trees.open.is_empty(), "an answer may arrive");
+        let mut first = answer(&mut trees, 5, Instant::from_millis(20)).unwrap();
+        assert_eq!((first.start, first.deadline), (Instant::from_micros(20_100), Some(Span(1))));
+        assert_eq!(trees.departs(&mut first), Departure::Now);
+        let mut other = answer(&mut trees, 3, Instant::from_millis(21)).unwrap();
+        assert_eq!(trees.departs(&mut other), Departure::Now);
         assert!(trees.open.is_empty());
-        assert_eq!(answer(&mut trees, 3, Instant::from_millis(5)), None);
     }
 
     #[test]
