@@ -53,9 +53,13 @@ def main(wasm: Path, page: Path) -> None:
 
 
 def scenarios() -> list[dict[str, str]]:
-    """Each scenario that the page offers: its file's name, its title and its text."""
+    """Each scenario that the page offers: its file's name, its title and its text.
+
+    Scenarios that read another file are left out: the page has none.
+    """
     paths = [TEMPLATE, *sorted((ROOT / "scenarios").glob("*.toml"))]
     texts = {path.stem: path.read_text(encoding="utf-8") for path in paths if path.stem not in LEFT_OUT}
+    texts = {name: text for name, text in texts.items() if not re.search(r"\bfile =", text)}
     return [
         {"name": name, "title": tomllib.loads(text)["title"], "text": text} for name, text in texts.items()
     ]
