@@ -292,7 +292,9 @@ impl Drawn {
         let stands_for = if is_all { 1.0 } else { (expected / messages as f64).max(1.0) };
         // Levels of a tree follow from arrivals: every message of a query is of one query.
         let share = |count: usize| count as f64 / messages.max(1) as f64;
-        let (queries, with_deadline) = (share(queries.len()), share(with_deadline));
+        // Requests of stages have rows of their own.
+        let queries = if class.generator.plan().is_some() { 0 } else { queries.len() };
+        let (queries, with_deadline) = (share(queries), share(with_deadline));
         Drawn { endless, stands_for, queries, at_once: at_once as f64, with_deadline }
     }
 }
