@@ -16,6 +16,7 @@ from validate.checks import (
     nic,
     parking_lot,
     reno,
+    requests,
     round_trips,
     shared_buffer,
     timeout,
@@ -35,6 +36,7 @@ CHECKS: dict[str, Callable[[], Iterable[Check]]] = {
     "ecmp": ecmp.checks,
     "nic": nic.checks,
     "round-trips": round_trips.checks,
+    "requests": requests.checks,
     "parking-lot": parking_lot.checks,
     "fast": fast.checks,
 }
