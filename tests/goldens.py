@@ -43,8 +43,8 @@ SHOWN = ("dctcp", "d2tcp")
 #: Of the tables of messages and of the trace: what happened.
 HAPPENED = (
     "class",
-    "from",
-    "to",
+    "src",
+    "dst",
     "bytes",
     "start_us",
     "end_us",
@@ -53,7 +53,7 @@ HAPPENED = (
     "timeouts",
     "marks",
 )
-TRACED = ("time_s", "what", "class", "from", "to", "value")
+TRACED = ("time_s", "what", "class", "src", "dst", "value")
 
 #: Durations of `scenarios/`, long enough for drops or marks where they have any. Others run for `DURATION`.
 DURATION = "100 ms"
@@ -176,7 +176,7 @@ CHOICES = {
 #: What some words need beside them.
 NEEDS = {"tlp": ("transport.loss_detection=rack",)}
 #: A file for the pattern `trace`.
-MESSAGES = "start,from,to,bytes,deadline\n" + "".join(
+MESSAGES = "start,src,dst,bytes,deadline\n" + "".join(
     f"{at * 1e-3},{at % 16},{(at * 7 + 3) % 16},{1000 * (1 + at % 5)},{2e-3 if at % 2 else ''}\n"
     for at in range(20)
     if at % 16 != (at * 7 + 3) % 16

@@ -8,17 +8,17 @@ import numpy as np
 import polars as pl
 
 FLOWS = {
-    "class": pl.String, "from": pl.UInt32, "to": pl.UInt32, "query": pl.UInt64, "bytes": pl.UInt64,
+    "class": pl.String, "src": pl.UInt32, "dst": pl.UInt32, "query": pl.UInt64, "bytes": pl.UInt64,
     "start_us": pl.Float64, "end_us": pl.Float64, "fct_us": pl.Float64, "ideal_fct_us": pl.Float64,
     "slowdown": pl.Float64, "deadline_us": pl.Float64, "missed": pl.Boolean, "aborted": pl.Boolean,
     "counted": pl.Boolean, "timeouts": pl.UInt32, "retransmits": pl.UInt32, "marks": pl.UInt32,
 }  # fmt: skip
 TRACE = {
-    "time_s": pl.Float64, "what": pl.String, "class": pl.String, "from": pl.UInt32, "to": pl.UInt32,
+    "time_s": pl.Float64, "what": pl.String, "class": pl.String, "src": pl.UInt32, "dst": pl.UInt32,
     "message": pl.UInt32, "link": pl.String, "value": pl.Float64,
 }  # fmt: skip
 LINKS = {
-    "from": pl.String, "to": pl.String, "rate_bps": pl.UInt64, "packets": pl.UInt64, "bytes": pl.UInt64,
+    "src": pl.String, "dst": pl.String, "rate_bps": pl.UInt64, "packets": pl.UInt64, "bytes": pl.UInt64,
     "drops": pl.UInt64, "marks": pl.UInt64, "utilisation": pl.Float64, "queue_mean": pl.Float64,
     "queue_p5": pl.UInt64, "queue_p50": pl.UInt64, "queue_p99": pl.UInt64, "queue_max": pl.UInt64,
 }  # fmt: skip
@@ -61,7 +61,7 @@ def run(
                         query > 0,
                     )
                 )
-    columns = ("class", "from", "to", "query", "bytes", "start_us", "fct_us", "deadline_us", "counted")
+    columns = ("class", "src", "dst", "query", "bytes", "start_us", "fct_us", "deadline_us", "counted")
     took, limit = pl.col("fct_us"), pl.col("deadline_us")
     flows = pl.DataFrame(rows, schema={name: FLOWS[name] for name in columns}, orient="row").with_columns(
         end_us=pl.col("start_us") + took,

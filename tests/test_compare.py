@@ -150,10 +150,10 @@ def test_classes_with_their_own_transport_keep_it() -> None:
 def test_the_table_has_a_row_for_each_part(small: Path) -> None:
     plain = dt.compare(small, transports=["tcp", "d2tcp"]).table()
     assert plain["class"].to_list() == ["all", "queries", "web"] * 2
-    assert {"transport", "missed_percent", "fct_p99_us", "answers_in_time_p1_percent"} <= set(plain.columns)
+    assert {"transport", "missed_percent", "fct_us_p99", "answers_in_time_percent_p1"} <= set(plain.columns)
     seeds = dt.compare(small, transports=["tcp"], seeds=2).table()
-    assert {"fct_p99_us", "fct_p99_us_low", "fct_p99_us_high"} <= set(seeds.columns)
-    low, mean, high = (seeds[f"fct_p99_us{end}"][0] for end in ("_low", "", "_high"))
+    assert {"fct_us_p99", "fct_us_p99_low", "fct_us_p99_high"} <= set(seeds.columns)
+    low, mean, high = (seeds[f"fct_us_p99{end}"][0] for end in ("_low", "", "_high"))
     assert low < mean < high
 
 
@@ -186,14 +186,14 @@ def test_an_interval_by_hand() -> None:
 
 
 def test_names_are_no_measurements() -> None:
-    queue = {"from": "switch", "to": "host 1", "mean": 1.0}
-    other = {**queue, "to": "host 2", "mean": 3.0}
+    queue = {"src": "switch", "dst": "host 1", "mean": 1.0}
+    other = {**queue, "dst": "host 2", "mean": 3.0}
     objects = [
         {"title": "x", "seed": seed, "busiest_queue": each} for seed, each in enumerate((queue, other, None))
     ]
     merged = over_seeds(objects)
     assert (merged["title"], merged["seeds"]) == ("x", [0, 1, 2])
-    assert merged["busiest_queue"]["to"] == ["host 1", "host 2", None]
+    assert merged["busiest_queue"]["dst"] == ["host 1", "host 2", None]
     assert merged["busiest_queue"]["mean"]["values"] == [1.0, 3.0, None]
 
 
@@ -217,10 +217,10 @@ def test_differences_are_taken_seed_by_seed(small: Path) -> None:
     found = data["differences"]["tcp"]["classes"]["web"]["fct_us"]["p99"]
     assert found["values"] == [a - b for a, b in zip(p99["tcp"], p99["dctcp"], strict=True)]
     table = compared.differences()
-    row = table.filter(transport="tcp", **{"class": "web"}, figure="fct_p99_us").to_dicts()[0]
+    row = table.filter(transport="tcp", **{"class": "web"}, figure="fct_us_p99").to_dicts()[0]
     assert row["against"] == "dctcp"
     assert (row["difference"], row["low"], row["high"]) == (found["mean"], *found["ci95"])
-    turned = compared.differences("tcp").filter(transport="dctcp", **{"class": "web"}, figure="fct_p99_us")
+    turned = compared.differences("tcp").filter(transport="dctcp", **{"class": "web"}, figure="fct_us_p99")
     assert turned["difference"][0] == pytest.approx(-row["difference"])
     assert [each["transport"] for each in data["verdicts"]] == ["tcp", "d2tcp"]
 

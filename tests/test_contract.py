@@ -67,7 +67,7 @@ def test_the_object_has_exactly_the_keys_of_the_contract(duetime: Command, small
     assert list(data["classes"]) == ["queries", "web"]
     check_part(data["classes"]["queries"], SUMMARY | FAN_IN | CLASS)
     check_part(data["classes"]["web"], SUMMARY | CLASS)
-    assert set(data["busiest_queue"]) == {"from", "to", "mean", "p5", "p50", "p99", "max"}
+    assert set(data["busiest_queue"]) == {"src", "dst", "mean", "p5", "p50", "p99", "max"}
     assert set(data["bound"]) == LIMIT | {"classes"}
     assert data["bound"]["classes"] == {"queries": {key: data["bound"][key] for key in LIMIT}, "web": None}
     assert data["packets_delivered"] > 100

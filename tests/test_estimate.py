@@ -165,7 +165,7 @@ def test_messages_cross_the_links_that_they_do_in_a_run() -> None:
     crossed = np.bincount(
         found.hops, weights=np.where(started, found.packets, 0)[found.row], minlength=len(found.rate)
     )
-    links = {(row["from"], row["to"]): row["packets"] for row in longer.links.iter_rows(named=True)}
+    links = {(row["src"], row["dst"]): row["packets"] for row in longer.links.iter_rows(named=True)}
     forwards = [
         number
         for number, (source, to) in enumerate(found.names)
@@ -222,7 +222,7 @@ def test_acknowledgements_come_when_a_long_message_does(tmp_path: Path) -> None:
     assert resolved["network"]["links"][1]["rate"] == "1 Gbps"
     took = completion(both, tmp_path)[found.receiver == 2].item()
     run = dt.run(both).flows
-    assert took == pytest.approx(run.filter(run["to"] == 2)["fct_us"].item(), rel=0.005)
+    assert took == pytest.approx(run.filter(run["dst"] == 2)["fct_us"].item(), rel=0.005)
     assert took == pytest.approx(400 * PACKET * 1540 / 1500, rel=0.01)
 
 
@@ -474,7 +474,7 @@ def test_every_message_has_a_row(tmp_path: Path) -> None:
     links, messages = of_links(asked, Runs(tmp_path, 1, False))
     assert links["simulated"] > 0
     run = dt.run(SMALL).flows.filter("counted")
-    for column in ("class", "from", "to", "bytes"):
+    for column in ("class", "src", "dst", "bytes"):
         assert messages[column].to_list() == run[column].to_list()
     assert messages["deadline_us"].to_list() == pytest.approx(run["deadline_us"].to_list())
 

@@ -243,7 +243,7 @@ def test_hosts_are_divided_equally_among_the_services() -> None:
         run = duetime.run(
             ROOT.parent / "scenarios" / f"{name}.toml", set={"fan_in": 20, "run.duration": "350 ms"}
         )
-        services = run.flows.group_by("class").agg(pl.col("from").unique(), pl.col("to").unique())
+        services = run.flows.group_by("class").agg(pl.col("src").unique(), pl.col("dst").unique())
         hosts: dict[str, set[int]] = {}
         for service, senders, parents in services.iter_rows():
             assert len(parents) == 5 or service.startswith("long")
@@ -413,7 +413,7 @@ def test_an_axis_has_room_for_published_points_or_names_them() -> None:
 def with_a_ratio(root: Path) -> Path:
     """The tiny study with a claim of a ratio, over seeds that differ."""
     ratio = (
-        "select 100.0 * a.fct_p99_us / b.fct_p99_us from rows a, rows b "
+        "select 100.0 * a.fct_us_p99 / b.fct_us_p99 from rows a, rows b "
         "where a.leaves = 4 and b.leaves = 2 and a.transport = 'dctcp' and b.transport = 'dctcp'"
     )
     path = edited(root, "select missed_percent from rows where transport = 'tcp'", ratio)
@@ -536,7 +536,7 @@ def test_runs_that_are_cut_are_short_and_few(tiny: Path) -> None:
     assert {row["leaves"] for row in done["rows"]} == {1, 4}
     own = next(row for row in done["rows"] if row["transport"] == "dctcp")
     assert own["messages"] == 1
-    assert own["fct_p50_us"] < 100
+    assert own["fct_us_p50"] < 100
     assert "every run was cut to 2 ms: claims show nothing" in done["notes"]
     assert not list((tiny.parent / "out").rglob("*.png"))
 

@@ -14,13 +14,13 @@ from conftest import Command, arguments
 from duetime import files, manifest
 
 FLOWS = [
-    *("class", "from", "to", "query", "bytes", "start_us", "end_us", "fct_us", "ideal_fct_us", "slowdown"),
+    *("class", "src", "dst", "query", "bytes", "start_us", "end_us", "fct_us", "ideal_fct_us", "slowdown"),
     *("deadline_us", "missed", "aborted", "counted", "timeouts", "retransmits", "marks"),
 ]
 LINKS = [
     *(
-        "from",
-        "to",
+        "src",
+        "dst",
         "rate_bps",
         "packets",
         "bytes",
@@ -34,7 +34,7 @@ LINKS = [
     *("requests", "denied", "inverted", "overtaken", "displaceable", "refused"),
     *("passed_over", "counted_flows", "allocated_bps", "requested_bps"),
 ]
-TRACE = ["time_s", "what", "class", "from", "to", "message", "link", "value"]
+TRACE = ["time_s", "what", "class", "src", "dst", "message", "link", "value"]
 TRACED = 'run.trace={ every = "1 ms", what = ["cwnd", "queue"] }'
 
 
@@ -87,7 +87,7 @@ def test_the_trace_speaks_of_messages_and_links(small: Path) -> None:
     assert windows["value"].min() > 0  # type: ignore[operator]
     assert queues["message"].null_count() == queues.height > 0
     of = run.flows[windows["message"].to_list()]
-    assert of["from"].to_list() == windows["from"].to_list()
+    assert of["src"].to_list() == windows["src"].to_list()
     assert of["class"].to_list() == windows["class"].to_list()
 
 

@@ -270,7 +270,7 @@ def test_a_scenario_file_runs_as_fluid_and_gives_what_packets_give() -> None:
     # 40 MB in frames of 1500 B for 1460 take 32.9 ms; both fill the link.
     for each in (fluid, packets):
         assert each.summary["fct_us"]["max"] == pytest.approx(32_900, rel=0.05)
-    starts = [each.flows.sort("from")["start_us"].to_list() for each in (fluid, packets)]
+    starts = [each.flows.sort("src")["start_us"].to_list() for each in (fluid, packets)]
     assert starts[0] == starts[1]
 
 

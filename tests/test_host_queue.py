@@ -34,7 +34,7 @@ def joining(transport: str, **changes: str) -> list[list[float]]:
     steps = []
     for begin, end in pairwise(STEP_S * step for step in range(5)):
         measured = trace.filter((pl.col("time_s") > begin + 0.1) & (pl.col("time_s") <= end))
-        means = measured.group_by("from").agg(pl.col("value").mean()).sort("from")["value"].to_list()
+        means = measured.group_by("src").agg(pl.col("value").mean()).sort("src")["value"].to_list()
         steps.append(means)
     return steps
 
@@ -109,7 +109,7 @@ def test_the_queue_of_a_host_is_measured() -> None:
     # and the switch, 10 us for two links.
     short = result.flows.filter(pl.col("class") == "short")["fct_us"][0]
     assert short == pytest.approx(14 * 1.2 + 3.6 + 10, abs=1.5)
-    port = result.links.filter(pl.col("from") == "host 0")
+    port = result.links.filter(pl.col("src") == "host 0")
     assert port["queue_mean"][0] == pytest.approx(1, abs=0.05)
     # One waits while the long message is sent; a shorter last packet leaves room for one more.
     assert port["queue_max"][0] in (1, 2)

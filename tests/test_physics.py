@@ -67,7 +67,7 @@ def test_packets_are_conserved(name: str, duration: str, transport: str) -> None
     assert packets["sent"] == packets["received"] + run.data["drops"] + packets["in_flight"]
     assert 0 < run.data["packets_delivered"] <= packets["received"]
     # The same from the other side: packets carried by links. No packet arrives that was not sent.
-    received = run.links.filter(pl.col("to").str.starts_with("host"))["packets"].sum()
+    received = run.links.filter(pl.col("dst").str.starts_with("host"))["packets"].sum()
     assert packets["received"] <= received <= packets["received"] + packets["in_flight"]
 
 
@@ -124,7 +124,7 @@ def test_windows_on_the_floor_fill_the_queue_that_arithmetic_says(flows: int, fl
         },
     )
     assert run.data["drops"] == 0
-    assert run.data["busiest_queue"]["to"] == f"host {flows}"
+    assert run.data["busiest_queue"]["dst"] == f"host {flows}"
     # The floor is the only state. A packet that leaves while the next arrives is counted in one place or the
     # other: a tenth of a packet in the mean.
     assert run.data["busiest_queue"]["mean"] == pytest.approx(expected, abs=0.1)
@@ -180,7 +180,7 @@ def test_the_queue_follows_the_analysis_of_dctcp(flows: int, mark: int) -> None:
 
 def test_the_flows_of_w2_get_equal_shares() -> None:
     run = dt.run(SCENARIOS / "w2.toml")
-    sent = run.links.filter(pl.col("from").str.starts_with("host") & (pl.col("from") != "host 8"))["bytes"]
+    sent = run.links.filter(pl.col("src").str.starts_with("host") & (pl.col("src") != "host 8"))["bytes"]
     assert len(sent) == 8
     # Over 5 s they are 2.7 % from their mean at most; over five link delays up to 3.3 %.
     assert all(share == pytest.approx(1, abs=0.04) for share in sent / sent.mean())
@@ -283,20 +283,20 @@ def test_figure_6_of_d2tcp() -> None:
         for transport in ("dctcp", "d2tcp")
         for delay in FIGURE_6_DELAYS
     }
-    times = {key: run.flows.sort("from")["fct_us"].to_list() for key, run in runs.items()}
+    times = {key: run.flows.sort("src")["fct_us"].to_list() for key, run in runs.items()}
     for delay in FIGURE_6_DELAYS:
         plain, aware = runs["dctcp", delay], runs["d2tcp", delay]
         assert plain.data["drops"] == aware.data["drops"] == 0
         # DCTCP: equal shares until the first has finished, so the near deadlines are missed.
         early = plain.trace.filter((pl.col("what") == "throughput") & (pl.col("time_s") < 1))
-        shares = early.group_by("from").agg(pl.col("value").sum())["value"]
+        shares = early.group_by("src").agg(pl.col("value").sum())["value"]
         assert len(shares) == 4
         assert all(share == pytest.approx(0.25, abs=0.02) for share in shares / shares.sum())
-        assert plain.flows.sort("from")["missed"].to_list() == [True, True, False, False]
+        assert plain.flows.sort("src")["missed"].to_list() == [True, True, False, False]
         # D2TCP brings the second to its deadline of 1500 ms, within half a percent: it ends at 1491 to 1504.
         assert times["d2tcp", delay][1] <= 1.005 * 1500e3
-        assert aware.flows.sort("from")["missed"].to_list()[2:] == [False, False]
-    assert not runs["d2tcp", 25.0].flows.sort("from")["missed"][1]
+        assert aware.flows.sort("src")["missed"].to_list()[2:] == [False, False]
+    assert not runs["d2tcp", 25.0].flows.sort("src")["missed"][1]
     change = [
         mean(times["d2tcp", delay][flow] / times["dctcp", delay][flow] - 1 for delay in FIGURE_6_DELAYS)
         for flow in range(4)
@@ -317,7 +317,7 @@ def test_figure_6_at_the_stated_10_gbps_has_no_misses() -> None:
         assert run.summary["missed"] == 0
         # Equal shares, though all links have the same rate and packets arrive at the same instant.
         early = run.trace.filter((pl.col("what") == "throughput") & (pl.col("time_s") < 0.45))
-        shares = early.group_by("from").agg(pl.col("value").sum())["value"]
+        shares = early.group_by("src").agg(pl.col("value").sum())["value"]
         assert all(share == pytest.approx(0.25, abs=0.02) for share in shares / shares.sum())
 
 
@@ -534,7 +534,7 @@ def test_inversions_are_shares_of_requests() -> None:
     for name in ("denied", "inverted", "overtaken", "displaceable", "refused", "passed_over"):
         assert requests[f"{name}_percent"] == pytest.approx(100 * requests[name] / requests["requests"])
     assert requests["refused"] >= max(requests["denied"], requests["passed_over"])
-    by_port = run.links.filter(pl.col("from").str.starts_with("host").not_())
+    by_port = run.links.filter(pl.col("src").str.starts_with("host").not_())
     assert by_port["inverted"].sum() >= requests["inverted"]
     assert dt.run(SCENARIOS / "w1.toml", set={"run.duration": "5 ms"}).data["rate_requests"] is None
 

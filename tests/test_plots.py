@@ -108,19 +108,19 @@ def real_trace(path: Path, connections: int) -> Path:
             "time_s": 0.01 * step,
             "what": what,
             "class": "d2tcp",
-            "from": 0,
-            "to": 1 + peer,
+            "src": 0,
+            "dst": 1 + peer,
             "message": peer,
             "link": None,
             "value": value,
-            "from_address": "10.0.0.1:80",
-            "to_address": f"10.0.1.{peer}:{4000 + peer}",
+            "src_address": "10.0.0.1:80",
+            "dst_address": f"10.0.1.{peer}:{4000 + peer}",
         }
         for peer in range(connections)
         for step in range(20)
         for what, value in [("cwnd", 10.0 + peer + step), ("alpha", 0.5), ("d", 1.0), ("srtt", 90.0)]
     ]
-    schema = {"time_s": pl.Float64, "from": pl.UInt32, "to": pl.UInt32, "link": pl.String}
+    schema = {"time_s": pl.Float64, "src": pl.UInt32, "dst": pl.UInt32, "link": pl.String}
     pl.DataFrame(rows, schema_overrides=schema).write_parquet(path)
     return path
 
@@ -139,7 +139,7 @@ def test_a_trace_of_real_connections_is_drawn_with_their_ends(connections: int, 
 def test_what_is_no_trace_is_said(tmp_path: Path) -> None:
     other = tmp_path / "other.parquet"
     pl.DataFrame({"time_s": [1.0], "value": [2.0]}).write_parquet(other)
-    with pytest.raises(NoResults, match=r"no trace of d2tcp: its columns .*from_address"):
+    with pytest.raises(NoResults, match=r"no trace of d2tcp: its columns .*src_address"):
         plot_trace(other)
     with pytest.raises(NoResults, match="cannot be read"):
         plot_trace(tmp_path / "missing.parquet")

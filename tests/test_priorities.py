@@ -53,7 +53,7 @@ def test_a_message_waits_for_one_lower_packet_and_no_more(size: str) -> None:
             ],
         )
     )
-    port = run.links.filter((pl.col("from") == "switch") & (pl.col("to") == "host 3"))
+    port = run.links.filter((pl.col("src") == "switch") & (pl.col("dst") == "host 3"))
     assert port["queue_p50"].item() > 150
     waited = times(run, "urgent") - times(run, "urgent", "ideal_fct_us")
     assert waited.len() == 20
@@ -69,7 +69,7 @@ def test_classes_finish_one_after_the_other() -> None:
     ]
     scenario = star(5, [{"name": "all", "pattern": "flows", "flows": flows}])
     scenario["transport"]["classes"] = 4
-    done = dt.run(scenario).flows.sort("from", descending=True)["fct_us"].to_list()
+    done = dt.run(scenario).flows.sort("src", descending=True)["fct_us"].to_list()
     # 100 packets each; the first packets of all four arrive at once, so one lower packet may slip in.
     alone = 100 * PACKET + PACKET + 4 * 5
     for place, took in enumerate(done):

@@ -117,12 +117,12 @@ def test_python_goes_on_while_a_run_simulates() -> None:
 def test_frames_have_the_types_that_they_should(small: Path) -> None:
     run = dt.run(small)
     flows = run.flows.schema
-    assert (flows["class"], flows["from"], flows["bytes"]) == (pl.String, pl.UInt32, pl.UInt64)
+    assert (flows["class"], flows["src"], flows["bytes"]) == (pl.String, pl.UInt32, pl.UInt64)
     assert (flows["fct_us"], flows["missed"], flows["counted"]) == (pl.Float64, pl.Boolean, pl.Boolean)
     assert run.flows["class"].unique().sort().to_list() == ["queries", "web"]
     assert run.flows.filter(pl.col("class") == "web")["deadline_us"].null_count() > 0
     assert run.flows["start_us"].is_sorted()
-    assert run.links["from"].n_unique() == run.links["to"].n_unique() == 7
+    assert run.links["src"].n_unique() == run.links["dst"].n_unique() == 7
 
 
 def test_columns_with_gaps() -> None:

@@ -124,7 +124,7 @@ def test_the_plan_has_the_simulators_messages() -> None:
     listed = simulated.flows.filter(simulated.flows["start_us"] < 500_000)
     assert len(made.messages) == listed.height > 10
     for message, row in zip(made.messages, listed.iter_rows(named=True), strict=True):
-        assert (message.sender, message.receiver, message.size) == (row["from"], row["to"], row["bytes"])
+        assert (message.sender, message.receiver, message.size) == (row["src"], row["dst"], row["bytes"])
         assert abs(message.at_ns - row["start_us"] * 1e3) <= 0.5
         assert message.flow.control == ("d2tcp" if row["class"] == "answers" else "cubic")
         assert (message.deadline_ns is None) == (row["class"] == "copy")
@@ -309,7 +309,7 @@ def test_reports_become_a_result_in_the_simulators_form() -> None:
     assert result.data["testbed"]["longest_pause_ms"] == 20.5
     assert result.notes[-1] == "the machine stood still for 20 ms, and its links with it: run this again"
     busiest = result.data["busiest_queue"]
-    assert (busiest["to"], busiest["mean"], busiest["p50"], busiest["p99"]) == ("host 2", 1.0, 1, 2)
+    assert (busiest["dst"], busiest["mean"], busiest["p50"], busiest["p99"]) == ("host 2", 1.0, 1, 2)
     assert result.trace.select("what", "message", "link", "value").rows() == [
         ("cwnd", 0, None, 12.0),
         ("queue", None, "switch -> host 2", 2.0),
@@ -355,7 +355,7 @@ def test_classic_ecn_is_marked_and_holds_the_queue() -> None:
     # A pause that is let pass may bring a tail loss probe at the end of each message; losses would be dozens.
     assert (real.flows["retransmits"] <= 1).all()
     # Reno halves the bytes under way at the mark: the queue stays near K and below the buffer's 660 packets.
-    queue = real.links.filter(pl.col("to") == "host 2").row(0, named=True)
+    queue = real.links.filter(pl.col("dst") == "host 2").row(0, named=True)
     assert queue["queue_max"] < 200
     # 4 MB in 320 ms at 100 Mbps: the link's rate is the scenario's.
     last = real.flows.select((pl.col("start_us") + pl.col("fct_us")).max()).item()
@@ -371,7 +371,7 @@ def test_a_shallow_buffer_drops() -> None:
     assert result.data["drops"] > 0
     assert result.data["retransmits"] > 0
     assert result.data["marks"] == 0
-    assert result.links.filter(pl.col("to") == "host 2")["queue_max"].item() <= 21
+    assert result.links.filter(pl.col("dst") == "host 2")["queue_max"].item() <= 21
 
 
 @pytest.mark.real

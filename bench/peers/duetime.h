@@ -111,16 +111,16 @@ struct Arrival
     uint64_t bytes;
 };
 
-/// Returns the messages of a file start,from,to,bytes[,deadline] with plain numbers (seconds, hosts, bytes), in its
+/// Returns the messages of a file start,src,dst,bytes[,deadline] with plain numbers (seconds, hosts, bytes), in its
 /// order. Each size must be a multiple of `multiple` bytes.
 inline std::vector<Arrival>
 ReadTrace(const std::string& path, uint32_t hosts, uint64_t multiple = 1)
 {
     std::ifstream file(path);
     std::string line;
-    if (!file || !std::getline(file, line) || line.rfind("start,from,to,bytes", 0) != 0)
+    if (!file || !std::getline(file, line) || line.rfind("start,src,dst,bytes", 0) != 0)
     {
-        Refuse(path + ": expected the header start,from,to,bytes,deadline");
+        Refuse(path + ": expected the header start,src,dst,bytes,deadline");
     }
     std::vector<Arrival> messages;
     while (std::getline(file, line))

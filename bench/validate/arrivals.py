@@ -49,7 +49,7 @@ class Arrivals:
     """Messages drawn once, as a scenario's traces."""
 
     scenario: dict[str, Any]
-    #: class, from, to, bytes, start_us, deadline_us; in the order of their starts.
+    #: class, src, dst, bytes, start_us, deadline_us; in the order of their starts.
     messages: pl.DataFrame
     duration: float
     end: float
@@ -58,7 +58,7 @@ class Arrivals:
 def draw(scenario: Mapping[str, Any], seed: int, folder: Path) -> Arrivals:
     """The traffic of a scenario under a seed, written to `folder` as one trace for each class."""
     drawn = dt.run(dict(scenario), seed=seed).flows.filter(pl.col("counted"))
-    columns = ["class", "from", "to", "bytes", "start_us", "deadline_us"]
+    columns = ["class", "src", "dst", "bytes", "start_us", "deadline_us"]
     messages = drawn.select(columns).sort("start_us", maintain_order=True)
     classes = []
     for entry in scenario["traffic"]:
@@ -81,10 +81,10 @@ def write_trace(path: Path, messages: pl.DataFrame) -> None:
     """Messages as a traffic trace, which scenarios and the driver read: plain seconds, hosts and bytes."""
     with path.open("w", newline="", encoding="utf-8") as file:
         lines = csv.writer(file)
-        lines.writerow(["start", "from", "to", "bytes", "deadline"])
+        lines.writerow(["start", "src", "dst", "bytes", "deadline"])
         for row in messages.iter_rows(named=True):
             deadline = "" if row["deadline_us"] is None else f"{row['deadline_us'] / 1e6:.12f}"
-            lines.writerow([f"{row['start_us'] / 1e6:.12f}", row["from"], row["to"], row["bytes"], deadline])
+            lines.writerow([f"{row['start_us'] / 1e6:.12f}", row["src"], row["dst"], row["bytes"], deadline])
 
 
 def one_amount(mark: str | dict[str, str] | None) -> str | None:
@@ -103,9 +103,9 @@ def quantity(text: str) -> float:
 def ours(arrivals: Arrivals, transport: str, changes: Mapping[str, Any]) -> Outcome:
     """duetime on these arrivals."""
     run = dt.run(arrivals.scenario, transport=transport, set=dict(changes))
-    completed = run.flows.select("class", "from", "to", "start_us", "fct_us").sort("start_us", "from", "to")
-    messages = arrivals.messages.sort("start_us", "from", "to")
-    if not messages.select("class", "from", "to").equals(completed.select("class", "from", "to")):
+    completed = run.flows.select("class", "src", "dst", "start_us", "fct_us").sort("start_us", "src", "dst")
+    messages = arrivals.messages.sort("start_us", "src", "dst")
+    if not messages.select("class", "src", "dst").equals(completed.select("class", "src", "dst")):
         raise RuntimeError("duetime did not start the messages of the traces")
     busiest = run.data["busiest_queue"]
     if busiest is None:

@@ -69,4 +69,4 @@ def flows(*listed: dict[str, Any]) -> list[dict[str, Any]]:
 
 def first_us(result: dt.Result) -> float:
     """Completion time of the first message, in microseconds."""
-    return float(result.flows.sort("start_us", "from")["fct_us"][0])
+    return float(result.flows.sort("start_us", "src")["fct_us"][0])

@@ -78,7 +78,7 @@ def four_flows(comparison: Comparison[Result]) -> Iterable[Line]:
     """Compare the completion times of figure 6's flows."""
     for transport in ("dctcp", "d2tcp"):
         runs = both(comparison, transport)
-        times = [tuple(each.flows.sort("from")["fct_us"].to_list() for each in pair) for pair in runs]
+        times = [tuple(each.flows.sort("src")["fct_us"].to_list() for each in pair) for pair in runs]
         for flow, name in enumerate(("150 MB", "220 MB", "350 MB", "500 MB")):
             pairs = [
                 (real[flow] / 1e3, simulated[flow] / 1e3)
@@ -115,8 +115,8 @@ def line(
         simulated,
         fsum(differences) / len(differences),
         half_width(differences),
-        sorted(known(each["start_late_p99_us"]) for each in told)[len(told) // 2],
-        max(known(each["start_late_max_us"]) for each in told),
+        sorted(known(each["start_late_us"])["p99"] for each in told)[len(told) // 2],
+        max(known(each["start_late_us"])["max"] for each in told),
     )
 
 

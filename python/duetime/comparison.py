@@ -494,7 +494,7 @@ def _missed(bound: Limit[int, float] | Limit[Seeds, Seeds] | None) -> dict[str, 
 
 
 def flat(part: Mapping[str, object], prefix: str = "") -> dict[str, object]:
-    """Put nested figures side by side: ``fct_us.p99`` becomes ``fct_p99_us``."""
+    """Put nested figures side by side: ``fct_us.p99`` becomes ``fct_us_p99``."""
     found: dict[str, object] = {}
     for key, value in part.items():
         name = _joined(prefix, key)
@@ -516,9 +516,4 @@ def flat(part: Mapping[str, object], prefix: str = "") -> dict[str, object]:
 
 
 def _joined(prefix: str, key: str) -> str:
-    if not prefix:
-        return key
-    for unit in ("_us", "_percent"):
-        if prefix.endswith(unit):
-            return f"{prefix.removesuffix(unit)}_{key}{unit}"
-    return f"{prefix}_{key}"
+    return f"{prefix}_{key}" if prefix else key

@@ -14,6 +14,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from duetime import names
 from duetime.errors import Damaged, Unreadable
 
 if TYPE_CHECKING:
@@ -144,11 +145,11 @@ def table(path: Path) -> pl.DataFrame:
 
 
 def parquet(path: Path, verified: bool) -> pl.DataFrame:
-    """Return the table in a file; `Unreadable` if polars cannot read it, in whatever way it fails."""
+    """Return the table in a file, former names of columns renamed; `Unreadable` if polars cannot read it."""
     from duetime.frames import pl
 
     with readable(path, quiet=not verified):
-        return pl.read_parquet(path)
+        return names.renamed(pl.read_parquet(path))
 
 
 @contextmanager

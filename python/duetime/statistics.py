@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 #: Where an object has lower bounds of its figures that are not known.
 BOUNDS: Final = "at_least"
 #: Keys that name a run or its parts and are no measurements.
-NAMES = {"title", "transport", "seed", "from", "to", "side", "method", "reason", "kernel", "stragglers"}
+NAMES = {"title", "transport", "seed", "src", "dst", "side", "method", "reason", "kernel", "stragglers"}
 #: With fewer seeds an interval is wide and leans on the assumption that seeds differ normally.
 FEW_SEEDS = 5
 #: So many independent events a difference or a share rests on at least; with fewer its interval covers too

@@ -4,7 +4,7 @@
 //
 // PLAN has a setting per line, "name value" (see `Plan`), and the network as lines "hosts N", "switches M" and
 // "link A B RATE DELAY": nodes by number, hosts first; bits per second and picoseconds. TRACE is what duetime reads
-// as a traffic trace, start,from,to,bytes[,deadline], with plain numbers: seconds, hosts, bytes. MESSAGES gets a line
+// as a traffic trace, start,src,dst,bytes[,deadline], with plain numbers: seconds, hosts, bytes. MESSAGES gets a line
 // for each message, when its last byte arrived in seconds after its start; empty if it did not. Counters and queues go
 // to the standard output as one JSON object.
 

@@ -34,7 +34,7 @@ def checks() -> Iterable[Check]:
     )
     early = done.trace.filter((done.trace["time_s"] < 0.02) & (done.trace["time_s"] > 0.002))
     asked = BYTES * 8 / deadline / 1e6 * WIRE / MSS
-    rates = early.group_by("from").agg(pl.col("value").mean()).sort("from")["value"]
+    rates = early.group_by("src").agg(pl.col("value").mean()).sort("src")["value"]
     for name, expected, measured in (
         ("with a deadline", asked + (1000 - asked) / 2, rates[0]),
         ("without", (1000 - asked) / 2, rates[1]),

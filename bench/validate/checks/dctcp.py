@@ -42,7 +42,7 @@ def checks() -> Iterable[Check]:
             "the middle of a saw of sqrt(2 N (C RTT + K)) / 2; the analysis takes the flows to be "
             "synchronised, which costs more the more there are",
         )
-        link = done.links.filter(pl.col("to") == f"host {count}")
+        link = done.links.filter(pl.col("dst") == f"host {count}")
         share = link["marks"][0] / link["packets"][0]
         alpha = (math.sqrt(1 + 2 * window) - 1) / window
         yield Check(

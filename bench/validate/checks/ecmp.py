@@ -23,9 +23,9 @@ def checks() -> Iterable[Check]:
     }
     listed = [{"from": 0, "to": 2, "size": f"{MSS} B", "start": f"{2 * n} us"} for n in range(FLOWS)]
     done = run(network, flows(*listed), "20 ms")
-    up = done.links.filter(pl.col("from").str.starts_with("leaf 0") & ~pl.col("to").str.starts_with("host"))
+    up = done.links.filter(pl.col("src").str.starts_with("leaf 0") & ~pl.col("dst").str.starts_with("host"))
     share = FLOWS / SPINES
-    for packets, name in zip(up["packets"], up["to"], strict=True):
+    for packets, name in zip(up["packets"], up["dst"], strict=True):
         yield Check(
             f"of {FLOWS} flows over {name}",
             share,

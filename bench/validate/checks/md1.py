@@ -21,7 +21,7 @@ def checks() -> Iterable[Check]:
             "size": f"{MSS} B",
         }
         done = run(star(SENDERS + 1, buffer="100000 packets"), [traffic], "12 s", warm_up="100 ms")
-        queue = done.links.filter(pl.col("to") == f"host {SENDERS}")["queue_mean"][0]
+        queue = done.links.filter(pl.col("dst") == f"host {SENDERS}")["queue_mean"][0]
         expected = load**2 / (2 * (1 - load))
         yield Check(
             f"mean queue at load {load:.0%}",

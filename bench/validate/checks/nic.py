@@ -32,7 +32,7 @@ def checks() -> Iterable[Check]:
             "one packet each by turns, whatever the head start: counts of packets in 40 ms differ "
             "by one at the beginning and by one at the end",
         )
-        host = done.links.filter(pl.col("from") == "host 0")
+        host = done.links.filter(pl.col("src") == "host 0")
         yield Check(
             f"mean queue at the host's port, {name}",
             1,

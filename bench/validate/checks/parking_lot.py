@@ -36,8 +36,8 @@ def checks() -> Iterable[Check]:
     listed = flows({"from": 0, "to": 2 * LINKS, "size": "1 GB"}, *crossing)
     trace = {"every": "10 ms", "what": ["throughput"]}
     done = run(network(), listed, "210 ms", {"name": "rcpdc"}, cool_down="0 s", trace=trace)
-    seen = done.trace.filter(pl.col("time_s") > 0.1).group_by("from").agg(pl.col("value").mean()).sort("from")
-    for host, mean in zip(seen["from"], seen["value"], strict=True):
+    seen = done.trace.filter(pl.col("time_s") > 0.1).group_by("src").agg(pl.col("value").mean()).sort("src")
+    for host, mean in zip(seen["src"], seen["value"], strict=True):
         across = "the flow across three links" if host == 0 else f"the flow across link {(host - 1) // 2}"
         yield Check(
             f"parking lot, rcpdc: {across}",

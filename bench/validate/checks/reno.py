@@ -18,7 +18,7 @@ def checks() -> Iterable[Check]:
         done = run(network, traffic, "20 s", {"rto_min": "200 ms"}, trace=trace)
         windows = done.trace["value"]
         cuts = int((windows.diff() < -0.3 * windows).sum())
-        packets = done.links.filter(pl.col("to") == "host 1")["packets"][0]
+        packets = done.links.filter(pl.col("dst") == "host 1")["packets"][0]
         yield Check(
             f"mean window x sqrt(cuts / packets), {buffer} packets of buffer",
             7 / 9 * math.sqrt(8 / 3 / (1 + 4 / largest)),

@@ -39,9 +39,9 @@ def checks() -> Iterable[Check]:
     )
     seen = (
         done.trace.filter(pl.col("time_s") > 10)
-        .group_by("from")
+        .group_by("src")
         .agg(pl.col("value").mean())
-        .sort("from")["value"]
+        .sort("src")["value"]
     )
     # The queue at the marks, a round trip of both: their mean over a saw is about half of the most.
     queue = mark * WIRE * 8 / rate / 2

@@ -29,7 +29,7 @@ def checks() -> Iterable[Check]:
         ]
         network = star(senders + ports, buffer=f"{POOL} packets", sharing="dynamic", dynamic_alpha=alpha)
         done = run(network, classes, "3 ms", {"initial_window": POOL}, cool_down="0 s")
-        longest = done.links.filter(pl.col("to") == f"host {senders}")["queue_max"][0]
+        longest = done.links.filter(pl.col("dst") == f"host {senders}")["queue_max"][0]
         yield Check(
             f"{ports} full ports, alpha {alpha:g}",
             alpha * POOL / (1 + ports * alpha),

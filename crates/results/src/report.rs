@@ -80,9 +80,9 @@ pub struct Packets {
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct BusiestQueue {
     /// The switch, by name.
-    pub from: String,
+    pub src: String,
     /// The node at the far end of its port's link.
-    pub to: String,
+    pub dst: String,
     /// Mean over time, in packets.
     pub mean: f64,
     /// 5th percentile over time.
@@ -331,8 +331,8 @@ impl BusiestQueue {
         let busiest = at_switches.reduce(|best, link| if link.queue.mean > best.queue.mean { link } else { best })?;
         let queue = busiest.queue;
         Some(BusiestQueue {
-            from: busiest.from.clone(),
-            to: busiest.to.clone(),
+            src: busiest.from.clone(),
+            dst: busiest.to.clone(),
             mean: queue.mean,
             p5: queue.p5,
             p50: queue.p50,
@@ -481,7 +481,7 @@ mod tests {
         let mut run = outcome(&[], vec![]);
         run.links = vec![link("host 1", "switch", 9.0), link("switch", "host 0", 2.0), link("switch", "host 1", 2.0)];
         let busiest = Report::new(&run, 0.0).busiest_queue.unwrap();
-        assert_eq!((busiest.from.as_str(), busiest.to.as_str(), busiest.mean), ("switch", "host 0", 2.0));
+        assert_eq!((busiest.src.as_str(), busiest.dst.as_str(), busiest.mean), ("switch", "host 0", 2.0));
     }
 
     #[test]

@@ -183,8 +183,8 @@ pub fn some_flows(all: &[Message], names: &Names, ended: Instant) -> Table {
     let table = Table {
         columns: vec![
             class_names("class", names, all.iter().map(|m| Some(m.class))),
-            small("from", all.iter().map(|m| Some(m.from.0))),
-            small("to", all.iter().map(|m| Some(m.to.0))),
+            small("src", all.iter().map(|m| Some(m.from.0))),
+            small("dst", all.iter().map(|m| Some(m.to.0))),
             count("query", all.iter().map(|m| m.query)),
             count("bytes", all.iter().map(|m| Some(m.bytes?.0))),
             float("start_us", all.iter().map(|m| at(Some(m.start)))),
@@ -327,8 +327,8 @@ pub fn some_pieces(requests: &[RequestRow], names: &Names) -> Table {
             count("request", all().map(|(r, _)| Some(r.number))),
             small("piece", all().map(|(_, (number, _))| Some(number))),
             coded("stage", plans.stages.clone(), all().map(|(r, (_, piece))| stage(r, piece.stage))),
-            small("from", all().map(|(_, (_, piece))| Some(piece.from.0))),
-            small("to", all().map(|(_, (_, piece))| Some(piece.to.0))),
+            small("src", all().map(|(_, (_, piece))| Some(piece.from.0))),
+            small("dst", all().map(|(_, (_, piece))| Some(piece.to.0))),
             float("ready_us", all().map(|(_, (_, piece))| at(piece.ready))),
             float("began_us", all().map(|(_, (_, piece))| at(piece.began))),
             float("end_us", all().map(|(_, (_, piece))| at(piece.ended))),
@@ -351,8 +351,8 @@ pub fn links(outcome: &Outcome) -> Table {
     let by_faults = outcome.faults.map(|_| count("fault_drops", all.iter().map(|link| link.fault_drops)));
     let table = Table {
         columns: vec![
-            text("from", all.iter().map(|link| Some(link.from.clone()))),
-            text("to", all.iter().map(|link| Some(link.to.clone()))),
+            text("src", all.iter().map(|link| Some(link.from.clone()))),
+            text("dst", all.iter().map(|link| Some(link.to.clone()))),
             count("rate_bps", all.iter().map(|link| Some(link.rate_bps))),
             count("packets", all.iter().map(|link| Some(link.packets))),
             count("bytes", all.iter().map(|link| Some(link.bytes.0))),
@@ -399,8 +399,8 @@ pub fn some_samples(all: &[Sample], names: &Names) -> Table {
             float("time_s", all.iter().map(|sample| Some(sample.at.as_secs_f64()))),
             signals("what", all),
             class_names("class", names, all.iter().map(|sample| of(sample).map(|(_, class, ..)| class))),
-            small("from", all.iter().map(|sample| of(sample).map(|(_, _, from, _)| from.0))),
-            small("to", all.iter().map(|sample| of(sample).map(|(.., to)| to.0))),
+            small("src", all.iter().map(|sample| of(sample).map(|(_, _, from, _)| from.0))),
+            small("dst", all.iter().map(|sample| of(sample).map(|(.., to)| to.0))),
             small("message", all.iter().map(|sample| of(sample).map(|(row, ..)| row.0))),
             coded("link", names.links.clone(), all.iter().map(link)),
             float("value", all.iter().map(|sample| Some(sample.value))),
@@ -664,10 +664,10 @@ mod tests {
         let mut run = outcome(&[], vec![]);
         run.links = vec![link("host 0", "switch", 0.5), link("switch", "host 0", 1.5)];
         let table = links(&run);
-        assert_eq!(names(&table)[..3], ["from", "to", "rate_bps"]);
+        assert_eq!(names(&table)[..3], ["src", "dst", "rate_bps"]);
         assert_eq!(column(&table, "queue_mean").data, Data::Float(vec![0.5, 1.5]));
         assert_eq!(column(&table, "queue_p99").data, Data::Count(vec![3, 3]));
-        let Data::Text { codes, words } = &column(&table, "to").data else { panic!("text") };
+        let Data::Text { codes, words } = &column(&table, "dst").data else { panic!("text") };
         assert_eq!((codes, words[1].as_str()), (&vec![0, 1], "host 0"));
     }
 
@@ -681,9 +681,9 @@ mod tests {
             Sample { at: at_ms(20), what: "queue", subject: Subject::Link(LinkId(0)), value: 7.0 },
         ];
         let table = trace(&run);
-        assert_eq!(names(&table), ["time_s", "what", "class", "from", "to", "message", "link", "value"]);
+        assert_eq!(names(&table), ["time_s", "what", "class", "src", "dst", "message", "link", "value"]);
         assert_eq!(column(&table, "time_s").data, Data::Float(vec![0.02, 0.02]));
-        for (name, valid) in [("class", [1, 0]), ("from", [1, 0]), ("message", [1, 0]), ("link", [0, 1])] {
+        for (name, valid) in [("class", [1, 0]), ("src", [1, 0]), ("message", [1, 0]), ("link", [0, 1])] {
             assert_eq!(column(&table, name).valid, Some(valid.to_vec()), "{name}");
         }
         let Data::Text { codes, words } = &column(&table, "what").data else { panic!("text") };

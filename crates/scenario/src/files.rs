@@ -16,12 +16,13 @@ pub(crate) struct Files<'a> {
     folder: Option<&'a Path>,
     given: Option<&'a BTreeMap<String, String>>,
     read: RefCell<Vec<String>>,
+    notes: RefCell<Vec<String>>,
 }
 
 impl<'a> Files<'a> {
     /// Returns the files below `folder` (the working folder without one), with the texts of the `given` ones.
     pub(crate) fn new(folder: Option<&'a Path>, given: &'a BTreeMap<String, String>) -> Files<'a> {
-        Files { folder, given: Some(given), read: RefCell::default() }
+        Files { folder, given: Some(given), ..Files::default() }
     }
     /// Returns the text of a file that is named at `at`; `near` is a built-in name that may have been meant.
     pub(crate) fn read(&self, path: &str, at: At, near: Option<&str>) -> Checked<String> {
@@ -33,6 +34,16 @@ impl<'a> Files<'a> {
             self.read.borrow_mut().push(path.to_owned());
         }
         Ok(text)
+    }
+    /// Adds a note on a file's content, once.
+    pub(crate) fn note(&self, text: String) {
+        if !self.notes.borrow().contains(&text) {
+            self.notes.borrow_mut().push(text);
+        }
+    }
+    /// Removes and returns the notes on the content of files.
+    pub(crate) fn take_notes(&self) -> Vec<String> {
+        self.notes.take()
     }
     /// Returns the paths that were read, each once, in the order of their first use.
     pub(crate) fn paths(self) -> Vec<String> {

@@ -80,7 +80,8 @@ fn begins_as_data(text: &str) -> bool {
         .find_map(|content| content.split([' ', '\t', ',', ';']).map(cell).find(|part| !part.is_empty()));
     first.is_none_or(|part| {
         let is_column = |name: &str| name.eq_ignore_ascii_case(part);
-        part.parse::<f64>().is_ok() || COLUMNS.into_iter().any(is_column) || is_column("size")
+        part.parse::<f64>().is_ok()
+            || COLUMNS.into_iter().chain(FORMER.map(|(former, _)| former)).chain(["size"]).any(is_column)
     })
 }
 
@@ -151,14 +152,24 @@ pub(crate) fn flows(file: &str, text: &str, context: &Context) -> Checked<Vec<Fl
     }
 }
 
-const HEADER: &str = "a CSV file starts with the header start,from,to,bytes,deadline";
-const COLUMNS: [&str; 5] = ["start", "from", "to", "bytes", "deadline"];
+const HEADER: &str = "a CSV file starts with the header start,src,dst,bytes,deadline";
+const COLUMNS: [&str; 5] = ["start", "src", "dst", "bytes", "deadline"];
+/// Former names of columns, which are read with a note, and their names.
+const FORMER: [(&str, &str); 2] = [("from", "src"), ("to", "dst")];
 
 fn csv<'a>(header: Line<'a>, lines: impl Iterator<Item = Line<'a>>, context: &Context) -> Checked<Vec<FlowSpec>> {
     let mut columns = [None; 5];
     let names: Vec<&str> = header.content().split(',').map(cell).collect();
     for (i, name) in names.iter().enumerate() {
-        let known = if name.eq_ignore_ascii_case("size") { "bytes" } else { name };
+        let former = FORMER.iter().find(|(former, _)| former.eq_ignore_ascii_case(name));
+        let known = match former {
+            Some((_, known)) => known,
+            None if name.eq_ignore_ascii_case("size") => "bytes",
+            None => name,
+        };
+        if former.is_some() {
+            context.files.note(format!("{}: the columns `from` and `to` are called `src` and `dst`", header.file));
+        }
         match COLUMNS.iter().position(|column| column.eq_ignore_ascii_case(known)) {
             Some(column) if columns[column].is_some() => {
                 return Err(header.fault(name, format!("the column `{}` appears twice", COLUMNS[column])));
@@ -351,7 +362,7 @@ mod tests {
 
     #[test]
     fn both_kinds_of_flow_files_are_read() {
-        let csv = "start,from,to,bytes,deadline\n0,0,1,1000,\n5 ms,1,2,14 KB,20 ms\n0.5,2,3,10\n";
+        let csv = "start,src,dst,bytes,deadline\n0,0,1,1000,\n5 ms,1,2,14 KB,20 ms\n0.5,2,3,10\n";
         let flows = read_flows(csv).unwrap();
         assert_eq!(flows.len(), 3);
         assert_eq!((flows[1].start, flows[1].size.clone()), (Instant::from_millis(5), Distribution::Constant(14e3)));
@@ -365,7 +376,7 @@ mod tests {
     #[test]
     fn mistakes_in_a_flow_file_name_its_line() {
         let wrong = |text: &str| read_flows(text).unwrap_err();
-        let header = "start,from,to,bytes,deadline\n";
+        let header = "start,src,dst,bytes,deadline\n";
         let line = |line: &str| wrong(&format!("{header}{line}\n"));
         assert_eq!(line("0,0,9,10,"), "f.csv:2:5 host 9 does not exist; the network has hosts 0 to 3");
         assert_eq!(line("0,1,1,10,"), "f.csv:2:5 host 1 would send to itself");
@@ -373,8 +384,9 @@ mod tests {
         assert_eq!(line("0,0,1,14 KX,"), "f.csv:2:10 unknown unit `KX`");
         assert_eq!(line("-1,0,1,14,"), "f.csv:2:1 a time cannot be negative, this is -1 s");
         assert_eq!(line("0,0,1"), "f.csv:2:1 the header has 5 columns, this line has 3");
-        assert_eq!(wrong("start,form,to,bytes\n"), "f.csv:1:7 unknown column `form`");
-        assert_eq!(wrong("start,from,to\n"), "f.csv:1:1 the column `bytes` is missing");
+        assert_eq!(wrong("start,scr,dst,bytes\n"), "f.csv:1:7 unknown column `scr`");
+        assert_eq!(wrong("start,src,dst\n"), "f.csv:1:1 the column `bytes` is missing");
+        assert_eq!(wrong("start,src,from,bytes\n"), "f.csv:1:11 the column `src` appears twice");
         assert_eq!(wrong("3\n0 1 3 100 10 1\n"), "f.csv:1:1 the first line announces 3 messages, the file has 1");
         assert_eq!(wrong("1\n0 1 3 100 10\n"), "f.csv:2:1 six columns are expected, not 5");
         assert!(wrong("").contains("no messages") && wrong("0\n").contains("no messages"));

@@ -227,6 +227,7 @@ fn parts(mut root: Table, folder: Option<&Path>, options: &Options, sources: &mu
     notes.extend(cutoff_notes(&transports.list, cutoffs));
     notes.extend(priority_notes(&transports.list, &classes));
     notes.extend(classes.iter().filter_map(|class| too_late_note(class, run.duration.after_start())));
+    notes.extend(files.take_notes());
     parameters.check_unused()?;
     for name in parameters.unused() {
         notes.push(format!("parameter `{name}` is not used by any value"));

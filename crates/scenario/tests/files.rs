@@ -44,7 +44,7 @@ fn sizes(cdf: &str) -> String {
 
 #[test]
 fn messages_come_from_a_file() {
-    let csv = b"start,from,to,bytes,deadline\n2 ms,0,4,14 KB,20 ms\n0,1,4,100,\n";
+    let csv = b"start,src,dst,bytes,deadline\n2 ms,0,4,14 KB,20 ms\n0,1,4,100,\n";
     let hpcc = b"2\n0 1 3 100 5000 0.001\n1 2 3 100 200 2e-3\nremarks may follow\n";
     let folder = Folder::new("messages", &[("m.csv", csv), ("m.txt", hpcc)]);
     let mut class = folder.read(&trace("m.csv")).unwrap().scenario.classes.remove(0);
@@ -72,9 +72,23 @@ fn sizes_come_from_a_file() {
 }
 
 #[test]
+fn former_names_of_columns_are_read_with_one_note() {
+    let (former, now): (&[u8], &[u8]) = (b"start,from,to,bytes\n0,1,4,100\n", b"start,src,dst,bytes\n0,1,4,100\n");
+    let folder = Folder::new("former", &[("former.csv", former), ("now.csv", now)]);
+    let read = |file| {
+        let mut read = folder.read(&trace(file)).unwrap();
+        let first = read.scenario.classes.remove(0).generator.next().unwrap();
+        (read.notes, first.messages)
+    };
+    let (notes, messages) = read("former.csv");
+    assert_eq!(notes, ["former.csv: the columns `from` and `to` are called `src` and `dst`"]);
+    assert_eq!(read("now.csv"), (Vec::new(), messages));
+}
+
+#[test]
 fn mistakes_name_the_file_and_its_line() {
     let files: &[(&str, &[u8])] = &[
-        ("m.csv", b"start,from,to,bytes,deadline\n0,0,4,100,\n0,0,7,100,\n"),
+        ("m.csv", b"start,src,dst,bytes,deadline\n0,0,4,100,\n0,0,7,100,\n"),
         ("s.txt", b"# sizes\n1000 0\n2000 0.5\n"),
         ("binary", b"\xff\xfe\x00"),
         ("empty", b""),

@@ -87,7 +87,7 @@ pub enum Kind {
     /// A list of `{ from, to, rate, delay, buffer, mark }`.
     Links,
     /// The path of a file of messages, relative to the scenario's folder: CSV with the columns
-    /// start, from, to, bytes, deadline, or the flow file of the HPCC simulator.
+    /// start, src, dst, bytes, deadline, or the flow file of the HPCC simulator.
     FlowFile,
     /// A list of tables with these keys: `[[traffic.stage]]`.
     Tables(&'static Nested),

@@ -44,7 +44,7 @@ def main() -> None:
 
 def figures(result: Result) -> dict[str, Any]:
     """Return the recorded figures of a run."""
-    port = result.links.filter(result.links["to"] == "host 4").row(0, named=True)
+    port = result.links.filter(result.links["dst"] == "host 4").row(0, named=True)
     return {
         "fct_ms": [round(us / 1e3) if us is not None else None for us in result.flows["fct_us"]],
         "queue_mean": round(port["queue_mean"], 1),

@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from duetime import names
+
 if TYPE_CHECKING:
     from duetime.contract import (
         comparisons,
@@ -32,6 +34,7 @@ def run(text: str) -> runs.Run[int, float]:
 def saved_run(text: str | bytes) -> runs.SavedRun:
     """Return the object of ``run.json``."""
     found: runs.SavedRun = json.loads(text)
+    _name_ends(found)
     return found
 
 
@@ -41,7 +44,19 @@ def stored(text: str | bytes) -> runs.Stored | None:
         found: runs.Stored = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) and "result" in found else None
+    if not isinstance(found, dict) or "result" not in found:
+        return None
+    _name_ends(found["result"])
+    return found
+
+
+def _name_ends(run: object) -> None:
+    """Give the ends of the busiest queue their present names, where a former version wrote a run."""
+    queue = run.get("busiest_queue") if isinstance(run, dict) else None
+    if isinstance(queue, dict):
+        for former, name in names.ENDS.items():
+            if former in queue:
+                queue[name] = queue.pop(former)
 
 
 def foresight(text: str) -> runs.Foresight:
@@ -89,6 +104,8 @@ def plan(text: str) -> comparisons.Plan:
 def comparison(text: str | bytes) -> comparisons.SavedComparison:
     """Return the object of ``compare.json``."""
     found: comparisons.SavedComparison = json.loads(text)
+    for run in found.get("runs", {}).values():
+        _name_ends(run)
     return found
 
 

@@ -202,10 +202,16 @@ class Packets(TypedDict, Generic[C]):
     in_flight: C
 
 
-#: The switch port with the largest mean queue, in packets.
-Queue = TypedDict(
-    "Queue", {"from": Word, "to": Word, "mean": N, "p5": C, "p50": C, "p99": C, "max": C}
-)  # fmt: skip
+class Queue(TypedDict, Generic[C, N]):
+    """The switch port with the largest mean queue, in packets."""
+
+    src: Word
+    dst: Word
+    mean: N
+    p5: C
+    p50: C
+    p99: C
+    max: C
 
 
 class Faults(TypedDict, Generic[C]):
@@ -246,6 +252,13 @@ class Fluid(TypedDict):
     flow_steps: int
 
 
+class Lateness(TypedDict):
+    """How late messages started."""
+
+    p99: float
+    max: float
+
+
 class Testbed(TypedDict):
     """The properties that a simulated run lacks: the machine, and its kernel's figures."""
 
@@ -253,8 +266,7 @@ class Testbed(TypedDict):
     cpus: int | None
     ip: int
     min_rtt_us: float | None
-    start_late_p99_us: float | None
-    start_late_max_us: float | None
+    start_late_us: Lateness | None
     longest_pause_ms: float
     ecn_connections: int
     d2tcp_connections: int

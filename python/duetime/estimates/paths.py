@@ -147,7 +147,7 @@ def _took(traffic: Traffic, cut: Alone, run: Kept) -> Column:
     """Return the time of each message in a link's simulation, in ps."""
     flows = run.table("flows")
     if cut.elsewhere is not None:
-        flows = flows.filter(pl.col("to") != cut.elsewhere)
+        flows = flows.filter(pl.col("dst") != cut.elsewhere)
     numbers = {each["name"]: number for number, each in enumerate(traffic.resolved["traffic"])}
     classes = flows["class"].replace_strict(numbers, return_dtype=pl.Int64).to_numpy()
     size, start = flows["bytes"].to_numpy(), np.rint(flows["start_us"].to_numpy() * 1e6).astype(np.int64)

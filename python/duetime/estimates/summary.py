@@ -24,8 +24,8 @@ def messages(traffic: Traffic, completion: Column) -> pl.DataFrame:
     frame = pl.DataFrame(
         {
             "class": pl.Series(names)[traffic.classes],
-            "from": traffic.sender,
-            "to": traffic.receiver,
+            "src": traffic.sender,
+            "dst": traffic.receiver,
             "bytes": traffic.bytes,
             "start_us": traffic.start / 1e6,
             "fct_us": np.where(done, completion, 0.0) / 1e6,
@@ -47,7 +47,7 @@ def messages(traffic: Traffic, completion: Column) -> pl.DataFrame:
 
 #: Columns of a table of messages.
 COLUMNS = (
-    "class", "from", "to", "bytes", "start_us", "fct_us", "ideal_fct_us", "slowdown", "deadline_us", "missed",
+    "class", "src", "dst", "bytes", "start_us", "fct_us", "ideal_fct_us", "slowdown", "deadline_us", "missed",
 )  # fmt: skip
 
 

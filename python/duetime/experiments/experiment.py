@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast, get_args
 
+from duetime import names
 from duetime.contract.rows import Cell, Row
 from duetime.errors import Mistaken
 from duetime.experiments.fields import Options, make, make_list
@@ -227,6 +228,7 @@ def read(path: Path) -> Experiment:
         others = (each for each in experiment.transports if each != ALL)
         every = (each["name"] for each in catalog()["transports"])
         experiment = replace(experiment, transports=list(dict.fromkeys((*every, *others))))
+    experiment = _with_present_names(experiment)
     known = regimes(experiment.root)["regimes"]
     for regime in experiment.regimes:
         if regime not in known:
@@ -245,6 +247,27 @@ def read(path: Path) -> Experiment:
     if set(experiment.scales) != set(SCALES):
         raise Mistaken(f"{where}: needs [scales.quick] and [scales.paper]")
     return experiment
+
+
+def _with_present_names(experiment: Experiment) -> Experiment:
+    """Return the experiment with the present names of columns, and a note if it has former ones."""
+    own = {*experiment.metrics, *experiment.columns, *(axis.column for axis in experiment.axes)}
+    found: dict[str, str] = {}
+
+    def now(text: str) -> str:
+        return names.in_query(text, own, found)
+
+    def axis(of: Coordinate) -> Coordinate:
+        return replace(of, column=now(of.column), low=now(of.low), high=now(of.high))
+
+    claims = [replace(each, measured=now(each.measured)) for each in experiment.claims]
+    charts = [replace(each, x=axis(each.x), y=axis(each.y)) for each in experiment.charts]
+    finding = experiment.finding and replace(experiment.finding, measured=now(experiment.finding.measured))
+    if not found:
+        return experiment
+    note = "former names of columns: " + ", ".join(f"`{old}` is `{new}`" for old, new in found.items())
+    notes = [*experiment.notes, note]
+    return replace(experiment, claims=claims, charts=charts, finding=finding, notes=notes)
 
 
 def _tables(table: Mapping[str, object], key: str, where: str) -> dict[str, object]:

@@ -20,8 +20,8 @@ from duetime.statistics import seeds_differ
 R = TypeVar("R")
 MESSAGES = [
     "class",
-    "from",
-    "to",
+    "src",
+    "dst",
     "query",
     "bytes",
     "start_us",

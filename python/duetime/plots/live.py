@@ -5,13 +5,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import cast
 
-from duetime import manifest
+from duetime import manifest, names
 from duetime.contract.runs import SavedRun
 from duetime.errors import NoResults, Unreadable
 from duetime.frames import pl
 from duetime.plots.data import MESSAGES, Arm, Results, Run
 
-_COLUMNS = {"time_s", "what", "class", "from", "to", "value", "from_address", "to_address"}
+_COLUMNS = {"time_s", "what", "class", "src", "dst", "value", "src_address", "dst_address"}
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Recorded(Run):
         """Addresses with their ports, by number."""
         pairs = [
             self.trace.select(number=pl.col(column), address=pl.col(f"{column}_address"))
-            for column in ("from", "to")
+            for column in ("src", "dst")
         ]
         return dict(pl.concat(pairs).unique().rows())
 
@@ -54,7 +54,7 @@ def is_recorded(path: Path) -> bool:
     """Return whether a Parquet file has the columns of such a trace."""
     try:
         with manifest.readable(path):
-            return set(pl.read_parquet_schema(path)) >= _COLUMNS
+            return {names.present(name) for name in pl.read_parquet_schema(path)} >= _COLUMNS
     except (Unreadable, OSError):
         return False
 

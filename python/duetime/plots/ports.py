@@ -55,8 +55,8 @@ def tidy(axes: Axes) -> None:
 
 def ports(arm: Arm) -> pl.DataFrame:
     """The ports of switches."""
-    at_switches = arm.runs[0].links.filter(~pl.col("from").str.starts_with("host "))
-    return at_switches.with_columns(port=pl.format("{} to {}", "from", "to"))
+    at_switches = arm.runs[0].links.filter(~pl.col("src").str.starts_with("host "))
+    return at_switches.with_columns(port=pl.format("{} to {}", "src", "dst"))
 
 
 def fullest(tables: list[pl.DataFrame]) -> list[str]:

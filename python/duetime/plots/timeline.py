@@ -210,9 +210,9 @@ def _span(
 
 def _row_of(pieces: pl.DataFrame) -> pl.Series:
     """Return the host in whose row each piece is drawn: of a message the end that has fewer of its stage."""
-    sent = pl.len().over("stage", "from")
-    received = pl.len().over("stage", "to")
-    row = pl.when(sent <= received).then(pl.col("from")).otherwise(pl.col("to"))
+    sent = pl.len().over("stage", "src")
+    received = pl.len().over("stage", "dst")
+    row = pl.when(sent <= received).then(pl.col("src")).otherwise(pl.col("dst"))
     return pieces.select(row.alias("row")).to_series()
 
 

@@ -156,8 +156,8 @@ def thinned(trace: pl.DataFrame) -> pl.DataFrame:
 
 def connections(frames: Sequence[pl.DataFrame]) -> list[Line]:
     """Every pair of hosts of every class that has samples."""
-    pairs = [frame.filter(pl.col("class").is_not_null()).select("class", "from", "to") for frame in frames]
-    return [(row[0], row[1], row[2]) for row in pl.concat(pairs).unique().sort("class", "from", "to").rows()]
+    pairs = [frame.filter(pl.col("class").is_not_null()).select("class", "src", "dst") for frame in frames]
+    return [(row[0], row[1], row[2]) for row in pl.concat(pairs).unique().sort("class", "src", "dst").rows()]
 
 
 def one_by_one(axes: Axes, samples: pl.DataFrame, named: Sequence[Line], run: Run) -> None:
@@ -173,7 +173,7 @@ def crowd(axes: Axes, samples: pl.DataFrame, classes: Sequence[str], *, mean: bo
     """Per class the median (or mean) of all connections, over some of the connections themselves, faded."""
     for name, look in zip(classes, style.CYCLE, strict=False):
         of_class = samples.filter(pl.col("class") == name)
-        keys = of_class.select("class", "from", "to").unique().sort("from", "to").rows()
+        keys = of_class.select("class", "src", "dst").unique().sort("src", "dst").rows()
         # One packet of one connection at a time is no throughput: the mean says it.
         for key in [] if mean else keys[:: -(-len(keys) // MAX_FADED) or 1]:
             x, y = series(of_class, (key[0], key[1], key[2]))
@@ -205,7 +205,7 @@ def queues(axes: Axes, samples: pl.DataFrame, run: Run) -> None:
 def series(samples: pl.DataFrame, key: Line) -> tuple[pl.Series, pl.Series]:
     """The samples of one connection."""
     name, source, target = key
-    return gapped(samples.filter(pl.col("class") == name, pl.col("from") == source, pl.col("to") == target))
+    return gapped(samples.filter(pl.col("class") == name, pl.col("src") == source, pl.col("dst") == target))
 
 
 def gapped(samples: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
@@ -223,7 +223,7 @@ def gapped(samples: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
 def deadlines(run: Run, key: Line) -> list[float]:
     """Return the deadline of a connection's only message; nothing where it has several."""
     name, source, target = key
-    own = run.messages.filter(pl.col("class") == name, pl.col("from") == source, pl.col("to") == target)
+    own = run.messages.filter(pl.col("class") == name, pl.col("src") == source, pl.col("dst") == target)
     ends = own.select((pl.col("start_us") + pl.col("deadline_us")) / 1e6).drop_nulls().to_series().to_list()
     return ends if len(own) == 1 else []
 

@@ -18,7 +18,7 @@ from duetime.statistics import BOUNDS, of_figure
 #: Column of the table -> what it is, and the factor to the unit it is shown in.
 METRICS = {
     "missed_percent": (Axis("deadlines missed", "%"), 1.0),
-    "fct_p99_us": (Axis("completion time, 99th percentile", "ms"), 1e-3),
+    "fct_us_p99": (Axis("completion time, 99th percentile", "ms"), 1e-3),
     "goodput_mbps": (Axis("goodput", "Mbit/s"), 1.0),
 }
 #: Unit -> what it measures, and how much of it.

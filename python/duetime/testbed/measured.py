@@ -87,8 +87,7 @@ def _about(plan: Plan, reports: Reports) -> Testbed:
         "cpus": os.cpu_count(),
         "ip": 6 if plan.options.ipv6 else 4,
         "min_rtt_us": min(round_trips, default=None),
-        "start_late_p99_us": late[int(0.99 * (len(late) - 1))] if late else None,
-        "start_late_max_us": late[-1] if late else None,
+        "start_late_us": {"p99": late[int(0.99 * (len(late) - 1))], "max": late[-1]} if late else None,
         # Between two samples of the queues, which are due every millisecond.
         "longest_pause_ms": _pause_ms(reports),
         "ecn_connections": sum(state["ecn"] for state in states),
@@ -202,14 +201,14 @@ def _links(plan: Plan, reports: Reports) -> list[measurements.Link]:
     seconds = plan.duration_ns / 1e9
     links: list[measurements.Link] = []
     for row in plan.links.iter_rows(named=True):
-        outward = row["to"].startswith("host ")
-        host = int((row["to"] if outward else row["from"]).removeprefix("host "))
+        outward = row["dst"].startswith("host ")
+        host = int((row["dst"] if outward else row["src"]).removeprefix("host "))
         counters, port = reports.counters[host], ports[port_name(host)]
         size = counters["tx_bytes"] if outward else counters["rx_bytes"]
         links.append(
             {
-                "from": row["from"],
-                "to": row["to"],
+                "from": row["src"],
+                "to": row["dst"],
                 "packets": counters["tx_packets"] if outward else counters["rx_packets"],
                 "bytes": size,
                 "drops": port["drops"] + port["non_ect_drops"] if outward else 0,
@@ -245,7 +244,7 @@ def _queue(lengths: list[int], longest: int) -> measurements.Queue:
 
 
 def _samples(plan: Plan, reports: Reports) -> Iterable[measurements.Sample]:
-    links = list(zip(plan.links["from"], plan.links["to"], strict=True))
+    links = list(zip(plan.links["src"], plan.links["dst"], strict=True))
     samples: list[tuple[int, str, int | None, int | None, float]] = []
     for host in reports.hosts:
         samples += [(at, what, row, None, value) for what, at, row, value in host["samples"]]

@@ -208,8 +208,8 @@ def _messages(schedule: pl.DataFrame, flows: dict[str, Flow]) -> list[Message]:
             Message(
                 row=row,
                 flow=flow,
-                sender=each["from"],
-                receiver=each["to"],
+                sender=each["src"],
+                receiver=each["dst"],
                 at_ns=round(each["start_us"] * 1e3),
                 size=size,
                 deadline_ns=round(each["deadline_us"] * 1e3) if told else None,
@@ -219,7 +219,7 @@ def _messages(schedule: pl.DataFrame, flows: dict[str, Flow]) -> list[Message]:
 
 
 def _links(network: Network, links: pl.DataFrame, hosts: int) -> tuple[list[Link], list[Link]]:
-    rates = {(row["from"], row["to"]): row["rate_bps"] for row in links.iter_rows(named=True)}
+    rates = {(row["src"], row["dst"]): row["rate_bps"] for row in links.iter_rows(named=True)}
     limit, mark = _limit(network, hosts), _mark(network)
     drop = network["non_ect"] == "drop"
     uplinks = [Link(_rate(rates, f"host {i}", None), (NIC_QUEUE, 0)) for i in range(hosts)]

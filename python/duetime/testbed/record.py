@@ -72,7 +72,7 @@ def carry_out(name: str, repeats: int, changes: Sequence[str] = ()) -> Record:
                     "where": "real",
                     "figures": figures(real),
                     "pause_ms": round(told["longest_pause_ms"], 1),
-                    "late_us": told["start_late_p99_us"],
+                    "late_us": late["p99"] if (late := told["start_late_us"]) else None,
                 }
             )
             if arm.simulated:

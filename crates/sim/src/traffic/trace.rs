@@ -7,7 +7,7 @@ use super::{Built, Context, Descriptor, Nature, flows};
 /// Messages from a file.
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "trace",
-    help: "messages from a file: CSV (start, from, to, bytes, deadline) or the flow file of the HPCC simulator",
+    help: "messages from a file: CSV (start, src, dst, bytes, deadline) or the flow file of the HPCC simulator",
     aliases: &[],
     keys: KEYS,
     nature: Nature::GIVEN,

@@ -1,7 +1,7 @@
 """Completion times of the messages of each class, and its missed deadlines.
 
 ``[options.completion]``: ``classes``, and the ``percents`` of their completion times that are reported, as
-``CLASS_p95_us``. A message that has not finished when the run ends, or was aborted, counts with the time from
+``CLASS_us_p95``. A message that has not finished when the run ends, or was aborted, counts with the time from
 its start to that end: it is slow and not absent.
 """
 
@@ -37,7 +37,7 @@ def rows(study: Study) -> list[Row]:
                 f"{name}_unfinished": own["fct_us"].null_count(),
                 f"{name}_messages": own.height,
                 **{
-                    f"{name}_p{percent:g}_us": percentile(own, end_us, percent)
+                    f"{name}_us_p{percent:g}": percentile(own, end_us, percent)
                     for percent in options.percents
                 },
             }

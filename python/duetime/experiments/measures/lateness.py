@@ -50,6 +50,6 @@ def exceeded(flows: pl.DataFrame) -> dict[str, float | None]:
     beyond = late.select(100 * (pl.col("fct_us") / pl.col("deadline_us") - 1)).to_series().to_numpy()
     return {
         "missed_percent": 100 * float(flows["missed"].sum()) / flows.height if flows.height else None,
-        "exceeded_mean_percent": float(np.mean(beyond)) if late.height else None,
-        "exceeded_p95_percent": float(np.percentile(beyond, 95)) if late.height else None,
+        "exceeded_percent_mean": float(np.mean(beyond)) if late.height else None,
+        "exceeded_percent_p95": float(np.percentile(beyond, 95)) if late.height else None,
     }

@@ -56,5 +56,5 @@ def rows(study: Study) -> list[Row]:
 
 
 def _messages(run: Run) -> list[Message]:
-    flows = run.kept.table("flows").sort("from", "start_us")
+    flows = run.kept.table("flows").sort("src", "start_us")
     return [Message(*row) for row in flows.select("fct_us", "deadline_us", "bytes", "missed").iter_rows()]

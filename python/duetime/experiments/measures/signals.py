@@ -36,7 +36,7 @@ PERCENTILES = {"p1": 0.01, "p50": 0.5, "p99": 0.99}
 def rows(study: Study) -> list[Row]:
     """A row with ``time_ms`` and ``value`` for each sample shown, and one for each spread."""
     options = study.experiment.options.of("signals", Options)
-    column = "link" if options.links else "from"
+    column = "link" if options.links else "src"
     named: Mapping[str, int | str] = options.links or options.senders
     if not named:
         raise Mistaken(f"{study.experiment.path}: [options.signals]: needs `senders` or `links`")

@@ -11,8 +11,8 @@ from duetime.experiments.study import BOUND, Metrics, Row, Run, Study, figure_of
 METRICS = {
     "missed_percent": "summary.missed_percent",
     "complete_queries_percent": "summary.complete_queries_percent",
-    "fct_p50_us": "summary.fct_us.p50",
-    "fct_p99_us": "summary.fct_us.p99",
+    "fct_us_p50": "summary.fct_us.p50",
+    "fct_us_p99": "summary.fct_us.p99",
     "goodput_mbps": "summary.goodput_mbps",
     "messages": "summary.messages",
     "drops": "drops",

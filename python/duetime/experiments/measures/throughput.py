@@ -17,7 +17,7 @@ def rows(study: Study) -> list[Row]:
 
     def sample(run: Run) -> Iterable[tuple[Labels, Metrics]]:
         flows, samples = run.kept.table("flows"), run.kept.table("trace")
-        order = flows.with_row_index("message").sort("from", "start_us")["message"].to_list()
+        order = flows.with_row_index("message").sort("src", "start_us")["message"].to_list()
         samples = samples.filter(pl.col("what") == "throughput")
         first_s = min((us / 1e6 for us in flows["fct_us"] if us is not None), default=math.inf)
         until = samples.filter(pl.col("time_s") <= first_s)

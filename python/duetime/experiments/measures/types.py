@@ -53,7 +53,7 @@ def rows(study: Study) -> list[Row]:
 
 def decided(run: Run) -> pl.DataFrame:
     """The messages of which it is known whether they were late, in the order of their starts."""
-    return run.kept.table("flows").filter(pl.col("missed").is_not_null()).sort("start_us", "from", "to")
+    return run.kept.table("flows").filter(pl.col("missed").is_not_null()).sort("start_us", "src", "dst")
 
 
 def by_class(flows: pl.DataFrame, names: list[str], run: Run) -> Iterable[tuple[str, Metrics]]:
@@ -82,7 +82,7 @@ def refused(flows: pl.DataFrame, options: Options) -> list[bool]:
     ends: list[tuple[float, float, int, int]] = []
     found = []
     for start, allowed, size, sender, receiver in flows.select(
-        "start_us", "deadline_us", "bytes", "from", "to"
+        "start_us", "deadline_us", "bytes", "src", "dst"
     ).iter_rows():
         # Times are rounded microseconds: a message may start when the one before it ends.
         while ends and ends[0][0] <= start + 1e-6:

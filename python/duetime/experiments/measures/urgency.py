@@ -25,7 +25,7 @@ def rows(study: Study) -> list[Row]:
 
     def sample(run: Run) -> Iterable[tuple[Labels, Metrics]]:
         flows, samples = run.kept.table("flows"), run.kept.table("trace")
-        order = flows.with_row_index("message").sort("from", "start_us")["message"].to_list()
+        order = flows.with_row_index("message").sort("src", "start_us")["message"].to_list()
         samples = samples.filter(pl.col("what") == "d")
         for number, message in enumerate(order):
             own = samples.filter(pl.col("message") == message)
