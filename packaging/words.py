@@ -282,6 +282,13 @@ def docs_sentence(root: Path = ROOT) -> int:
     return round(statistics.quantiles(lengths, n=10)[-1])
 
 
+def too_long(length: int) -> list[str]:
+    """Return a message where nine in ten sentences of `docs/` may have `length` words, if that is too many."""
+    if length <= MAX_DOCS_SENTENCE:
+        return []
+    return [f"docs: nine in ten sentences have at most {length} words, and {MAX_DOCS_SENTENCE} are allowed"]
+
+
 def subjects(root: Path = ROOT) -> list[str]:
     """Return a message for each commit after `BASE` whose subject breaks a rule."""
     git = ["git", "-C", str(root)]
@@ -319,8 +326,8 @@ def main() -> None:
     found = everything()
     match sys.argv[1:]:
         case []:
-            wrong = excess(found, ceilings()) + subjects()
             length = docs_sentence()
+            wrong = excess(found, ceilings()) + subjects() + too_long(length)
             print(f"words: {len(found)} places, nine in ten sentences of docs/ have at most {length} words")
             if wrong:
                 sys.exit("\n".join([*wrong, "python packaging/words.py FOLDER prints the places"]))

@@ -180,10 +180,10 @@ def test_the_bound_is_a_line_that_is_never_above_the_lowest_run(tmp_path: Path) 
     about["bound"]["classes"]["a"]["missed_percent"] = 3.5
     (folder / "dctcp" / "run.json").write_text(json.dumps(about))
     results = load(folder)
-    assert measures.least_missed_percent(results.arms, "a") == measures.Estimate(3.5)
-    assert measures.least_missed_percent(results.arms, "c") == measures.Estimate(0.0)
-    assert measures.least_missed_percent(results.arms, None) == measures.Estimate(1.5)
-    assert measures.least_missed_percent(results.arms, "no such class") is None
+    assert measures.min_missed_percent(results.arms, "a") == measures.Estimate(3.5)
+    assert measures.min_missed_percent(results.arms, "c") == measures.Estimate(0.0)
+    assert measures.min_missed_percent(results.arms, None) == measures.Estimate(1.5)
+    assert measures.min_missed_percent(results.arms, "no such class") is None
     axes = Figure().subplots()
     misses.bars_by_class(axes, results)
     # Nothing is drawn of a bound of nothing.

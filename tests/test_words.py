@@ -1,6 +1,7 @@
 """The ratchet on the field's words: what it counts, and that a count may only fall."""
 
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,28 @@ def test_a_long_sentence_is_counted_once_and_code_blocks_are_not() -> None:
     page = f"# Title\n\n{sentence}.\n\n```\n{sentence}\n```\n\n| {sentence} |\n"
     assert found("docs/page.md", page) == [(3, "long")]
     assert found("docs/page.md", page.replace("word ", "", 1).replace(f"\n{sentence}.", "\nShort.")) == []
+
+
+def test_nine_in_ten_sentences_of_the_docs_have_a_limit(tmp_path: Path) -> None:
+    def longest(words_of_one_in_five: int) -> int:
+        (tmp_path / "docs").mkdir(exist_ok=True)
+        lengths = [4, 4, 4, 4, words_of_one_in_five] * 4
+        text = "\n\n".join(" ".join(["word"] * length) + "." for length in lengths)
+        (tmp_path / "docs" / "page.md").write_text(text, encoding="utf-8")
+        return words.docs_sentence(tmp_path)
+
+    assert (longest(32), longest(33)) == (32, 33)
+    assert words.too_long(32) == []
+    assert words.too_long(33) == ["docs: nine in ten sentences have at most 33 words, and 32 are allowed"]
+    assert words.docs_sentence() <= words.MAX_DOCS_SENTENCE
+
+
+def test_every_pattern_is_at_a_tenth_of_its_beginning() -> None:
+    now, begun = Counter[str](), Counter[str]()
+    for (_, pattern), (ceiling, start) in words.ceilings().items():
+        now[pattern] += ceiling
+        begun[pattern] += start
+    assert {pattern for pattern in begun if 10 * now[pattern] > begun[pattern]} == set()
 
 
 def test_a_question_is_no_noun() -> None:

@@ -43,7 +43,7 @@ pub(crate) const LINTS: &[Lint] = &[
     Lint {
         name: "overload",
         reason: "Where a link is offered more than it carries, its queue and all times that depend on it grow with the \
-                 run's duration: no load that the network can bear is measured.",
+                 run's duration. No load that the network can bear is measured.",
         find: overload,
     },
     Lint {
@@ -98,8 +98,8 @@ pub(crate) const LINTS: &[Lint] = &[
     },
     Lint {
         name: "floor-above-mark",
-        reason: "Windows do not fall below cwnd_floor. Where all of them together exceed what fits on the path and \
-                 below K, marks cannot empty the queue; where they exceed path and buffer, packets are dropped \
+        reason: "Windows do not fall below cwnd_floor. Where all of them together exceed the path and the queue \
+                 below K, marks cannot empty the queue. Where they exceed path and buffer, packets are dropped \
                  however much the senders slow down.",
         find: floor_above_mark,
     },

@@ -1,8 +1,8 @@
 //! Every kind of mistake: one change to a good scenario, and the message it gives.
 //!
 //! `bad/messages.txt` holds all messages for people to review. `BLESS=1 cargo test` writes it anew. It has
-//! `{transports}` in place of the list of their names, and `{transports with g}` in place of those with a key, so that
-//! one more transport changes nothing.
+//! `{transports}` in place of the list of their names, and `{transports with g}` in place of the names of those with a
+//! key. Keys of every network, and words of one, are replaced too: one more transport or marker changes nothing.
 
 mod stages;
 
@@ -424,6 +424,14 @@ fn lists() -> Vec<(String, String)> {
                 belongs(&format!("{{{family} with {key}}}")),
             ));
         }
+    }
+    // Disciplines and markers have keys in every network, and are words of two of its keys.
+    let network = list(&catalog["network"]);
+    let keys: Vec<String> = network.iter().map(name).filter(|key| key != "topology").collect();
+    lists.push((joined(&keys, "and"), "{keys of every network}".into()));
+    for key in network.iter().filter(|key| key["choices"].is_array()) {
+        let words: Vec<String> = list(&key["choices"]).iter().map(|word| word.as_str().unwrap().to_owned()).collect();
+        lists.push((joined(&words, "or"), format!("{{words of {}}}", name(key))));
     }
     lists
 }

@@ -55,7 +55,7 @@ def missed_percent(arm: Arm, name: str | None) -> Estimate | None:
     return reported(arm, *part, "missed_percent")
 
 
-def least_missed_percent(arms: Sequence[Arm], name: str | None) -> Estimate | None:
+def min_missed_percent(arms: Sequence[Arm], name: str | None) -> Estimate | None:
     """No schedule misses a smaller share, of one class or of all: the least that any transport's runs say."""
     part = () if name is None else ("classes", name)
     found = [reported(arm, "bound", *part, "missed_percent") for arm in arms]

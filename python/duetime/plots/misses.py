@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from duetime.plots import grid, style
 from duetime.plots.data import Results
-from duetime.plots.measures import Estimate, least_missed_percent, missed_percent
+from duetime.plots.measures import Estimate, min_missed_percent, missed_percent
 
 
 def draw(results: Results) -> Figure | None:
@@ -43,7 +43,7 @@ def bars_by_class(axes: Axes, results: Results) -> None:
             bar(axes, x, 0.62, looks[name].colour, value, font)
         words(axes, results.names)
         axes.set_xlim(-0.6, len(results.names) - 0.4)
-        bound(axes, (-0.6, len(results.names) - 0.4), least_missed_percent(results.arms, classes[0]), font)
+        bound(axes, (-0.6, len(results.names) - 0.4), min_missed_percent(results.arms, classes[0]), font)
     else:
         width = 0.8 / len(results.arms)
         for x, name in enumerate(classes):
@@ -56,7 +56,7 @@ def bars_by_class(axes: Axes, results: Results) -> None:
                     value,
                     font,
                 )
-            bound(axes, (x - 0.44, x + 0.44), least_missed_percent(results.arms, name), font)
+            bound(axes, (x - 0.44, x + 0.44), min_missed_percent(results.arms, name), font)
         words(axes, classes)
         axes.set_xlim(-0.6, len(classes) - 0.4)
     highest = [value.top for values in groups.values() for value in values if value]

@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 
 from duetime.plots import deadlines, fct, grid, misses, style
 from duetime.plots.data import Results
-from duetime.plots.measures import least_missed_percent, missed_percent, reported
+from duetime.plots.measures import min_missed_percent, missed_percent, reported
 from duetime.quantities import short
 
 
@@ -51,7 +51,7 @@ def headline(results: Results) -> str:
     """Return the result in one line: each transport with its missed deadlines."""
     values = [(arm.name, missed_percent(arm, None)) for arm in results.arms]
     parts = [f"{name} {short(value.mean)} %" for name, value in values if value]
-    least = least_missed_percent(results.arms, None)
+    least = min_missed_percent(results.arms, None)
     bound = f" (bound {short(least.mean)} %)" if least else ""
     return f"Deadlines missed: {', '.join(parts)}{bound}; " if parts else ""
 

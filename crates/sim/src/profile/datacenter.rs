@@ -5,8 +5,8 @@ use super::{Profile, Setting, linux, transport};
 
 pub(super) const PROFILE: Profile = Profile {
     name: "datacenter",
-    help: "Linux as operators of datacenters set it: as \"linux\", with an RTO of 10 ms at first and SRTT + 5 ms at least, \
-           ACKs held back for 1 ms, and ECN for plain TCP too",
+    help: "Linux as operators of datacenters set it. It is \"linux\" with an RTO of 10 ms at first and SRTT + 5 ms at \
+           least, ACKs held back for 1 ms, and ECN for plain TCP too",
     source: "Linux's route attributes rto_min and ecn; Vasudevan et al., SIGCOMM 2009",
     groups: &[linux::SETTINGS, SETTINGS],
 };

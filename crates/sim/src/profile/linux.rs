@@ -6,7 +6,7 @@ use super::{Profile, Setting, network, transport};
 pub(super) const PROFILE: Profile = Profile {
     name: "linux",
     help: "Linux as it is installed: initial window 10, SACK with RACK and tail loss probes, limited transmit, window \
-           validation, restart after idle, delayed ACKs, an RTO of 1 s at first and SRTT + 200 ms at least",
+           validation. It restarts after idle and delays ACKs, and has an RTO of 1 s at first and SRTT + 200 ms at least",
     source: "Linux 6.12, net/ipv4 and Documentation/networking/ip-sysctl.rst",
     groups: &[SETTINGS],
 };

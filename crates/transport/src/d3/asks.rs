@@ -9,8 +9,8 @@ use crate::{Descriptor, Needs, connection};
 /// The descriptor of D3.
 pub(super) const DESCRIPTOR: Descriptor<Config> = Descriptor {
     name: "d3",
-    help: "D3: each RTT asks the routers for bytes left over time left, and paces at the smallest grant; of the \
-           shared parameters those of windows and handshake mean nothing to it",
+    help: "D3: each RTT asks the routers for bytes left over time left, and paces at the smallest grant. Of the \
+           shared parameters, the ones of windows and handshake mean nothing to it",
     source: "Wilson et al., SIGCOMM 2011; D2TCP 2.4.1, 4.2.1",
     aliases: &[],
     groups: &[agent::KEYS, KEYS],

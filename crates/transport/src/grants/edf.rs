@@ -12,7 +12,7 @@ use crate::{Descriptor, Needs, Surroundings};
 /// The descriptor of deadline-ordered grants.
 pub(super) const DESCRIPTOR: Descriptor<Config> = Descriptor {
     name: "edf-grants",
-    help: "receiving hosts grant packet by packet, earliest deadline first, and let as few messages be late as possible; of \
+    help: "receiving hosts grant packet by packet, earliest deadline first, and let as few messages be late as possible. Of \
            the shared parameters only mss, header and dup_ack_threshold mean anything to it",
     source: "duetime's own; shedding as Moore and Hodgson 1968, limits for shared links as SIRD (NSDI 2025)",
     aliases: &[("grants", "edf-grants"), ("credit", "outstanding")],

@@ -10,8 +10,8 @@ use crate::{Advice, Descriptor, Needs, Regime, connection};
 /// The descriptor of Homa.
 pub(super) const DESCRIPTOR: Descriptor<Config> = Descriptor {
     name: "homa",
-    help: "Homa: the first round trip of a message is sent unasked, but of many answers at once only their beginnings, the \
-           receiver grants the rest to the shortest ones, several at a time, in switch priorities of its choice; of the shared parameters only mss, header and dup_ack_threshold \
+    help: "Homa: the first round trip of a message is sent unasked, but of many answers at once only their beginnings. The \
+           receiver grants the rest to the shortest ones, several at a time, in switch priorities of its choice. Of the shared parameters only mss, header and dup_ack_threshold \
            mean anything to it",
     source: "Montazeri, Li, Alizadeh, Ousterhout, SIGCOMM 2018",
     aliases: &[("overcommit", "overcommitment"), ("degree", "overcommitment"), ("rttbytes", "rtt_bytes")],
@@ -34,7 +34,7 @@ const GRANTED: f64 = 4.0;
 
 const ROOM_FOR_GRANTS: Regime = Regime {
     key: "buffer",
-    source: "Homa 3.5: RTTbytes are granted to several senders at once; 5.2: queues of up to 146 KB at 10 Gbps, fifteen \
+    source: "Homa 3.5: RTTbytes are granted to several senders at once. 5.2: queues of up to 146 KB at 10 Gbps, fifteen \
              RTTbytes, without a loss (cited from memory)",
     outside: |conditions| {
         let product = conditions.bandwidth_delay();

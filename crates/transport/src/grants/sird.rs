@@ -11,8 +11,8 @@ use crate::{Descriptor, Needs};
 /// The descriptor of SIRD.
 pub(super) const DESCRIPTOR: Descriptor<Config> = Descriptor {
     name: "sird",
-    help: "SIRD: the receiver gives credit for its link, the shortest message first; what may be on its way from one host follows \
-           what that host says of its own link, and ECN marks, as DCTCP's window; of the shared parameters only mss, header \
+    help: "SIRD: the receiver gives credit for its link, the shortest message first. Credit for one host follows the state of \
+           that host's link and ECN marks, as DCTCP's window. Of the shared parameters only mss, header \
            and dup_ack_threshold mean anything to it",
     source: "Prasopoulos, Kosta, Bugnion, Kogias, NSDI 2025",
     aliases: &[

@@ -27,7 +27,7 @@ pub(crate) const READS: Option<&[&str]> = None;
 pub(crate) const DESCRIPTORS: &[Descriptor<Config>] = &[Descriptor {
     name: "mcp-opt",
     help: "MCP with feedback from switches: paces at bytes left over time left, corrected by queues and prices that each \
-           hop adds up in a header; messages without a deadline as dctcp",
+           hop adds up in a header. Messages without a deadline as dctcp",
     source: "Chen, Hu, Chen, Wu, Tsang, HotNets 2013, (10): its MCP-Opt",
     aliases: ALIASES,
     groups: &[keys::DEMAND, keys::LAW, dctcp::KEYS, &dctcp::AS_RFC.keys()],

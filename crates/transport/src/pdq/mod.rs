@@ -48,7 +48,7 @@ pub(crate) const DESCRIPTORS: &[Descriptor<Config>] = &[DESCRIPTOR];
 const DESCRIPTOR: Descriptor<Config> = Descriptor {
     name: "pdq",
     help: "PDQ: ports order flows by deadline, then by the time that they need, let the first send at full rate and pause \
-           the others; of the shared parameters those of windows and handshake mean nothing to it",
+           the others. Of the shared parameters, the ones of windows and handshake mean nothing to it",
     source: "Hong, Caesar, Godfrey, SIGCOMM 2012; its sections are cited from memory",
     aliases: &[("k", "early_start"), ("terminate", "early_termination")],
     groups: &[agent::KEYS, KEYS],
