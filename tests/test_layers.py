@@ -1,4 +1,4 @@
-"""The layers of the Python package and the simulator's crate: no circles, and the commands on top."""
+"""The layers of the Python package and of all crates: no circles, and the commands on top."""
 
 import ast
 import re
@@ -13,7 +13,8 @@ import pytest
 
 from conftest import SCENARIOS
 
-SOURCES = SCENARIOS.parent / "python"
+ROOT = SCENARIOS.parent
+SOURCES = ROOT / "python"
 #: Libraries that an import inside a function may load without a comment -> why not at the start.
 HEAVY = {
     "IPython": "is there in notebooks only",
@@ -191,7 +192,7 @@ def rust(folder: Path) -> dict[str, dict[str, set[str]]]:
     modules = {}
     for path in sorted(folder.rglob("*.rs")):
         parts = path.relative_to(folder).with_suffix("").parts
-        modules[tuple(parts[:-1] if parts[-1] in ("mod", "lib") else parts)] = path
+        modules[tuple(parts[:-1] if parts[-1] in ("mod", "lib", "main") else parts)] = path
     uses: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for name, path in modules.items():
         text = re.sub(r"//.*", "", path.read_text(encoding="utf-8")).split("#[cfg(test)]\nmod tests")[0]
@@ -214,12 +215,47 @@ def _used(name: tuple[str, ...], text: str) -> Iterator[tuple[str, ...]]:
         yield from ((*within, each) for each in re.findall(r"(?:^|,)\s*(\w+)", group))
 
 
-def test_no_module_of_the_simulator_uses_itself_in_a_circle() -> None:
-    found = rust(SCENARIOS.parent / "crates" / "sim" / "src")
-    assert len(found[""]) > 10
-    for name, uses in found.items():
-        here = circle({each: uses[each] for each in {*uses}.union(*uses.values())})
-        assert here is None, f"{name or 'crate'}: {' -> '.join(here or [])}"
+#: All Rust sources of crates, by their folder; files that a build writes are elsewhere.
+CRATES = sorted(
+    path.relative_to(ROOT).as_posix()
+    for path in (*(ROOT / "crates").glob("*/src"), *(ROOT / "deploy" / "linux").rglob("src"))
+    if "target" not in path.parts and any(path.rglob("*.rs"))
+)
+#: Circles that stay -> the two modules, of which each is one half of a whole.
+MUTUAL = {
+    # Statistics hold queries, and the queries of a run are read from its statistics.
+    "crates/results/src": {"book", "queries"},
+    # A value may be a list of tables, and a table holds values.
+    "crates/scenario/src": {"nested", "values"},
+    # A connection asks its controller, and some controllers declare keys of connections.
+    "crates/transport/src": {"connection", "controllers"},
+}
+
+
+@pytest.mark.parametrize("crate", CRATES)
+def test_no_module_of_a_crate_uses_itself_in_a_circle(crate: str) -> None:
+    found = rust(ROOT / crate)
+    circles = [
+        circle({each: uses[each] for each in {*uses}.union(*uses.values())}) for uses in found.values()
+    ]
+    known = [MUTUAL[crate]] if crate in MUTUAL else []
+    assert [set(each) for each in circles if each] == known, circles
+
+
+def test_the_crates_that_the_check_reads_are_all() -> None:
+    assert {f"crates/{name}/src" for name in ("sim", "threads", "receive", "scenario", "python")} <= {*CRATES}
+    assert {"deploy/linux/d2tcp/src", "deploy/linux/law/src"} <= {*CRATES}
+    simulator = rust(ROOT / "crates" / "sim" / "src")
+    assert len(simulator[""]) > 10
+    # Also the folders within a folder.
+    assert {"requests", "traffic", "traffic::stages"} <= {*simulator}
+
+
+@pytest.mark.parametrize("folder", ["bench", "deploy/linux/receive", "deploy/linux/clients/trial"])
+def test_no_script_imports_itself_in_a_circle(folder: str) -> None:
+    modules = package(ROOT / folder)
+    assert len(modules) > 3
+    assert circle_of(modules) is None
 
 
 #: The crates that may read the machine's clock; all others are told the time.
@@ -228,9 +264,9 @@ CLOCKS = {"python", "threads"}
 
 def test_only_shells_read_the_clock() -> None:
     reading = set()
-    for path in (SCENARIOS.parent / "crates").glob("*/src/**/*.rs"):
+    for path in (ROOT / "crates").glob("*/src/**/*.rs"):
         if "std::time" in path.read_text(encoding="utf-8").split("#[cfg(test)]\nmod tests")[0]:
-            reading.add(path.relative_to(SCENARIOS.parent / "crates").parts[0])
+            reading.add(path.relative_to(ROOT / "crates").parts[0])
     assert reading == CLOCKS
 
 
