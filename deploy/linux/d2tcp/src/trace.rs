@@ -27,9 +27,9 @@ use crate::maps;
 use crate::place::Pins;
 use crate::privileges;
 
-/// The columns of the simulator's table in its order, and the addresses of `from` and `to`.
+/// The columns of the simulator's table in its order, and the addresses of `src` and `dst`.
 const COLUMNS: [&str; 10] =
-    ["time_s", "what", "class", "from", "to", "message", "link", "value", "from_address", "to_address"];
+    ["time_s", "what", "class", "src", "dst", "message", "link", "value", "src_address", "dst_address"];
 /// The number of rows that are buffered before they are written.
 const BATCH: usize = 1 << 16;
 /// The time after which the kernel ignores a tracer that does not renew its request.
@@ -266,7 +266,7 @@ fn schema() -> Type {
     let column = |name: &str| {
         let (physical, logical) = match name {
             "time_s" | "value" => (Physical::DOUBLE, None),
-            "what" | "class" | "link" | "from_address" | "to_address" => {
+            "what" | "class" | "link" | "src_address" | "dst_address" => {
                 (Physical::BYTE_ARRAY, Some(LogicalType::String))
             }
             _ => (Physical::INT32, Some(LogicalType::integer(32, false))),
@@ -303,19 +303,19 @@ fn group(to: &mut SerializedFileWriter<File>, rows: &[Row]) -> parquet::errors::
             "class" => {
                 column.typed::<ByteArrayType>().write_batch(&text(|row| row.class), None, None)?;
             }
-            "from_address" => {
+            "src_address" => {
                 column.typed::<ByteArrayType>().write_batch(&text(|row| &row.from_address), None, None)?;
             }
-            "to_address" => {
+            "dst_address" => {
                 column.typed::<ByteArrayType>().write_batch(&text(|row| &row.to_address), None, None)?;
             }
             "link" => {
                 column.typed::<ByteArrayType>().write_batch(&[], Some(&vec![0; rows.len()]), None)?;
             }
-            "from" => {
+            "src" => {
                 column.typed::<Int32Type>().write_batch(&count(|row| row.from), None, None)?;
             }
-            "to" => {
+            "dst" => {
                 column.typed::<Int32Type>().write_batch(&count(|row| row.to), None, None)?;
             }
             _ => {

@@ -1047,7 +1047,7 @@ fn what_connections_do_can_be_watched(bench) {
     assert!(tracer.0.wait().unwrap().success());
     let text = std::fs::read_to_string(&csv).unwrap();
     let mut lines = text.lines();
-    assert_eq!(lines.next(), Some("time_s,what,class,from,to,message,link,value,from_address,to_address"));
+    assert_eq!(lines.next(), Some("time_s,what,class,src,dst,message,link,value,src_address,dst_address"));
     let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
     for what in ["throughput", "cwnd", "alpha", "d", "p", "srtt"] {
         let values: Vec<f64> = rows.iter().filter(|row| row[1] == what).map(|row| row[7].parse().unwrap()).collect();
