@@ -14,7 +14,7 @@ MAX_BYTES = 12 * 1024
 
 
 def named(pattern: str) -> list[str]:
-    """Return what is in backticks and matches as a whole."""
+    """Return the words in backticks that match as a whole."""
     return sorted({each for each in re.findall(r"`([^`\n]+)`", TEXT) if re.fullmatch(pattern, each)})
 
 
