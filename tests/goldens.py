@@ -54,6 +54,8 @@ HAPPENED = (
     "marks",
 )
 TRACED = ("time_s", "what", "class", "src", "dst", "value")
+#: Names as they were when the hashes were recorded: another name is no other result.
+RECORDED = {"src": "from", "dst": "to"}
 
 #: Durations of `scenarios/`, long enough for drops or marks where they have any. Others run for `DURATION`.
 DURATION = "100 ms"
@@ -276,10 +278,15 @@ def outcome(golden: Golden) -> Outcome:
         result = json.loads(done.json)
         # Timers say again, timer by timer, what `timeouts` counts.
         left_out = {*WALL_CLOCK, "timers"}
-        contracts.update(json.dumps({key: result[key] for key in result if key not in left_out}).encode())
+        contract = {key: as_recorded(result[key]) for key in result if key not in left_out}
+        contracts.update(json.dumps(contract).encode())
         for part in (done.flows(), done.queries(), done.requests(), done.links(), done.trace()):
             for name, (kind, values, valid, words) in part.items():
-                for piece in (f"{name} {kind}".encode(), spelt(values, words), valid or b""):
+                for piece in (
+                    f"{RECORDED.get(name, name)} {kind}".encode(),
+                    spelt(values, words),
+                    valid or b"",
+                ):
                     tables.update(piece)
         for part, names in ((done.flows(), HAPPENED), (done.trace(), TRACED)):
             for name in names:
@@ -291,6 +298,13 @@ def outcome(golden: Golden) -> Outcome:
             happened.update(f"{name} {value}".encode())
     every_hash = (contracts, tables, happened) if golden.recorded else (contracts, tables)
     return Outcome(golden, tuple(each.hexdigest()[:8] for each in every_hash), tuple(sums.values()))
+
+
+def as_recorded(value: object) -> object:
+    """Return an object with the names of its keys as they were recorded."""
+    if not isinstance(value, dict):
+        return value
+    return {RECORDED.get(key, key): as_recorded(each) for key, each in value.items()}
 
 
 def spelt(values: bytes, words: list[str] | None) -> bytes:
