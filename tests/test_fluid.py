@@ -284,7 +284,7 @@ def test_foreseen_messages_are_those_of_a_run(name: str, until: str) -> None:
     columns = {key: np.frombuffer(each[1], each[0]) for key, each in ahead.items() if key != "links"}
     flows = duetime.run(path, set=changes).flows
     assert flows.height == len(columns["start"])
-    assert columns["from"].tolist() == [int(word.split()[-1]) for word in flows["from"].cast(str)]
+    assert columns["from"].tolist() == [int(word.split()[-1]) for word in flows["src"].cast(str)]
     assert columns["start"] / 1e6 == pytest.approx(flows["start_us"].to_numpy())
     assert columns["bytes"].tolist() == [-1 if size is None else size for size in flows["bytes"].to_list()]
     due = [-1 if us is None else us * 1e6 for us in flows["deadline_us"].to_list()]
