@@ -148,7 +148,7 @@ def test_a_floor_of_a_segment_per_round_trip_breaks_it() -> None:
     # 80 flows of a hundredth need 0.8 of the link; a segment of 1500 B each takes 0.96, of 3000 B 1.92.
     sent = messages([0.01 * PIPE * 2000] * 80, allowed=2000 * TAU)
     kept = run("mcp-opt", network(80), sent, 0.02, aim=1.0, margin_rtts=0.0)
-    broken = run("mcp-opt", network(80), sent, 0.02, aim=1.0, margin_rtts=0.0, min_rate=3000 / PIPE)
+    broken = run("mcp-opt", network(80), sent, 0.02, aim=1.0, margin_rtts=0.0, **{"least_rate": 3000 / PIPE})
     assert kept.queue_most[80] < PIPE
     assert broken.queue_most[80] > 100 * PIPE
 
