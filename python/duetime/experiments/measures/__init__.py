@@ -6,7 +6,7 @@ from importlib import import_module
 from duetime.experiments.study import Row, Study
 
 #: Measures whose rows can be computed from kept runs without one of the seeds, at no cost.
-WITHOUT_SEEDS = {"groups", "summary"}
+WITHOUT_SEEDS = {"groups", "requests", "summary"}
 #: Names in the files of experiments, which are the names of the modules whose `rows` makes the rows.
 MEASURES = (
     "capacity",
@@ -21,6 +21,7 @@ MEASURES = (
     "optimum",
     "paired",
     "raw",
+    "requests",
     "signals",
     "sizes",
     "summary",
