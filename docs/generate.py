@@ -64,7 +64,7 @@ EXAMPLES: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 TRANSPORTS = ("tcp", "dctcp", "d2tcp")
 #: Pages with parts from recorded results, each with the pages in its folder.
-FILLED = ("science", "studies", "bound", "family", "fluid", "mcp", "promise")
+FILLED = ("science", "studies", "bound", "family", "fluid", "mcp", "promise", "requests")
 #: Where the keys of the JSON object are declared, the object itself first.
 DECLARED = [
     DOCS.parent / "crates/results/src" / f"{name}.rs"

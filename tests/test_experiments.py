@@ -184,7 +184,7 @@ def test_every_published_number_is_in_a_claim(name: str) -> None:
 def test_every_section_with_results_is_answered() -> None:
     answered = {section for name in NAMES for section in reading.read(ROOT / f"{name}.toml").published}
     setup = {"d2tcp.common", "d2tcp.testbed", "d2tcp.at_scale"}  # checked against the scenarios below
-    papers = ("d2tcp", "d3", "homa", "karuna", "mcp", "xdctcp")
+    papers = ("d2tcp", "d3", "homa", "karuna", "mcp", "mooncake", "xdctcp")
     sections = {f"{paper}.{each}" for paper in papers for each in PUBLISHED[paper]}
     assert sections - setup == answered
 
@@ -920,3 +920,83 @@ def test_a_short_logarithmic_axis_has_labels_too(
     assert len(shown) >= 2
     assert all(shown)
     assert labels is None or set(labels) <= set(shown)
+
+
+STAGES = """
+title = "Two stages"
+run = { duration = "20 ms", cool_down = "200 ms", seed = 3 }
+network = { topology = "star", hosts = 4, rate = "1 Gbps", delay = "5 us", mark = "20 packets" }
+transport = { name = "dctcp" }
+[[traffic]]
+name = "page"
+pattern = "stages"
+every = "exponential(500 us)"
+deadline = "600 us"
+[traffic.roles]
+front = 0
+back = { hosts = "1..4", pick = "all" }
+[[traffic.stage]]
+name = "ask"
+from = "front"
+to = "back"
+size = "100 B"
+[[traffic.stage]]
+name = "answer"
+from = "back"
+to = "front"
+size = "15 KB"
+"""
+
+
+def test_requests_are_compared_with_those_that_were_told_something_else(tmp_path: Path) -> None:
+    root = tmp_path / "experiments"
+    (root / "a").mkdir(parents=True)
+    (root / "published.toml").write_text("")
+    (root / "regimes.toml").write_text('[regimes.plain]\nhelp = "as it is"\nset = []\n')
+    (root / "a" / "s.toml").write_text(STAGES)
+    (root / "a" / "told.toml").write_text(
+        """
+title = "Told"
+source = "ours"
+question = "?"
+scenario = "s.toml"
+regime = "plain"
+measures = ["requests"]
+transports = ["dctcp", "edf-grants"]
+options = { requests = { beside = { policy = "none" }, transfers = ["answer"] } }
+charts = []
+claims = []
+finding = { says = "{n}", measured = "select count(*) as n from rows" }
+axes = [{ column = "policy", set = ["traffic.page.deadlines={}"], values = ["none", "remaining"] }]
+scales = { quick = { seeds = 3 }, paper = { seeds = 4 } }
+"""
+    )
+    done = reproduce(
+        reading.read(root / "a" / "told.toml"), scale="quick", seeds=None, jobs=1, out=tmp_path / "o"
+    )
+    assert done.failed == []
+    found = {(row["policy"], row["transport"]): row for row in done.data["rows"]}
+    assert set(found) == {(p, t) for p in ("none", "remaining") for t in ("dctcp", "edf-grants", "bound")}
+    runs = {
+        (policy, transport): [
+            duetime.run(STAGES, seed=seed, transport=transport, set={"traffic.page.deadlines": policy})
+            for seed in (3, 4, 5)
+        ]
+        for policy in ("none", "remaining")
+        for transport in ("dctcp", "edf-grants")
+    }
+    late = {
+        key: [100 - run.summary["requests"]["all_goals_percent"] for run in of] for key, of in runs.items()
+    }
+    for key, values in late.items():
+        assert found[key]["late_percent"] == pytest.approx(sum(values) / 3)
+        pairs = zip(values, late["none", key[1]], strict=True)
+        assert found[key]["late_more_points"] == pytest.approx(sum(a - b for a, b in pairs) / 3)
+        flows = [run.flows.filter(pl.col("stage") == "answer") for run in runs[key]]
+        means = [each["fct_us"].mean() / 1000 for each in flows]
+        assert found[key]["answer_ms"] == pytest.approx(sum(means) / 3)
+        assert found[key]["answer_ms"] > found[key]["answer_alone_ms"] > 15e3 * 8 / 1e9 * 1e3
+        assert found[key]["answer_mb"] == 0.015
+    assert late["none", "edf-grants"] != late["remaining", "edf-grants"]
+    least = [run.summary["requests"]["bound"]["missed_percent"] for run in runs["none", "dctcp"]]
+    assert 0 < found["none", "bound"]["late_percent"] <= sum(least) / 3 + 1e-9

@@ -17,6 +17,7 @@ from duetime import decide, errors, scenario
 from duetime.decide import Runs
 from duetime.display import runs as shown
 from duetime.plots import NoResults, plot_dir
+from duetime.report import experiments, report
 from duetime.run import simulate
 
 #: Requests every 600 us ask host 1, whose only server works for 1 ms on each: the first does not wait, each
@@ -426,3 +427,21 @@ def test_the_report_shows_requests(duetime: Command, tmp_path: Path, queue: dt.R
     ):
         assert words in page
     assert json.dumps(40.0) in page
+
+
+def test_a_report_says_what_made_requests_late_and_shows_one(tmp_path: Path) -> None:
+    result = dt.run(QUEUE)
+    result.save(tmp_path / "o")
+    (page,) = experiments(tmp_path / "o")
+    chart = next(each for each in page.charts if each.title.startswith("Late requests by the stage"))
+    table = result.requests
+    late = table.filter(pl.col("missed") | ~pl.col("goal:soon"))
+    assert 0 < late.height < table.height
+    assert [(point.x, point.y) for point in chart.series[0].points] == [
+        ("work", 100 * late.filter(pl.col("longest_stage") == "work").height / table.height)
+    ]
+    (picture,) = page.pictures
+    assert b"waits for a server" in picture.svg
+    assert "data:image/svg+xml;base64," in report(tmp_path / "o").read_text()
+    dt.run(QUEUE, set={"traffic.jobs.pieces": False}).save(tmp_path / "without")
+    assert experiments(tmp_path / "without")[0].pictures == ()

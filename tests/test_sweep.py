@@ -14,6 +14,7 @@ import pytest
 
 import duetime as dt
 from conftest import SCENARIOS, Command, arguments
+from duetime.report import experiments
 from duetime.sweeping import read, sweep
 
 SWEEP = """
@@ -209,3 +210,19 @@ def test_the_commands_of_the_page_run(duetime: Command, tmp_path: Path) -> None:
         done = duetime(*shlex.split(command)[1:], *shorter)
         assert done.returncode == 0, done.stderr
     assert (tmp_path / "out/threshold/sweep.parquet").exists()
+
+
+def test_requests_have_a_column_for_each_goal(duetime: Command, tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text(
+        f'scenario = "{SCENARIOS / "rpc.toml"}"\nset.run.duration = "12 ms"\n'
+        '[grid]\nevery = ["100 us", "200 us"]\n'
+    )
+    printed = duetime("sweep", "s.toml", "--out", "out").stdout
+    heading = next(line for line in printed.splitlines() if "missed %" in line)
+    assert heading.index("deadline met %") < heading.index("missed %")
+    runs = pl.read_parquet(tmp_path / "out/sweep.parquet")
+    (met,) = runs.filter(pl.col("every") == "100 us")["requests_goals_deadline_attainment_percent"].to_list()
+    row = next(line for line in printed.splitlines() if line.split()[:1] == ["100"])
+    assert f"{met:.2f}" in row
+    titles = [chart.title for chart in experiments(tmp_path / "out")[0].charts]
+    assert titles[0] == "Requests that reached all goals in time"

@@ -50,19 +50,19 @@ class Request:
     shared: int
 
 
-# Azure's trace of conversations of November 2023 (AzurePublicDataset: 19 366 requests in 3 500 s). Its README
-# names the columns. The medians are rounded from the file: 1 020 tokens in and 129 out.
+# Azure's trace of conversations of November 2023 (AzurePublicDataset: 19 366 requests in about 3 500 s). The
+# medians are those of Splitwise (ISCA 2024): 1 020 tokens in and 129 out. The widths are ours.
 AZURE_PER_S = 5.5
 AZURE_INPUT, AZURE_OUTPUT = LogNormal(1020, 0.85), LogNormal(129, 0.9)
 AZURE_BEGIN = datetime(2023, 11, 16, 18, 15)
 
-# Mooncake's synthetic trace. Its paper's table 2 has a mean input of 15 325 tokens and a mean output of 149, a
-# share of 66 % that earlier requests had, and Poisson arrivals. The trace in the paper's repository has 3 993
+# Mooncake's synthetic trace. Its paper's table 2: a mean input of 15 325 tokens, a mean output of 149, and a
+# share of 66 % that earlier requests had; arrivals are Poisson. The trace in the paper's repository has 3 993
 # requests in 1 022 s. Two fifths are short, the others are about documents.
 MOONCAKE_PER_S, MOONCAKE_INPUT = 3993 / 1022.0, 15_325
 MOONCAKE_SHORT, MOONCAKE_SHORT_SHARE = LogNormal(87, 1.9), 0.4
 MOONCAKE_DOCUMENT, MOONCAKE_OUTPUT = LogNormal(20_200, 0.667), LogNormal(69, 1.24)
-#: Of the documents, the share that one request alone is about; the others have two and, on average, so many more.
+#: Of the documents, the share with one request; the others have two and, on average, so many more.
 MOONCAKE_ALONE, MOONCAKE_MORE = 0.6, 4.1
 #: Largest number of tokens of one question about a document.
 MOONCAKE_QUESTION = 60
@@ -73,7 +73,9 @@ def azure(number: int, seed: int) -> Iterator[str]:
     draws = random.Random(seed)
     yield "TIMESTAMP,ContextTokens,GeneratedTokens"
     now = 0.0
-    for tokens, output in zip(AZURE_INPUT.spread(number, draws), AZURE_OUTPUT.spread(number, draws), strict=True):
+    for tokens, output in zip(
+        AZURE_INPUT.spread(number, draws), AZURE_OUTPUT.spread(number, draws), strict=True
+    ):
         now += draws.expovariate(AZURE_PER_S)
         yield f"{AZURE_BEGIN + timedelta(seconds=now)},{tokens},{output}"
 

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from duetime.contract.runs import Merged
     from duetime.sweeping import Swept
 
+#: The figures of messages that have a column. Of requests each goal has one, which comes first.
+SHOWN = (MISSED, "FCT p99", "goodput Mbps")
+
 
 def table(swept: Swept) -> Shown:
     """The points of a sweep: a row for each and each transport, means over its seeds."""
@@ -23,7 +26,7 @@ def table(swept: Swept) -> Shown:
     done = [[kept.run for kept in group if kept.error is None] for group in groups]
     merged = [merged_runs(runs) if runs else None for runs in done]
     figures = figures_of([each for each in merged if each is not None])
-    figures = [figure for figure in figures if figure[0] in (MISSED, "FCT p99", "goodput Mbps")]
+    figures = [figure for figure in figures if figure[0] in SHOWN or figure[0].endswith(" met %")]
     titles = [title for title, _, _ in figures]
     against = swept.against
     if against is not None and figures:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from matplotlib import rc_context
 
 from duetime import scenario, slowdown
 from duetime.contract.comparisons import OfPair
@@ -16,8 +18,9 @@ from duetime.contract.runs import Figure, Judged, Limits, OfTransport, Requests,
 from duetime.display.notes import stragglers
 from duetime.errors import NoReport, NoResults
 from duetime.frames import pl
+from duetime.plots import style, timeline
 from duetime.plots.data import Arm, Results, comparison, load
-from duetime.report.model import Axis, Chart, Experiment, Mark, Place, Point, Series, Table
+from duetime.report.model import Axis, Chart, Experiment, Mark, Picture, Place, Point, Series, Table
 from duetime.statistics import BOUNDS
 
 #: A distribution is drawn with at most so many steps of each transport.
@@ -94,6 +97,7 @@ def _experiment(results: Results, compared: Compared) -> Experiment:
     runs = [run for arm in results.arms for run in arm.runs]
     charts = (
         *_requests(compared.objects),
+        *_late(results),
         _missed(compared),
         _apart(compared),
         _in_time(compared.objects),
@@ -111,6 +115,7 @@ def _experiment(results: Results, compared: Compared) -> Experiment:
             "runs": len(runs),
         },
         charts=tuple(chart for chart in charts if chart is not None and chart.series),
+        pictures=tuple(_pictures(results)),
         table=_table(compared.objects),
         notes=(
             *dict.fromkeys(str(note) for run in runs for note in run.about.get("notes", ())),
@@ -156,6 +161,44 @@ def _requests(objects: Mapping[str, OfTransport]) -> Iterator[Chart]:
     for key, word in PARTS.items():
         title, values = f"Share of the requests' time: {word}", {n: shares(r, key) for n, r in found.items()}
         yield chart(title, Axis("stage"), Axis("share", "%"), values)
+
+
+def _late(results: Results) -> Iterator[Chart]:
+    """Which stage made requests late: of those that missed a goal, the stage of their longest piece."""
+    series = (Series(arm.name, tuple(_late_by_stage(arm))) for arm in results.arms)
+    title = "Late requests by the stage that took them longest"
+    yield Chart(title, "bar", Axis("stage"), Axis("share of all requests", "%"), _some(series))
+
+
+def _late_by_stage(arm: Arm) -> Iterator[Point]:
+    """Yield a point for each stage of late requests that ended, in percent of all that count."""
+    tables = [run.requests.filter("counted") for run in arm.runs if run.requests.height]
+    if not tables:
+        return
+    requests = pl.concat(tables, how="diagonal")
+    goals = [~pl.col(name) for name in requests.columns if name.startswith("goal:")]
+    late = requests.filter(pl.any_horizontal(pl.col("missed"), *goals))
+    shares = late.drop_nulls("longest_stage").group_by("longest_stage", maintain_order=True).len()
+    for stage, number in shares.sort("len", descending=True, maintain_order=True).iter_rows():
+        yield Point(stage, 100 * number / requests.height)
+
+
+def _pictures(results: Results) -> Iterator[Picture]:
+    """Yield the timeline of a request and of the slowest ones, where pieces of requests were kept."""
+    with rc_context(style.RC):
+        figure = timeline.draw(results)
+        if figure is None:
+            return
+        style.settle(figure)
+        drawn = io.BytesIO()
+        # No date: the same results give the same page.
+        figure.savefig(drawn, format="svg", metadata={"Date": None})
+    yield Picture(
+        "A request of median time, and the slowest",
+        "Above is one request, each host a row: its messages and works by stage, with a dark edge on the "
+        "critical path, and the slack that was left. Below are the critical paths of the slowest requests.",
+        drawn.getvalue(),
+    )
 
 
 def _missed(compared: Compared) -> Chart:

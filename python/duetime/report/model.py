@@ -81,6 +81,16 @@ class Chart:
 
 
 @dataclass(frozen=True)
+class Picture:
+    """A drawing that is no chart of values."""
+
+    title: str
+    #: What it shows, in words.
+    description: str
+    svg: bytes
+
+
+@dataclass(frozen=True)
 class Claim:
     """A statement of the source, and the measured value."""
 
@@ -129,6 +139,7 @@ class Experiment:
     #: How it was run, as words: scale, seeds, regime.
     facts: Mapping[str, object] = field(default_factory=dict)
     charts: tuple[Chart, ...] = ()
+    pictures: tuple[Picture, ...] = ()
     table: Table | None = None
     claims: tuple[Claim, ...] = ()
     notes: tuple[str, ...] = ()

@@ -130,7 +130,11 @@ def render(experiments: Sequence[Experiment]) -> str:
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    environment.filters.update(value=value, text=lambda one: one if isinstance(one, str) else value(one))
+    environment.filters.update(
+        value=value,
+        text=lambda one: one if isinstance(one, str) else value(one),
+        base64=lambda one: base64.b64encode(one).decode(),
+    )
     scripts = [(ASSETS / name).read_text(encoding="utf-8") for name in SCRIPTS]
     every = [claim for experiment in experiments for claim in experiment.claims]
     sections = [_section(number, experiment) for number, experiment in enumerate(experiments)]

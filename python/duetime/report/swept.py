@@ -17,6 +17,8 @@ from duetime.statistics import BOUNDS, of_figure
 
 #: Column of the table -> what it is, and the factor to the unit it is shown in.
 METRICS = {
+    "requests_all_goals_percent": (Axis("requests that reached all goals in time", "%"), 1.0),
+    "requests_time_p99_us": (Axis("time of a request, 99th percentile", "ms"), 1e-3),
     "missed_percent": (Axis("deadlines missed", "%"), 1.0),
     "fct_us_p99": (Axis("completion time, 99th percentile", "ms"), 1e-3),
     "goodput_mbps": (Axis("goodput", "Mbit/s"), 1.0),

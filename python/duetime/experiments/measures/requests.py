@@ -2,10 +2,10 @@
 
 Keys of ``[options.requests]``:
 
-- ``beside``: labels -> the value that they have in the run to compare with, as in ``{ policy = "none" }``. The
-  column ``late_more_points`` has the share of late requests less the share there, with equal arrivals.
-- ``transfers``: stages of messages. ``NAME_ms`` is the mean time of a message of this stage, ``NAME_alone_ms``
-  what it takes in an empty network, and ``NAME_mb`` its mean size.
+- ``beside``: labels -> the value that they have in the run to compare with, as in ``{ policy = "none" }``.
+  The column ``late_more_points`` has the share of late requests less the share there, with equal arrivals.
+- ``transfers``: stages of messages. ``NAME_ms`` is the mean time of a message of this stage,
+  ``NAME_alone_ms`` that in an empty network, and ``NAME_mb`` its mean size.
 """
 
 from collections.abc import Iterable
