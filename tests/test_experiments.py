@@ -924,7 +924,7 @@ def test_a_short_logarithmic_axis_has_labels_too(
 
 STAGES = """
 title = "Two stages"
-run = { duration = "20 ms", cool_down = "200 ms", seed = 3 }
+run = { duration = "20 ms", cool_down = "200 ms", wait_for = "messages", seed = 3 }
 network = { topology = "star", hosts = 4, rate = "1 Gbps", delay = "5 us", mark = "20 packets" }
 transport = { name = "dctcp" }
 [[traffic]]
@@ -993,8 +993,9 @@ scales = { quick = { seeds = 3 }, paper = { seeds = 4 } }
         pairs = zip(values, late["none", key[1]], strict=True)
         assert found[key]["late_more_points"] == pytest.approx(sum(a - b for a, b in pairs) / 3)
         flows = [run.flows.filter(pl.col("stage") == "answer") for run in runs[key]]
-        means = [each["fct_us"].mean() / 1000 for each in flows]
-        assert found[key]["answer_ms"] == pytest.approx(sum(means) / 3)
+        # A seed with a message in flight at its end has no mean.
+        means = [each["fct_us"].mean() / 1000 for each in flows if not each["fct_us"].null_count()]
+        assert found[key]["answer_ms"] == pytest.approx(sum(means) / len(means))
         assert found[key]["answer_ms"] > found[key]["answer_alone_ms"] > 15e3 * 8 / 1e9 * 1e3
         assert found[key]["answer_mb"] == 0.015
     assert late["none", "edf-grants"] != late["remaining", "edf-grants"]

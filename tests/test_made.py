@@ -1,4 +1,4 @@
-"""Made requests have the statistics that are published of the traces that they stand for."""
+"""Made requests have the statistics that are published of the traces in whose place they are."""
 
 import json
 import subprocess

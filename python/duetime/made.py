@@ -1,4 +1,4 @@
-"""Made requests in the formats of published traces, for those that cannot be shipped.
+"""Made requests in the formats of published traces, which are not shipped.
 
     python -m duetime.made azure-llm --requests 400 > requests.csv
     python -m duetime.made mooncake --requests 300 > requests.jsonl
@@ -51,7 +51,7 @@ class Request:
 
 
 # Azure's trace of conversations of November 2023 (AzurePublicDataset: 19 366 requests in about 3 500 s). The
-# medians are those of Splitwise (ISCA 2024): 1 020 tokens in and 129 out. The widths are ours.
+# medians are from Splitwise (ISCA 2024): 1 020 tokens in and 129 out. The widths are ours.
 AZURE_PER_S = 5.5
 AZURE_INPUT, AZURE_OUTPUT = LogNormal(1020, 0.85), LogNormal(129, 0.9)
 AZURE_BEGIN = datetime(2023, 11, 16, 18, 15)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from duetime.contract.runs import Merged
     from duetime.sweeping import Swept
 
-#: The figures of messages that have a column. Of requests each goal has one, which comes first.
+#: The figures of messages that have a column. Of requests each goal has one, before them.
 SHOWN = (MISSED, "FCT p99", "goodput Mbps")
 
 

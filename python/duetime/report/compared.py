@@ -164,7 +164,7 @@ def _requests(objects: Mapping[str, OfTransport]) -> Iterator[Chart]:
 
 
 def _late(results: Results) -> Iterator[Chart]:
-    """Which stage made requests late: of those that missed a goal, the stage of their longest piece."""
+    """Chart the stages that made requests late: the stage of the longest piece of each."""
     series = (Series(arm.name, tuple(_late_by_stage(arm))) for arm in results.arms)
     title = "Late requests by the stage that took them longest"
     yield Chart(title, "bar", Axis("stage"), Axis("share of all requests", "%"), _some(series))
