@@ -602,10 +602,7 @@ fn worst_of(found: Vec<(f64, Finding)>) -> Vec<Finding> {
 }
 
 pub(crate) fn uses_marks(transport: &Transport) -> bool {
-    match &transport.config.control {
-        Control::Window(law) => law.ecn() != Ecn::Off,
-        _ => false,
-    }
+    transport.config.control.law().is_some_and(|law| law.ecn() != Ecn::Off)
 }
 
 /// Returns a size with three digits: "98.2 KB".

@@ -12,7 +12,6 @@ use sim::traffic::offered::{Demand, Offered, PerLink};
 use sim::traffic::{self, Above, Arrival, Departure, Generator, Request};
 use sim::{Class, Scenario, Transport};
 use transport::controllers::Window;
-use transport::registry::Control;
 use units::{Amount, Bytes, HostId, Instant, LinkId, Table, pair};
 
 /// A scenario with the beginning of its traffic.
@@ -125,7 +124,9 @@ impl<'a> Survey<'a> {
     /// Returns for each receiver the maximum queue at the port towards it if each message of a class sends its first
     /// window at once and nothing more. Nothing for transports without a window.
     pub(crate) fn first_windows(&self, class: &Class, transport: &Transport, drawn: &Drawn) -> Vec<Burst> {
-        let Control::Window(_) = transport.config.control else { return Vec::new() };
+        if transport.config.control.law().is_none() {
+            return Vec::new();
+        }
         let connection = &transport.config.connection;
         // The window of an open connection depends on its history: a segment is certain.
         let window = if class.persistent { 1.0 } else { connection.initial_window } * f64::from(connection.mss);
@@ -161,7 +162,7 @@ impl<'a> Survey<'a> {
     /// Returns for each receiver the maximum that a class keeps in flight towards it when every window is at its floor.
     pub(crate) fn at_floor(&self, transport: &Transport, drawn: &Drawn) -> Vec<AtFloor> {
         // A controller that paces by itself may send less than its window.
-        let Control::Window(law) = &transport.config.control else { return Vec::new() };
+        let Some(law) = transport.config.control.law() else { return Vec::new() };
         if law.paces() {
             return Vec::new();
         }

@@ -17,21 +17,28 @@ pub struct Config {
     pub control: Control,
 }
 
+impl Control {
+    /// Returns the congestion controller of a window transport.
+    pub fn law(&self) -> Option<&Controller> {
+        match self {
+            Control::Window(law) => Some(law),
+            Control::Receive(own) => Some(&own.law),
+            _ => None,
+        }
+    }
+}
+
 impl Config {
     /// Returns the division of messages into switch priorities, if there is one.
     pub fn priorities(&self) -> Option<&Priorities> {
-        match &self.control {
-            Control::Window(law) => law.priorities(),
-            _ => None,
-        }
+        self.control.law().and_then(Controller::priorities)
     }
 
     /// Returns the number of priorities into which the controller divides its packets, if it does.
     pub fn levels(&self) -> Option<u8> {
         match &self.control {
-            Control::Window(law) => law.levels(),
             Control::Grants(own) => own.levels.map(|levels| levels.count as u8),
-            _ => None,
+            other => other.law().and_then(Controller::levels),
         }
     }
 

@@ -51,8 +51,10 @@ macro_rules! ends {
             }
             /// Sets a number that no other connection has, for the random numbers of the controller.
             pub fn identify(&mut self, identity: u64) {
-                if let Sender::Window(sender) = self {
-                    sender.identify(identity);
+                match self {
+                    Sender::Window(sender) => sender.identify(identity),
+                    Sender::Receive(sender) => sender.identify(identity),
+                    _ => {}
                 }
             }
             /// Enqueues a message after the earlier ones.

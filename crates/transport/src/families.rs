@@ -13,6 +13,8 @@ macro_rules! list {
             Mcp(mcp),
             /// Ports let the most urgent flows send and pause the others (PDQ).
             Pdq(pdq),
+            /// Receiving hosts order window transports by the windows that they advertise.
+            Receive(receive),
             $($trial)*
         }
     };

@@ -24,6 +24,7 @@ pub mod mcp;
 mod pacing;
 mod packet;
 pub mod pdq;
+pub mod receive;
 mod recovery;
 pub mod registry;
 mod signal;

@@ -7,7 +7,7 @@ pub use crate::control::{Config, Control};
 use crate::controllers::{self, Controller};
 use crate::descriptor::{Build, Descriptor, Needs, Surroundings};
 use crate::families::families;
-use crate::{Catalog, Signal, connection};
+use crate::{Catalog, Signal, connection, receive};
 
 /// All transports, family by family.
 pub const TRANSPORTS: &[Entry] = &entries();
@@ -54,13 +54,16 @@ impl Entry {
     pub fn keys(&self) -> impl Iterator<Item = &'static Key> + use<> {
         let groups = self.groups;
         let own = move || groups.iter().flat_map(|group| group.iter());
-        let shared = connection::KEYS.iter().filter(move |shared| own().all(|own| own.name != shared.name));
-        shared.chain(own())
+        let shared = connection::KEYS.iter().chain(receive::KEYS);
+        shared.filter(move |shared| own().all(|own| own.name != shared.name)).chain(own())
     }
 
     /// Returns true if it uses a parameter of [`Entry::keys`]. A family whose ends have no window takes the shared
     /// parameters of windows, so that one file can be run under all transports, and ignores them.
     pub fn reads(&self, key: &str) -> bool {
+        if receive::KEYS.iter().any(|shared| shared.name == key) {
+            return self.by_senders();
+        }
         let own = || self.groups.iter().flat_map(|group| group.iter()).any(|own| own.name == key);
         self.reads.is_none_or(|read| read.contains(&key) || own())
     }
@@ -84,6 +87,7 @@ impl Entry {
     pub fn build(&self, values: &mut Values, surroundings: &Surroundings) -> Result<Config, Problem> {
         (self.needs.settle)(values, surroundings);
         connection::settle(values);
+        receive::settle(values, surroundings);
         let connection = connection::Config::from_values(values)?;
         let control = self.builder.build(values, &connection)?;
         Ok(Config { connection, control })
@@ -155,7 +159,10 @@ macro_rules! entries {
         impl Builder {
             fn build(self, values: &mut Values, shared: &connection::Config) -> Result<Control, Problem> {
                 match self {
-                    Builder::Window(build) => build(values, shared).map(Control::Window),
+                    Builder::Window(build) => {
+                        let law = build(values, shared)?;
+                        Ok(receive::Config::wrap(law, values, shared).map_or_else(Control::Window, Control::Receive))
+                    }
                     $(Builder::$Family(build) => build(values, shared).map(Control::$Family)),*
                 }
             }

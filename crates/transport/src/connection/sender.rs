@@ -46,6 +46,8 @@ pub struct Sender {
     /// The segments at the host's port: the time at which each leaves it, and its payload. Kept where these are
     /// limited.
     at_port: VecDeque<(Instant, u64)>,
+    /// The right edge of the receiver's window, where it advertises one (RFC 9293 3.4).
+    edge: u64,
 }
 
 /// A cut that is made step by step, as RFC 6937 3.1 does in a recovery. In segments.
@@ -103,6 +105,7 @@ impl Sender {
             pacer: Pacer::default(),
             at_port: VecDeque::new(),
             spread: None,
+            edge: u64::MAX,
         }
     }
 
@@ -138,6 +141,35 @@ impl Sender {
         } else if self.recovery.rto_at == Instant::MAX {
             self.open(config, now, out);
         }
+    }
+
+    /// Sets the right edge of the receiver's window.
+    pub(crate) fn keep_to(&mut self, edge: u64) {
+        self.edge = edge;
+    }
+
+    /// Moves the right edge of the receiver's window, but never back; returns true if it moved.
+    pub(crate) fn open_to(&mut self, edge: u64) -> bool {
+        let moves = edge > self.edge;
+        self.edge = self.edge.max(edge);
+        moves
+    }
+
+    /// Returns true if the receiver's window alone keeps this end from sending, and nothing is in flight.
+    pub(crate) fn is_shut(&self, config: &Config) -> bool {
+        let Recovery { una, highest, .. } = self.recovery;
+        let next = u64::from(config.mss).min(self.end - una);
+        !self.opening && una == highest && next > 0 && una + next > self.edge
+    }
+
+    /// Returns the present timeout.
+    pub(crate) fn timeout(&self, config: &Config) -> Span {
+        self.recovery.rto.timeout(config)
+    }
+
+    /// Returns the end of the enqueued data.
+    pub(crate) fn end(&self) -> u64 {
+        self.end
     }
 
     /// Returns the position before which all data is acknowledged.
@@ -238,7 +270,7 @@ impl Sender {
     /// RFC 8985 7.3: sends a probe, of new data if there is any, and restarts the RTO.
     fn probe_tail(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         let Recovery { una, next, .. } = self.recovery;
-        let buffer_end = una.saturating_add(config.window_limit.0);
+        let buffer_end = una.saturating_add(config.window_limit.0).min(self.edge);
         let len = u64::from(config.mss).min(self.end - next);
         if len > 0 && next + len <= buffer_end {
             self.emit(config, now, next, len as u32, out);
@@ -579,7 +611,10 @@ impl Sender {
                 break;
             }
             let len = question.unwrap_or(mss).min(limit - start);
-            if flight + len > window && flight > 0 || start + len > buffer_end && start > self.recovery.una {
+            if flight + len > window && flight > 0
+                || start + len > buffer_end && start > self.recovery.una
+                || start + len > self.edge
+            {
                 break;
             }
             if len < mss && !asks && config.nagle && start == self.recovery.highest && start > self.recovery.una {
@@ -599,7 +634,7 @@ impl Sender {
         let mss = u64::from(config.mss);
         // Below one segment pacing limits the sender, not the amount in flight.
         let window = ((self.window.cwnd.max(1.0) as u64) * mss).min(config.window_limit.0);
-        let buffer_end = self.recovery.una.saturating_add(config.window_limit.0);
+        let buffer_end = self.recovery.una.saturating_add(config.window_limit.0).min(self.edge);
         let mut pipe = self.recovery.pipe(config);
         // After a timeout something is sent whatever the pipe says: nothing else would wake it.
         while pipe + mss <= window || self.recovery.rto_at == Instant::MAX {
