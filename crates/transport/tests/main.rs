@@ -13,6 +13,7 @@ mod pacing;
 mod pdq;
 mod pfabric;
 mod rates;
+mod receive;
 mod rfc2018;
 mod rfc3168;
 mod rfc5681;

@@ -1,0 +1,285 @@
+//! Windows from the receiver by hand: what the edges are, and what senders do with them.
+
+use transport::host::{AtHost, End, HostOutput};
+use transport::receive::{Header, Known};
+use transport::registry::Config;
+use transport::{Expired, Extension, Flags, Message, Output, Packet, Receiver, Sender, Shared, Site};
+use units::{Bytes, ConnectionId, HostId, Instant, Rate, Span};
+
+use super::common;
+
+/// Bytes of a segment here, without headers: 8 us on a link of 1 Gbit/s.
+const MSS: u64 = 1000;
+
+/// A transport whose receivers schedule, with a credit of eight segments, four for a connection.
+fn config(keys: &str) -> Config {
+    let shared = "receiver = 'edf'\nreceiver_credit = '8 packets'\nreceiver_patience = '1 ms'\nrto_initial = '20 ms'";
+    common::config("tcp", &format!("mss = '{MSS} B'\nheader = '0 B'\n{shared}\n{keys}"))
+}
+
+fn at(us: u64) -> Instant {
+    Instant::ZERO + Span::from_micros(us)
+}
+
+/// A host, with its sent packets and the timers that it wants.
+#[derive(Default)]
+struct Desk {
+    shared: Shared,
+    /// The connection of the calling end.
+    acting: u32,
+    sent: Vec<(u32, Packet, Option<Extension>)>,
+    timers: Vec<Instant>,
+    host_timers: Vec<Instant>,
+    probes: u32,
+}
+
+impl Output for Desk {
+    fn send(&mut self, packet: Packet) {
+        self.sent.push((self.acting, packet, None));
+    }
+    fn send_extended(&mut self, packet: Packet, extension: Extension) {
+        self.sent.push((self.acting, packet, Some(extension)));
+    }
+    fn arm(&mut self, at: Instant) {
+        self.timers.push(at);
+    }
+    fn timed_out(&mut self, timer: Expired) {
+        panic!("{timer:?}");
+    }
+    fn probed(&mut self) {
+        self.probes += 1;
+    }
+    fn abandon(&mut self, _: u64, _: Bytes) {
+        unreachable!("nothing is given up");
+    }
+    fn site(&self) -> Site {
+        let own = self.acting.into();
+        Site { rate: Rate::from_gbps(1), frame_overhead: Bytes::ZERO, host: HostId(9), own }
+    }
+}
+
+impl HostOutput for Desk {
+    fn send_from(&mut self, end: End, packet: Packet, extension: Option<Extension>) {
+        self.sent.push((end.connection.0, packet, extension));
+    }
+    fn arm_host(&mut self, at: Instant) {
+        self.host_timers.push(at);
+    }
+}
+
+impl AtHost for Desk {
+    fn end(&self) -> End {
+        End { connection: ConnectionId(self.acting), generation: 0, route: 0 }
+    }
+    fn shared(&mut self) -> &mut Shared {
+        &mut self.shared
+    }
+}
+
+fn window(extension: &Option<Extension>) -> Option<u64> {
+    match extension.as_ref()?.header.as_ref()? {
+        transport::Header::Receive(header) => match **header {
+            Header::Window(field) => Some(field.into()),
+            Header::Message(_) => None,
+        },
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A host that receives from several connections.
+struct Receiving {
+    config: Config,
+    desk: Desk,
+    ends: Vec<Receiver>,
+    next: Vec<u64>,
+}
+
+impl Receiving {
+    fn new(connections: usize, keys: &str) -> Receiving {
+        let config = config(keys);
+        let ends = (0..connections).map(|_| Receiver::new(&config)).collect();
+        Receiving { config, desk: Desk::default(), ends, next: vec![0; connections] }
+    }
+
+    /// Delivers the next segments of a connection's message.
+    fn segments(&mut self, now: Instant, connection: usize, count: u64, message: Known) {
+        for _ in 0..count {
+            let seq = self.next[connection];
+            let len = MSS.min(message.end - seq);
+            self.next[connection] += len;
+            let packet = Packet::data(seq, len as u32, 0, now, Flags::NONE);
+            let header = transport::Header::Receive(Box::new(Header::Message(message)));
+            self.desk.acting = connection as u32;
+            let mut extension = Extension::of_header(header);
+            self.ends[connection].on_packet(&self.config, now, &packet, Some(&mut extension), &mut self.desk);
+        }
+    }
+
+    /// Returns the edges that were advertised since, by connection, in segments.
+    fn edges(&mut self) -> Vec<(u32, f64)> {
+        let edge = |(connection, packet, extension): (u32, Packet, Option<Extension>)| {
+            let field = window(&extension).expect("every acknowledgement has a window");
+            (connection, (packet.seq + field) as f64 / MSS as f64)
+        };
+        std::mem::take(&mut self.desk.sent).into_iter().map(edge).collect()
+    }
+}
+
+fn due(end: u64, us: u64) -> Known {
+    Known { end: end * MSS, deadline: Some(at(us)) }
+}
+
+#[test]
+fn the_most_urgent_have_the_credit_and_the_others_their_first_segment() {
+    let mut host = Receiving::new(4, "");
+    host.segments(at(0), 0, 1, due(20, 9_000));
+    // Alone it has all eight, beyond its segment.
+    assert_eq!(host.edges(), [(0, 9.0)]);
+    host.segments(at(1), 1, 1, due(20, 5_000));
+    // Eight are out already. An edge never moves back.
+    assert_eq!(host.edges(), [(1, 1.0)]);
+    host.segments(at(2), 0, 2, due(20, 9_000));
+    // Two segments of its grant are the second's, which waits for them: a packet of its own says so.
+    assert_eq!(host.edges(), [(0, 9.0), (0, 9.0), (1, 3.0)]);
+    host.segments(at(3), 0, 2, due(20, 9_000));
+    assert_eq!(host.edges(), [(0, 9.0), (0, 9.0)], "it can send two: their acknowledgement will say more");
+    host.segments(at(3), 1, 2, due(20, 5_000));
+    assert_eq!(host.edges(), [(1, 6.0), (1, 7.0)], "four beyond what has arrived; and no more than the last");
+    host.segments(at(4), 2, 1, due(20, 1_000));
+    assert_eq!(host.edges(), [(2, 1.0)], "eight are out");
+    host.segments(at(5), 0, 4, due(20, 9_000));
+    // The third is first now, and the second keeps its four: the first has none.
+    assert_eq!(host.edges(), [(0, 9.0), (0, 9.0), (2, 3.0), (0, 9.0), (0, 9.0)]);
+}
+
+#[test]
+fn a_message_that_cannot_be_in_time_waits_behind_the_others() {
+    let mut host = Receiving::new(3, "");
+    // 100 segments take 800 us: not in 500. The others are due later, and can be in time.
+    host.segments(at(0), 0, 1, due(100, 500));
+    assert_eq!(host.edges(), [(0, 9.0)]);
+    host.segments(at(0), 1, 1, due(50, 5_000));
+    host.segments(at(0), 2, 1, due(50, 5_000));
+    host.edges();
+    host.segments(at(64), 0, 8, due(100, 500));
+    let edges = host.edges();
+    let last = |connection| edges.iter().rev().find(|(other, _)| *other == connection).map(|(_, edge)| *edge);
+    assert_eq!([0, 1, 2].map(last), [Some(9.0), Some(3.0), Some(3.0)]);
+}
+
+#[test]
+fn the_edge_ends_with_the_message_and_the_first_segment_of_the_next() {
+    let mut host = Receiving::new(1, "");
+    host.segments(at(0), 0, 1, due(5, 9_000));
+    assert_eq!(host.edges(), [(0, 6.0)]);
+    host.segments(at(1), 0, 4, due(5, 9_000));
+    assert_eq!(host.edges(), [(0, 6.0); 4]);
+}
+
+#[test]
+fn traffic_without_a_deadline_has_the_floor_beside_messages() {
+    let mut host = Receiving::new(3, "receiver_floor = 0.5");
+    let bulk = Known { end: 1 << 40, deadline: None };
+    host.segments(at(0), 0, 1, due(100, 90_000));
+    host.segments(at(0), 1, 1, due(100, 95_000));
+    host.segments(at(0), 2, 1, bulk);
+    assert_eq!(host.edges(), [(0, 9.0), (1, 1.0), (2, 1.0)]);
+    host.segments(at(1), 0, 8, due(100, 90_000));
+    // Of eight segments four are bulk's, and the most urgent has the others.
+    let edges = host.edges();
+    let last = |connection| edges.iter().rev().find(|(other, _)| *other == connection).map(|(_, edge)| *edge);
+    assert_eq!([0, 1, 2].map(last), [Some(13.0), None, Some(3.0)]);
+}
+
+/// A sender whose receiver's windows are given by hand.
+struct Sending {
+    config: Config,
+    desk: Desk,
+    end: Sender,
+}
+
+impl Sending {
+    fn new(segments: f64) -> Sending {
+        let config = config("initial_window = 10");
+        let mut sending = Sending { end: Sender::new(&config), config, desk: Desk::default() };
+        let message = Message { deadline: Some(at(700)), ..Message::of(Bytes((segments * MSS as f64) as u64)) };
+        sending.end.enqueue_message(&sending.config, at(0), message, &mut sending.desk);
+        sending
+    }
+
+    /// Delivers an acknowledgement with a right edge, both in segments.
+    fn ack(&mut self, now: Instant, next: u64, edge: f64) {
+        let packet = Packet::ack(next * MSS, 0, Instant::MAX, Flags::NONE);
+        let field = (edge * MSS as f64) as u64 - packet.seq;
+        let header = transport::Header::Receive(Box::new(Header::Window(field as u16)));
+        self.end.on_packet(&self.config, now, &packet, Some(&mut Extension::of_header(header)), &mut self.desk);
+    }
+
+    /// Returns the starts and lengths of the packets sent since, in segments.
+    fn sent(&mut self) -> Vec<(f64, f64)> {
+        let place = |packet: Packet| (packet.seq as f64 / MSS as f64, f64::from(packet.payload) / MSS as f64);
+        std::mem::take(&mut self.desk.sent).into_iter().map(|(_, packet, _)| place(packet)).collect()
+    }
+}
+
+#[test]
+fn a_sender_keeps_to_the_edge_and_waits_for_a_full_segment() {
+    let mut sender = Sending::new(4.5);
+    let (_, first, extension) = sender.desk.sent[0].clone();
+    let header = extension.and_then(|extension| extension.header);
+    let message = Known { end: 4_500, deadline: Some(at(700)) };
+    assert_eq!(header, Some(transport::Header::Receive(Box::new(Header::Message(message)))));
+    assert_eq!((first.seq, sender.sent()), (0, vec![(0.0, 1.0)]), "though its own window is ten");
+    sender.ack(at(100), 1, 3.9);
+    assert_eq!(sender.sent(), [(1.0, 1.0), (2.0, 1.0)], "0.9 of a segment is no segment");
+    sender.ack(at(200), 1, 4.4);
+    assert_eq!(sender.sent(), [(3.0, 1.0)], "the window alone has moved: no duplicate");
+    sender.ack(at(300), 4, 4.4);
+    assert_eq!(sender.sent(), []);
+    sender.ack(at(400), 4, 4.5);
+    assert_eq!(sender.sent(), [(4.0, 0.5)], "all that is left");
+    sender.ack(at(500), 4, 4.1);
+    assert_eq!(sender.sent(), [], "an older edge changes nothing");
+}
+
+#[test]
+fn a_shut_window_is_probed_after_the_timeout_and_then_half_as_often() {
+    let mut sender = Sending::new(4.0);
+    sender.ack(at(100), 1, 1.0);
+    sender.sent();
+    let mut probes = Vec::new();
+    for ms in 1..200 {
+        sender.end.on_timer(&sender.config, at(1000 * ms), &mut sender.desk);
+        probes.extend(sender.sent().into_iter().map(|probe| (ms, probe)));
+    }
+    // The RTO is 20 ms: after 20, 40 and 80 ms, in whole milliseconds from 0.1 ms on.
+    assert_eq!(probes, [(21, (1.0, 0.0)), (61, (1.0, 0.0)), (141, (1.0, 0.0))]);
+    assert_eq!(sender.desk.probes, 3);
+    sender.ack(at(200_000), 1, 3.0);
+    assert_eq!(sender.sent(), [(1.0, 1.0), (2.0, 1.0)]);
+}
+
+#[test]
+fn a_probe_is_answered_with_the_window() {
+    let mut host = Receiving::new(1, "ack_every = 2");
+    host.segments(at(0), 0, 1, due(20, 9_000));
+    assert_eq!(host.edges(), [(0, 9.0)], "the ACK is delayed, but not the window");
+    let probe = Packet::data(MSS, 0, 0, Instant::MAX, Flags::NONE);
+    host.ends[0].on_packet(&host.config, at(5), &probe, None, &mut host.desk);
+    assert_eq!(host.edges(), [(0, 9.0), (0, 9.0)], "the delayed ACK, and the answer");
+}
+
+#[test]
+fn a_grant_that_is_not_used_is_given_to_others() {
+    let mut host = Receiving::new(2, "");
+    host.segments(at(0), 0, 1, due(20, 5_000));
+    host.segments(at(0), 1, 1, due(20, 9_000));
+    assert_eq!(host.edges(), [(0, 9.0), (1, 1.0)]);
+    // The patience is 1 ms.
+    let mut shared = std::mem::take(&mut host.desk.shared);
+    for now in std::mem::take(&mut host.desk.host_timers) {
+        shared.on_timer(now, &mut host.desk);
+    }
+    host.desk.shared = shared;
+    assert_eq!(host.edges(), [(1, 9.0)]);
+}
