@@ -16,6 +16,7 @@ mod paths;
 mod peers;
 mod ports;
 mod rates;
+mod receive;
 mod recovery;
 mod shared;
 mod stages;

@@ -121,7 +121,11 @@ pub struct Schedule {
 
 impl Config {
     /// Returns the configuration if the values say that receivers schedule; else the controller.
-    pub(crate) fn wrap(law: Controller, values: &Values, connection: &connection::Config) -> Result<Config, Controller> {
+    pub(crate) fn wrap(
+        law: Controller,
+        values: &Values,
+        connection: &connection::Config,
+    ) -> Result<Config, Controller> {
         if values.choice("receiver") == "stock" {
             return Err(law);
         }
