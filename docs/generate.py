@@ -263,7 +263,8 @@ def written() -> dict[str, str]:
         "simulators.md": raced((DOCS / "simulators.md").read_text(encoding="utf-8"), MEASURED),
         "estimate.md": estimated((DOCS / "estimate.md").read_text(encoding="utf-8"), MEASURED),
         "howto/receive.md": on_receive(
-            (DOCS / "howto/receive.md").read_text(encoding="utf-8"), LINUX / "record/receive.json"
+            filled((DOCS / "howto/receive.md").read_text(encoding="utf-8"), RECORD, records),
+            LINUX / "record/receive.json",
         ),
         "../deploy/linux/testbed/README.md": on_testbed(
             (LINUX / "testbed/README.md").read_text(encoding="utf-8"), LINUX / "record"
@@ -299,24 +300,39 @@ def on_receive(text: str, record: Path) -> str:
     )
 
 
+def by_arm(runs: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Return the runs without and with `d2tcp receive`."""
+    return [[run for run in runs if run["receive"] == receive] for receive in (False, True)]
+
+
+def missed_shares(arms: list[list[dict[str, Any]]]) -> list[str]:
+    """Return the missed deadlines of each arm in per cent."""
+    return [
+        f"{100 * sum(run['missed'] for run in arm) / sum(run['answers'] for run in arm):.2f}" for arm in arms
+    ]
+
+
 def received(record: dict[str, Any]) -> str:
     """Return the table of missed deadlines without and with `d2tcp receive`, and its conditions."""
     rows, loads = [], []
     for set_up in record["set_ups"]:
-        arms = [[run for run in set_up["runs"] if run["receive"] == receive] for receive in (False, True)]
-        answers, missed = ([sum(run[key] for run in arm) for arm in arms] for key in ("answers", "missed"))
-        shares = [f"{100 * late / of:.2f}" for late, of in zip(missed, answers, strict=True)]
+        arms = by_arm(set_up["runs"])
+        shares = missed_shares(arms)
+        simulated = missed_shares(by_arm(set_up["simulated"])) if "simulated" in set_up else ["", ""]
         bulk = [
             f"{sum(run['bulk_mbps'] for run in arm) / len(arm):.1f}" if "bulk_mbps" in arm[0] else ""
             for arm in arms
         ]
         cost = sum(run["cpu_us_per_answer"] for run in arms[1]) / len(arms[1])
         loads += [run["load"] for arm in arms for run in arm]
-        rows.append([set_up["what"], str(answers[1]), *shares, *bulk, f"{cost:.0f}"])
+        answers = sum(run["answers"] for run in arms[1])
+        rows.append([set_up["what"], str(answers), *shares, *simulated, *bulk, f"{cost:.0f}"])
     head = [
         "set-up",
         "answers",
         "missed without, %",
+        "with, %",
+        "simulated without, %",
         "with, %",
         "bulk without, Mbit/s",
         "with",
