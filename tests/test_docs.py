@@ -148,7 +148,7 @@ def follow(block: Block, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_transport_of_the_guide_compiles_and_does_what_it_says(tmp_path: Path) -> None:
-    for part in ("crates/units", "crates/transport", "deploy/linux/law"):
+    for part in ("crates/units", "crates/receive", "crates/transport", "deploy/linux/law"):
         shutil.copytree(ROOT / part, tmp_path / part)
     for name in ("Cargo.toml", "Cargo.lock", "clippy.toml"):
         shutil.copy(ROOT / name, tmp_path)

@@ -161,7 +161,10 @@ macro_rules! entries {
                 match self {
                     Builder::Window(build) => {
                         let law = build(values, shared)?;
-                        Ok(receive::Config::wrap(law, values, shared).map_or_else(Control::Window, Control::Receive))
+                        Ok(match receive::Schedule::from_values(values, shared) {
+                            None => Control::Window(law),
+                            Some(schedule) => Control::Receive(receive::Config { law, schedule }),
+                        })
                     }
                     $(Builder::$Family(build) => build(values, shared).map(Control::$Family)),*
                 }

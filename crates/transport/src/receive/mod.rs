@@ -120,31 +120,6 @@ pub struct Schedule {
 }
 
 impl Config {
-    /// Returns the configuration if the values say that receivers schedule; else the controller.
-    pub(crate) fn wrap(
-        law: Controller,
-        values: &Values,
-        connection: &connection::Config,
-    ) -> Result<Config, Controller> {
-        if values.choice("receiver") == "stock" {
-            return Err(law);
-        }
-        let step = 2 * u64::from(connection.mss);
-        let credit = match values.amount_if_set("receiver_credit") {
-            Some(Amount::Bytes(bytes)) => bytes,
-            Some(Amount::Packets(packets)) => packets.saturating_mul(connection.mss.into()),
-            None => MIN_CREDIT * u64::from(connection.mss),
-        };
-        Ok(Config {
-            law,
-            schedule: Schedule {
-                credit: credit.max(2 * step),
-                floor_permille: (values.number("receiver_floor") * 1000.0).round() as u64,
-                patience: values.time("receiver_patience"),
-            },
-        })
-    }
-
     /// Returns none: nothing is kept at ports.
     pub fn agents(&self) -> Option<Agents> {
         None
@@ -152,6 +127,25 @@ impl Config {
 }
 
 impl Schedule {
+    /// Returns the schedule, if the values say that receivers have one.
+    pub(crate) fn from_values(values: &Values, connection: &connection::Config) -> Option<Schedule> {
+        if values.choice("receiver") == "stock" {
+            return None;
+        }
+        let mss = u64::from(connection.mss);
+        let credit = match values.amount_if_set("receiver_credit") {
+            Some(Amount::Bytes(bytes)) => bytes,
+            Some(Amount::Packets(packets)) => packets.saturating_mul(mss),
+            None => MIN_CREDIT * mss,
+        };
+        Some(Schedule {
+            // Two steps of two segments: one for the connection that sends, one for the next.
+            credit: credit.max(4 * mss),
+            floor_permille: (values.number("receiver_floor") * 1000.0).round() as u64,
+            patience: values.time("receiver_patience"),
+        })
+    }
+
     /// Returns the scale of the window field: the least by which it holds all of the credit (RFC 7323 2.3).
     fn scale(&self, mss: u32) -> u32 {
         let most = self.credit + u64::from(mss);
