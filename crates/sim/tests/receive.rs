@@ -34,7 +34,7 @@ fn every_window_transport_is_in_time_by_the_order_of_deadlines() {
     for entry in TRANSPORTS.iter().filter(|entry| entry.by_senders()) {
         let stock = burst(&format!("name = '{}'", entry.name), "");
         let ordered = burst(&format!("name = '{}'\nreceiver = 'edf'", entry.name), "");
-        // pFabric's timeout of three round trips takes what waits for its turn for lost.
+        // pFabric's timeout of three round trips is shorter than the wait for a turn.
         let drops = if entry.needs.discipline.is_none() { 0 } else { stock.counters.drops };
         assert!(ordered.counters.drops <= drops, "{}: {} of {drops}", entry.name, ordered.counters.drops);
         assert!(ordered.messages.iter().all(|message| message.end.is_some()), "{}", entry.name);

@@ -1,4 +1,4 @@
-//! Windows from the receiver by hand: what the edges are, and what senders do with them.
+//! Windows from the receiver by hand: the edges, and the packets that senders send up to them.
 
 use transport::host::{AtHost, End, HostOutput};
 use transport::receive::{Header, Known};
