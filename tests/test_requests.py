@@ -373,6 +373,110 @@ def test_a_goal_needs_requests(tmp_path: Path) -> None:
         decide.need(asked, target=1, over="gap")
 
 
+def test_the_bound_of_requests_needs_no_run(duetime: Command, tmp_path: Path) -> None:
+    file = tmp_path / "queue.toml"
+    file.write_text(QUEUE)
+    # The work alone takes 1 ms.
+    for within, missed in (("900 us", 5), ("2 ms", 0)):
+        change = ("--set", f"traffic.jobs.deadline={within}")
+        said = json.loads(duetime("bound", file, "--json", *change).stdout)
+        run = json.loads(duetime("run", file, "--json", *change).stdout)
+        assert (said["requests"]["missed"], said["bound"], said["depends_on_run"]) == (missed, None, {})
+        assert run["summary"]["requests"]["bound"]["missed"] == missed
+        shown = duetime("bound", file, *change)
+        assert shown.returncode == 0
+        assert re.search(rf"jobs +{missed} +[\d.]+ +(receivers|-) ", shown.stdout)
+        assert "no schedule of these requests can miss fewer" in shown.stdout
+        assert "tree" not in shown.stdout
+        assert "deadline\n" not in shown.stdout, "there are no other messages"
+
+
+def test_no_bound_of_requests_is_foreseen_that_depend_on_the_run(duetime: Command, tmp_path: Path) -> None:
+    file = tmp_path / "queue.toml"
+    for text, why in (
+        (QUEUE.replace('every = "$gap"', "clients = 2"), "its clients ask again when a request has ended"),
+        (
+            QUEUE.replace("back = 1", 'back = { hosts = [1], pick = "least-loaded" }'),
+            "picks the least loaded hosts",
+        ),
+    ):
+        file.write_text(text)
+        said = json.loads(duetime("bound", file, "--json").stdout)
+        assert (said["bound"], said["requests"]) == (None, None)
+        assert why in said["depends_on_run"]["jobs"]
+        shown = " ".join(duetime("bound", file).stdout.split())
+        assert shown.startswith("jobs: no bound before a run, as ")
+        assert why in shown
+    assert json.loads(duetime("run", file, "--json").stdout)["summary"]["requests"]["bound"]["missed"] == 0
+
+
+def test_messages_of_requests_are_no_answers_of_a_tree(both: dt.Result) -> None:
+    assert both.data["bound"] is not None
+    assert (
+        both.data["bound"]["reason"] == "messages of requests are left out, whose bound is `requests.bound`"
+    )
+
+
+def test_check_says_who_asks_in_a_closed_loop(duetime: Command, tmp_path: Path) -> None:
+    file = tmp_path / "queue.toml"
+    file.write_text(QUEUE.replace('every = "$gap"\ncount = 5', 'clients = 16\nthink = "exponential(500 us)"'))
+    said = " ".join(duetime("check", file).stdout.split())
+    # A request takes 1 ms of work and a pause of 500 us: 16 of them 66 times in 100 ms, with a message each.
+    assert "16 clients, each asks again after a pause of 500 us (mean) when its request has ended" in said
+    found = re.search(r"has ended: at most about ([\d,]+) messages", said)
+    assert found is not None
+    assert float(found[1].replace(",", "")) == pytest.approx(16 * 100 / 1.5, rel=0.01)
+    assert "asked" not in said
+    explained = json.loads(duetime("check", file, "--explain", "--json").stdout)
+    clients = explained["classes"][0]["clients"]
+    assert (clients["count"], clients["think_us"]) == (16, 500)
+    assert "16 clients" in " ".join(duetime("check", file, "--explain").stdout.split())
+    file.write_text(QUEUE)
+    assert "asked" in duetime("check", file).stdout
+    assert json.loads(duetime("check", file, "--explain", "--json").stdout)["classes"][0]["clients"] is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place", "said"),
+    [
+        ('size = "1 KB"', 'size = "1 KB"\nafter = ["work"]', 29, "these stages wait for each other"),
+        ("back = 1", "back = { count = 1 }", 23, "`hosts`"),
+        ('size = "1 KB"', 'size = "1 KB"\nrepeat = 2000000', 29, "`repeat` must be 1 to 1000000"),
+        ('to = "back"', 'to = "next(front)"', 27, "role `front` has one host: there is no other"),
+        ('stage = "work"\nwithin', 'stage = "wrok"\nwithin', 36, "there is no stage `wrok`"),
+    ],
+)
+def test_mistakes_in_requests_are_one_message_with_its_place(
+    duetime: Command, tmp_path: Path, old: str, new: str, place: int, said: str
+) -> None:
+    file = tmp_path / "queue.toml"
+    assert QUEUE.count(old) == 1
+    file.write_text(QUEUE.replace(old, new))
+    for command in ("check", "run", "bound"):
+        refused = duetime(command, file)
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert refused.stderr.count("error: ") == 1
+        assert said in refused.stderr
+        found = re.search(r"queue\.toml:(\d+):\d+", refused.stderr)
+        assert found is not None
+        assert int(found[1]) == place, refused.stderr
+
+
+def test_a_text_in_a_column_of_numbers_is_one_message_with_its_place(
+    duetime: Command, tmp_path: Path
+) -> None:
+    (tmp_path / "trace.csv").write_text("time,tokens\n0,5\n1,many\n")
+    file = tmp_path / "queue.toml"
+    requests = 'requests = { file = "trace.csv", columns = { arrival = "time", input = "tokens" } }'
+    text = QUEUE.replace('every = "$gap"', requests).replace('time = "1 ms"', 'time = "1 ms * $input"')
+    file.write_text(text)
+    refused = duetime("check", file)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr.count("error: ") == 1
+    assert "trace.csv:3:3" in refused.stderr
+    assert "`tokens` must be a number, not `many`" in refused.stderr
+
+
 def test_pictures_of_requests_are_drawn(tmp_path: Path, both: dt.Result) -> None:
     both.save(tmp_path / "o")
     assert {"requests.svg", "timeline.svg"} <= {path.name for path in plot_dir(tmp_path / "o")}

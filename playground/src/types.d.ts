@@ -217,9 +217,29 @@ export interface Percentiles {
   at_least?: Record<string, number>;
 }
 
+/** The part of the requests' time that a stage took, in percent. */
+export interface StageShare {
+  network_percent: number | null;
+  work_percent: number | null;
+  waiting_percent: number | null;
+}
+
+/** The requests of several stages. */
+export interface Requests {
+  all_goals_percent: number | null;
+  time_us: Percentiles;
+  stages: Record<string, StageShare>;
+  bound?: { missed_percent: number | null } | null;
+}
+
 /** The result of a run as `duetime run --json` prints it. */
 export interface Report {
-  summary: { missed_percent: number | null; fct_us: Percentiles | null; goodput_mbps: number | null };
+  summary: {
+    missed_percent: number | null;
+    fct_us: Percentiles | null;
+    goodput_mbps: number | null;
+    requests?: Requests;
+  };
   bound?: { missed_percent: number | null } | null;
   busiest_queue?: { p50: number; p99: number } | null;
   drops: number;
@@ -284,6 +304,8 @@ export interface Finished {
   resolved: Resolved;
   notes: string[];
   flows: Flows;
+  /** The requests of several stages. */
+  requests: Table;
   links: Links;
   wires: Wire[];
   trace: Trace;
@@ -302,6 +324,7 @@ export interface Done {
   resolved: Resolved;
   notes: string[];
   flows: Flows;
+  requests: Table;
   links: Links;
   wires: Wire[];
   moments: Moments;

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import duetime as dt
+
 from validate.check import MSS, WIRE, Check, known, run, star, us_on_wire
 
 #: The collectives' network: 100 Gbps, 1 us a link, packets of 9000 B of which 40 B are headers.
@@ -22,7 +23,7 @@ def checks() -> Iterable[Check]:
 
 
 def step_us(gbps: float = GBPS, beyond: float = GBPS) -> float:
-    """Return the time of one step of a ring, in us: a message on a link, a packet on the next, two delays."""
+    """Return the time of one step of a ring, in us: a message over a link, and a packet over another, of delays."""
     return PACKETS * us_on_wire(FRAME, gbps) + us_on_wire(FRAME, beyond) + 2 * DELAY
 
 
@@ -68,9 +69,8 @@ def ring() -> Iterable[Check]:
             time_us(collective(hosts, "all-reduce")),
             0.005 * expected,
             "us",
-            "2 (N - 1) (S / N / B + latency of a hop): a host sends what it has just received, so the steps "
-            "follow one another. A hop is two delays, and a packet that the switch stores; headers count. "
-            "0.5 %: acknowledgements share the links",
+            "2 (N - 1) (S / N / B + latency of a hop): a host sends what it has just received, so the steps follow one "
+            "another. A hop is two delays, and a packet that the switch stores. 0.5 %: acknowledgements share the links",
         )
 
 
@@ -96,8 +96,16 @@ def slow_rank() -> Iterable[Check]:
         time_us(result),
         0.01 * expected,
         "us",
-        "the slow host receives and sends a part in each step, in twice the time; the others wait for it. "
-        "1 %: acknowledgements, and the first and the last step beside it",
+        "the slow host receives and sends a part in each step, in twice the time; the others wait for it. 1 %: "
+        "acknowledgements, and the first and the last step beside it",
+    )
+    yield Check(
+        "the straggler of this ring",
+        slow,
+        known(result.summary["requests"])["stragglers"][0]["host"],
+        0,
+        "is the host's number",
+        "the longest wait of the critical path is at the slow host",
     )
 
 
@@ -111,8 +119,8 @@ def all_to_all() -> Iterable[Check]:
             time_us(collective(hosts, "all-to-all")),
             0.01 * expected,
             "us",
-            "(N - 1) S / B and the latency of a hop: each host's link carries N - 1 messages. 1 %: "
-            "acknowledgements, and receivers that not all senders reach at once",
+            "(N - 1) S / B and the latency of a hop: each host's link carries N - 1 messages. 1 %: acknowledgements, and "
+            "receivers that not all senders reach at once",
         )
 
 
@@ -138,11 +146,11 @@ def chain() -> Iterable[Check]:
     yield Check(
         "a request that three hosts pass on",
         expected,
-        max(result.requests["time_us"].to_list()),
+        float(known(result.requests["time_us"].max())),
         0.001,
         "us",
-        "the sum of its stages in an empty network: works, and for each message its packets, one more at the "
-        "switch, and two delays; to the nanosecond",
+        "the sum of its stages in an empty network: works, and for each message its packets, one more at the switch, and "
+        "two delays; to the nanosecond",
     )
     pieces = result.pieces.sort("request", "ready_us")
     gaps = [
@@ -188,9 +196,9 @@ def clients() -> Iterable[Check]:
             yield Check(
                 f"requests per second of {count} client{'s' if count > 1 else ''}{thinks}",
                 expected,
-                known(known(result.summary["requests"])["finished_per_s"]),
+                known(result.summary["requests"])["finished_per_s"],
                 0.01 * expected,
                 "requests/s",
-                "Little: c clients have c requests under way, each of which takes work, network and a pause. "
+                "Little: c clients have c requests under way, each of which takes its work, its network and its pause. "
                 "1 %: packets of two clients that meet at the store's link, and the draws of pauses",
             )

@@ -91,9 +91,10 @@ pub enum Gap {
     Schedule,
     /// The messages are too many to look for a schedule.
     Size,
-    /// The start of an answer within a tree, or of a message within a request, depends on the schedule, so that it is
-    /// a job of no link.
+    /// The start of an answer within a tree depends on the schedule, so that it is a job of no link.
     Tree,
+    /// As [`Gap::Tree`], for messages of requests of several stages, which have [a bound of their own](requests).
+    Requests,
 }
 
 impl Gap {
@@ -104,6 +105,7 @@ impl Gap {
             Gap::Schedule => "no schedule was found that misses no more",
             Gap::Size => "too many packets to look for a schedule",
             Gap::Tree => "answers within a tree are left out",
+            Gap::Requests => "messages of requests are left out, whose bound is `requests.bound`",
         }
     }
 }
@@ -272,21 +274,26 @@ pub fn of_outcome(outcome: &Outcome) -> Bounds {
     messages.bounds(outcome, None).expect(IN_MEMORY)
 }
 
-/// Returns the bounds of a scenario's traffic without running it: the same as [`of_outcome`] of its run.
-pub fn of_scenario(scenario: Scenario) -> Bounds {
-    let Scenario { run, network, transports, mut classes, .. } = scenario;
-    let framing = |class: &sim::Class| class.framing(&transports[class.transport], network.frame_overhead);
-    let framings: Vec<Framing> = classes.iter().map(framing).collect();
+/// Returns the bounds of the messages of a scenario without running it: the same as [`of_outcome`] of its run. Messages
+/// of requests of several stages are none of these ([`requests::of_scenario`]).
+pub fn of_scenario(scenario: &Scenario) -> Bounds {
+    let Scenario { run, network, classes, .. } = scenario;
     let mut messages = Messages::new(classes.len());
-    for (class, source) in classes.iter_mut().enumerate() {
-        let batches =
-            std::iter::from_fn(|| source.generator.next()).take_while(|batch| batch.at < run.duration.after_start());
+    for (class, source) in classes.iter().enumerate() {
+        let mut generator = source.generator.again();
+        let batches = std::iter::from_fn(|| generator.next()).take_while(|batch| batch.at < run.duration.after_start());
         let requests = batches.flat_map(|batch| batch.messages);
         requests
             .filter(|request| run.counts(request.start))
             .for_each(|request| messages.ask(ClassId::from_index(class), &request));
     }
-    messages.bounds_on(&network.graph, &framings, run.latest(), None).expect(IN_MEMORY)
+    messages.bounds_on(&network.graph, &framings_of(scenario), run.latest(), None).expect(IN_MEMORY)
+}
+
+/// Returns the framing of each class of a scenario.
+fn framings_of(Scenario { network, transports, classes, .. }: &Scenario) -> Vec<Framing> {
+    let framing = |class: &sim::Class| class.framing(&transports[class.transport], network.frame_overhead);
+    classes.iter().map(framing).collect()
 }
 
 const IN_MEMORY: &str = "everything is in memory";
@@ -311,8 +318,9 @@ struct OfClass {
     with_deadline: u64,
     /// The number of messages that a machine could not carry in time even alone.
     hopeless: u64,
-    /// The number of messages that are jobs of no link.
+    /// The number of messages that are jobs of no link, and the number of these that are parts of requests.
     unknown: u64,
+    of_requests: u64,
     /// The number of all others whose deadline is decided.
     held: u64,
     jobs: Jobs,
@@ -386,6 +394,7 @@ impl<'a> Traffic<'a> {
         }
         if !self.messages.is_known(arrival) {
             class.unknown += 1;
+            class.of_requests += u64::from(arrival.level == Some(Messages::UNKNOWN));
             return;
         }
         self.demands.of(arrival, &mut self.asked);
@@ -437,6 +446,7 @@ impl<'a> Traffic<'a> {
             |figure: fn(&OfClass) -> u64| -> u64 { classes.iter().map(|class| figure(&self.classes[*class])).sum() };
         let (with_deadline, hopeless) = (sum(|class| class.with_deadline), sum(|class| class.hopeless));
         let (unknown, held) = (sum(|class| class.unknown), sum(|class| class.held));
+        let of_requests = sum(|class| class.of_requests);
         let jobs = || classes.iter().map(|class| &self.classes[*class].jobs);
         let runs = jobs().flat_map(|jobs| jobs.runs.iter().cloned());
         let merged = Merged::new(jobs().map(|jobs| &jobs.recent[..]), aside, runs)?;
@@ -465,7 +475,7 @@ impl<'a> Traffic<'a> {
         let late = combine::sum(&sets);
         let side = Side::of(sets.iter().map(|set| set.family));
         let gap = if unknown > 0 {
-            Some(Gap::Tree)
+            Some(if unknown == of_requests { Gap::Requests } else { Gap::Tree })
         } else if !searched {
             Some(Gap::Size)
         } else {

@@ -26,7 +26,10 @@ use std::io;
 
 use aside::{Aside, Merged, Run};
 use sim::outcome::{Framing, Outcome, RequestRow};
+use sim::plan::Plan;
 use sim::topology::Graph;
+use sim::traffic::Planned;
+use sim::{Scenario, World};
 use units::{Bytes, ClassId, HostId, Instant, halves, pair};
 
 use crate::arrivals::{Arrival, Demands, Machine};
@@ -34,7 +37,7 @@ use crate::combine::{Period, Set, disjoint_groups, sum};
 use crate::machine::groups::{self, Member, is_overloaded};
 use crate::machine::{Budget, Job, leave_out};
 use crate::schedule::{self, Found, Wanted};
-use crate::{Bound, Bounds, Budgets, Gap, MAX_TOGETHER, Side, at_least_their_sum};
+use crate::{Bound, Bounds, Budgets, Gap, MAX_TOGETHER, Side, at_least_their_sum, framings_of};
 
 /// The requests of a run that count and have goals, with the fields that the bound needs.
 #[derive(Default)]
@@ -125,11 +128,22 @@ impl Requests {
     ///
     /// # Errors
     /// Returns the error of the disk.
-    pub fn bounds(&self, outcome: &Outcome, mut aside: Option<&mut Aside>) -> io::Result<Bounds> {
+    pub fn bounds(&self, outcome: &Outcome, aside: Option<&mut Aside>) -> io::Result<Bounds> {
         let framings: Vec<Framing> = outcome.classes.iter().map(|class| class.framing).collect();
-        let mut traffic = Traffic::new(self, &outcome.graph, &framings, outcome.decided_until);
-        let plans = outcome.plans.iter().enumerate();
-        for (class, plan) in plans.filter_map(|(class, plan)| Some((class, plan.as_ref()?))) {
+        let plans: Vec<Option<&Plan>> = outcome.plans.iter().map(Option::as_deref).collect();
+        self.bounds_on(&outcome.graph, &framings, &plans, outcome.decided_until, aside)
+    }
+
+    fn bounds_on(
+        &self,
+        graph: &Graph,
+        framings: &[Framing],
+        plans: &[Option<&Plan>],
+        until: Instant,
+        mut aside: Option<&mut Aside>,
+    ) -> io::Result<Bounds> {
+        let mut traffic = Traffic::new(self, graph, framings, until);
+        for (class, plan) in plans.iter().enumerate().filter_map(|(class, plan)| Some((class, (*plan)?))) {
             traffic.classes[class].is_plain = plan.is_plain();
         }
         if let Some(aside) = aside.as_deref_mut() {
@@ -160,6 +174,40 @@ pub fn of_outcome(outcome: &Outcome) -> Bounds {
     let counted = outcome.stage_requests.iter().filter(|row| outcome.counts(row.arrival));
     counted.for_each(|row| requests.add(row));
     requests.bounds(outcome, None).expect("everything is in memory")
+}
+
+/// The bounds of the requests of a scenario, before it is run.
+pub struct Foreseen {
+    /// The bounds of the classes whose requests are known.
+    pub bounds: Bounds,
+    /// The classes with goals whose requests depend on the run, each with the reason.
+    pub unknown: Vec<(ClassId, &'static str)>,
+}
+
+/// Returns the bounds of the requests of a scenario without running it. They are not below those of a run, which can
+/// only be exact more often: where it misses no more.
+pub fn of_scenario(scenario: Scenario) -> Foreseen {
+    let planned: Vec<Option<Planned>> = scenario.classes.iter().map(|class| class.generator.plan()).collect();
+    let plans: Vec<Option<&Plan>> = planned.iter().map(|planned| Some(&*planned.as_ref()?.plan)).collect();
+    let unknown = (0..).map(ClassId).zip(&scenario.classes).zip(&plans).filter_map(|((id, class), plan)| {
+        plan.filter(|plan| !plan.goals.is_empty())?;
+        Some((id, class.generator.depends_on_run()?))
+    });
+    let unknown = unknown.collect();
+    let (framings, until) = (framings_of(&scenario), scenario.run.latest());
+    let graph = scenario.network.graph.clone();
+    let mut requests = Requests::new();
+    if plans.iter().flatten().any(|plan| !plan.goals.is_empty()) {
+        let world = World::new(scenario);
+        let counted = world.counted();
+        world.foresee_requests(|row| {
+            if counted.contains(&row.arrival) {
+                requests.add(&row);
+            }
+        });
+    }
+    let bounds = requests.bounds_on(&graph, &framings, &plans, until, None).expect("everything is in memory");
+    Foreseen { bounds, unknown }
 }
 
 /// Calls `f` with each request of some records, and the windows of its messages.

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use bound::requests::{Requests, of_outcome};
-use bound::{Bound, Bounds, Gap};
+use bound::requests::{Foreseen, Requests, of_outcome, of_scenario};
+use bound::{Bound, Bounds, Gap, Side};
 use sim::World;
 use sim::outcome::{Outcome, RequestRow};
 use sim::topology::Graph;
@@ -354,6 +354,29 @@ fn in_a_file(outcome: &Outcome, each: usize) -> Bounds {
     requests.bounds(outcome, Some(&mut aside)).unwrap()
 }
 
+/// Checks that the bounds of a scenario are those of its run. A run that misses no more shows that a bound is exact;
+/// before it only a schedule can.
+fn is_foreseen(found: &Bounds, Foreseen { bounds, unknown }: &Foreseen, text: &str) {
+    let depends = |class: usize| unknown.iter().any(|(id, _)| id.index() == class);
+    let is_same = |found: &Bound, foreseen: &Bound| {
+        let known = |bound: &Bound| (bound.with_deadline, bound.missed, bound.side);
+        assert_eq!(known(found), known(foreseen), "{text}");
+        assert!(foreseen.gap.is_some() || found.gap.is_none(), "{foreseen:?}, {found:?}\n{text}");
+    };
+    for (class, (found, foreseen)) in found.classes.iter().zip(&bounds.classes).enumerate() {
+        match (found, foreseen) {
+            (Some(found), Some(foreseen)) => is_same(found, foreseen),
+            (_, None) => assert!(depends(class), "{text}"),
+            (None, Some(_)) => panic!("no goals\n{text}"),
+        }
+    }
+    if unknown.is_empty() {
+        is_same(found.all.as_ref().unwrap(), bounds.all.as_ref().unwrap());
+    }
+    let clients = text.matches("clients = 9").count();
+    assert_eq!((unknown.len(), unknown.iter().all(|(_, why)| why.contains("clients ask again"))), (clients, true));
+}
+
 /// Runs a scenario under every transport, and returns the bound and the fewest misses of any transport. In an open loop
 /// the bound is the same for all.
 fn under_every_transport(text: &str) -> (u64, u64) {
@@ -362,6 +385,7 @@ fn under_every_transport(text: &str) -> (u64, u64) {
         let outcome = run(text, transport.name);
         let found = of_outcome(&outcome);
         assert_eq!(found, in_a_file(&outcome, 7), "{text}");
+        is_foreseen(&found, &of_scenario(read(text, transport.name)), text);
         let all = found.all.expect("there are goals");
         let of_run = misses(&outcome, None);
         assert!(all.missed <= of_run, "{} missed {of_run}, and the bound is {all:?}\n{text}", transport.name);
@@ -463,4 +487,104 @@ fn all_answers_of_a_request_count_once() {
     assert_eq!(of_questions("deadline = '2 ms'", "").missed, 5);
     // With a quorum of two of three no answer is needed for sure.
     assert_eq!(of_questions("deadline = '8 ms'", "quorum = '60%'\n").missed, 0);
+}
+
+/// Returns the bound, before any run, of requests that arrive together on a star of links with 1 Gbps, where a packet of
+/// [`PACKET`] takes 10 us. `rest` are the keys of their class from `deadline` on.
+fn foreseen(count: u64, rest: &str) -> Bound {
+    let text = format!(
+        "[run]\nduration = '1 ms'\n[network]\ntopology = 'star'\nhosts = 6\nrate = '1 Gbps'\ndelay = '1 ns'\n\
+         [transport]\nname = 'tcp'\nmss = '{PACKET} B'\nheader = '40 B'\n[[traffic]]\nname = 'a'\npattern = 'stages'\n\
+         every = '1 ps'\ncount = {count}\ndeadline = {rest}"
+    );
+    let Foreseen { bounds, unknown } = of_scenario(read(&text, "tcp"));
+    assert_eq!(unknown, []);
+    bounds.all.unwrap()
+}
+
+/// Returns stages that send these packets along a row of hosts.
+fn row(packets: &[u64], extra: &str) -> String {
+    let roles: String = (0..=packets.len()).map(|host| format!("h{host} = {host}\n")).collect();
+    let stage = |(host, packets): (usize, &u64)| {
+        let (to, bytes) = (host + 1, packets * PACKET);
+        format!("[[traffic.stage]]\nname = 's{host}'\nfrom = 'h{host}'\nto = 'h{to}'\nsize = '{bytes} B'\n{extra}")
+    };
+    let stages: String = packets.iter().enumerate().map(stage).collect();
+    format!("[traffic.roles]\n{roles}{stages}")
+}
+
+#[test]
+fn a_schedule_stretches_the_times_alone_until_the_goal() {
+    let gap = |us: f64, packets: &[u64], extra: &str| {
+        let bound = foreseen(2, &format!("'{us} us'\n{}", row(packets, extra)));
+        assert_eq!((bound.with_deadline, bound.missed), (2, 0));
+        bound.gap
+    };
+    // Each message takes 20 us alone. The second of two at its links arrives after 30 us, so 40 us are stretched to 60.
+    assert_eq!((gap(60.1, &[1, 1], ""), gap(59.0, &[1, 1], "")), (None, Some(Gap::Schedule)));
+    // 20 and 30 us. With a factor of f the last four packets start at 20 f, and take 50 us: 50 f is 83.3 us or more.
+    assert_eq!((gap(83.5, &[1, 2], ""), gap(82.0, &[1, 2], "")), (None, Some(Gap::Schedule)));
+    // 30 and 20 us: the first four packets take 50 us, until 30 f.
+    assert_eq!((gap(83.5, &[2, 1], ""), gap(82.0, &[2, 1], "")), (None, Some(Gap::Schedule)));
+    // A message alone has all its window: two at once take 30 us.
+    assert_eq!((gap(30.1, &[1], ""), gap(50.0, &[1], "")), (None, None));
+    // No schedule is looked for where part of a stage is enough.
+    assert_eq!(gap(200.0, &[1, 1], "quorum = '60%'\n"), Some(Gap::Schedule));
+}
+
+#[test]
+fn requests_that_give_way_are_those_of_the_bound() {
+    // Each of five takes 30 us of the link to host 1, and 10 us more: two of them in 75 us, and three in 105 us.
+    let of = |us: f64| foreseen(5, &format!("'{us} us'\n{}", row(&[3], "")));
+    let bound = |missed, gap| Bound { with_deadline: 5, missed, side: Side::Receivers, gap };
+    assert_eq!((of(75.0), of(105.0)), (bound(3, None), bound(2, None)));
+    // Not even alone.
+    assert_eq!((of(39.9), of(40.1)), (bound(5, None), bound(4, None)));
+    // Both answers of a request are one job of 20 us at host 0: one request ends at 30, two at 50 and three at 70 us.
+    let answers = |us: f64| {
+        let stage = format!("[[traffic.stage]]\nname = 'answer'\nfrom = 'back'\nto = 'front'\nsize = '{PACKET} B'\n");
+        let roles = "[traffic.roles]\nfront = 0\nback = { hosts = '1..5', count = 2 }\n";
+        let bound = foreseen(3, &format!("'{us} us'\n{roles}{stage}"));
+        (bound.missed, bound.gap)
+    };
+    assert_eq!((answers(41.0), answers(51.0), answers(71.0)), ((2, None), (1, None), (0, None)));
+}
+
+#[test]
+fn the_largest_gives_way_where_one_must() {
+    // Packets of 10 us to host 0: 4, 1 and 1 in 45 us: only without the 4 is all the rest in time.
+    let class = |name: &str, packets: u64, from: u32| {
+        format!(
+            "[[traffic]]\nname = '{name}'\npattern = 'stages'\nevery = '1 ps'\ncount = 1\ndeadline = '55 us'\n\
+             [traffic.roles]\na = {from}\nb = 0\n[[traffic.stage]]\nname = 's'\nfrom = 'a'\nto = 'b'\nsize = '{} B'\n",
+            packets * PACKET
+        )
+    };
+    let text = format!(
+        "[run]\nduration = '1 ms'\n[network]\ntopology = 'star'\nhosts = 6\nrate = '1 Gbps'\ndelay = '1 ns'\n\
+         [transport]\nname = 'tcp'\nmss = '{PACKET} B'\nheader = '40 B'\n{}{}{}",
+        class("long", 4, 1),
+        class("one", 1, 2),
+        class("other", 1, 3)
+    );
+    let Foreseen { bounds, .. } = of_scenario(read(&text, "tcp"));
+    let bound = |with_deadline, missed| Bound { with_deadline, missed, side: Side::Receivers, gap: None };
+    assert_eq!(bounds.all, Some(bound(3, 1)));
+    assert_eq!(bounds.classes, [Some(bound(1, 0)); 3]);
+}
+
+#[test]
+fn goals_that_are_due_after_the_run_take_no_part() {
+    let of = |cool_down: &str| {
+        let text = format!(
+            "[run]\nduration = '1 ms'\ncool_down = '{cool_down}'\n[network]\ntopology = 'star'\nhosts = 3\nrate = '1 Gbps'\n\
+             delay = '1 ns'\n[transport]\nname = 'tcp'\n[[traffic]]\nname = 'a'\npattern = 'stages'\nevery = '300 us'\n\
+             deadline = '400 us'\n[traffic.roles]\na = 0\nb = 1\n[[traffic.stage]]\nname = 's'\nfrom = 'a'\nto = 'b'\n\
+             size = '1 MB'\n"
+        );
+        let Bound { with_deadline, missed, .. } = of_scenario(read(&text, "tcp")).bounds.all.unwrap();
+        (with_deadline, missed)
+    };
+    // They arrive at 300, 600 and 900 us, and are due 400 us later.
+    assert_eq!((of("0 s"), of("10 us"), of("1 s")), ((3, 2), (3, 2), (3, 3)));
 }

@@ -45,7 +45,7 @@ fn under_every_transport(text: &str) -> (Bounds, u64) {
     for transport in transport::registry::TRANSPORTS {
         let outcome = run(text, transport.name);
         let found = bound::of_outcome(&outcome);
-        assert_eq!(found, bound::of_scenario(read(text, transport.name)), "before and after the run\n{text}");
+        assert_eq!(found, bound::of_scenario(&read(text, transport.name)), "before and after the run\n{text}");
         if let Some(all) = found.all {
             let of_run = misses(&outcome, None);
             assert!(all.missed <= of_run, "{} missed {of_run}, and the bound is {all:?}\n{text}", transport.name);
@@ -275,7 +275,7 @@ fn what_is_not_decided_or_not_counted_is_not_missed() {
         )
     };
     let of = |run: &str| {
-        let all = bound::of_scenario(read(&text(run), "tcp")).all;
+        let all = bound::of_scenario(&read(&text(run), "tcp")).all;
         all.map(|all| (all.with_deadline, all.missed))
     };
     assert_eq!(of("duration = '10 ms'"), Some((2, 2)));
@@ -321,7 +321,7 @@ fn of_messages(network: &str, messages: &[(u64, u32, u32)], second: &[(u64, u32,
         "[run]\nduration = '50 ms'\n[network]\n{network}\nrate = '1 Gbps'\ndelay = '5 us'\n{}{second}",
         class("a", messages)
     );
-    bound::of_scenario(read(&text, "tcp")).all.unwrap()
+    bound::of_scenario(&read(&text, "tcp")).all.unwrap()
 }
 
 const STAR: &str = "topology = 'star'\nhosts = 8";
@@ -387,7 +387,7 @@ fn a_bound_without_a_schedule_says_why() {
     // Each host's link could carry all in time, but the second hop of the first message begins when the second is due.
     let text = "[run]\nduration = '20 ms'\n[network]\ntopology = 'star'\nhosts = 4\nrate = '1 Gbps'\ndelay = '1 us'\n\
                 [[traffic]]\nname = 'a'\npattern = 'poisson'\nload = '70%'\nsize = '1 KB'\ndeadline = '100 ms'\n";
-    let of = |text: &str| bound::of_scenario(read(text, "tcp")).all.unwrap();
+    let of = |text: &str| bound::of_scenario(&read(text, "tcp")).all.unwrap();
     assert_eq!((of(text).missed, of(text).gap), (0, None));
     let long = text.replace("20 ms", "2 s");
     assert_eq!(of(&long).gap, Some(Gap::Size));

@@ -182,7 +182,7 @@ fn no_schedule_at_all_misses_fewer_and_an_exact_bound_is_reached() {
         let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let graph = scenario(network, &[Message { from: 0, to: 1, packets: 1, start: 0, due: 9 }]).network.graph;
         let messages = draw(&mut dice, &graph, ends);
-        let Bound { missed, gap, .. } = bound::of_scenario(scenario(network, &messages)).all.unwrap();
+        let Bound { missed, gap, .. } = bound::of_scenario(&scenario(network, &messages)).all.unwrap();
         let truth = truth(&graph, &messages);
         assert!(missed <= truth, "the bound is {missed}, and {truth} are late\n{network}\n{messages:?}");
         match gap {

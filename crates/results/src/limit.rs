@@ -40,15 +40,21 @@ pub struct Limit {
     pub reason: Option<&'static str>,
 }
 
-/// The output of `duetime bound --json`: the bound of a run that is not simulated.
+/// The output of `duetime bound --json`: the bounds of a run that is not simulated.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Foresight {
     /// The title of the scenario.
     pub title: String,
     /// The seed of all random numbers.
     pub seed: u64,
-    /// The bound, as in the run's report.
+    /// The bound of messages, as in the run's report, but without messages of requests.
     pub bound: Option<Limits>,
+    /// The bound of requests, with that of each class as if there were no other; none without goals.
+    pub requests: Option<Limits>,
+    /// The classes whose requests have goals and depend on the run, each with the reason: none of `requests` counts
+    /// them.
+    #[serde(serialize_with = "by_name")]
+    pub depends_on_run: Vec<(String, &'static str)>,
 }
 
 impl Limits {
@@ -105,12 +111,14 @@ pub(crate) fn of_requests(outcome: &Outcome, book: &mut RunStatistics, report: &
 }
 
 impl Foresight {
-    /// Returns the bound of a scenario.
+    /// Returns the bounds of a scenario.
     pub fn of(scenario: Scenario) -> Foresight {
         let (title, seed) = (scenario.title.clone(), scenario.run.seed);
         let names: Vec<String> = scenario.classes.iter().map(|class| class.name.clone()).collect();
-        let bounds = bound::of_scenario(scenario);
-        Foresight { title, seed, bound: Limits::from_bounds(&bounds, names.into_iter()) }
+        let bound = Limits::from_bounds(&bound::of_scenario(&scenario), names.iter().cloned());
+        let bound::requests::Foreseen { bounds, unknown } = bound::requests::of_scenario(scenario);
+        let depends_on_run = unknown.into_iter().map(|(class, why)| (names[class.index()].clone(), why)).collect();
+        Foresight { title, seed, bound, requests: Limits::from_bounds(&bounds, names.into_iter()), depends_on_run }
     }
 
     /// Returns one JSON object on one line.

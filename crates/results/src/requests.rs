@@ -92,7 +92,7 @@ pub struct StageShare {
 /// A host, and how often it was the one that took longest.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Straggler {
-    /// The number of the host, which sent or worked.
+    /// The number of the host, which worked or sent. Of a message to a host with a slower link it is that host.
     pub host: u32,
     /// Share of the finished requests of which it had the longest piece.
     pub percent: f64,

@@ -86,7 +86,7 @@ impl Cost {
         let (mss, duration) = (f64::from(connection.mss), scenario.run.duration.as_secs_f64());
         let constant = class.generator.sizes().is_some_and(|sizes| sizes.is_constant());
         let mut messages = 0.0;
-        class.generator.offer(scenario.run.duration.after_start(), &mut |demand: Demand| {
+        class.generator.demand(scenario.run.duration.after_start(), &mut |demand: Demand| {
             if demand.messages <= 0.0 {
                 return;
             }
@@ -346,7 +346,7 @@ impl Received {
             rates[HostId(link.to)] = link.rate.as_bps_f64();
         }
         for class in &scenario.classes {
-            class.generator.offer(scenario.run.duration.after_start(), &mut |demand: Demand| {
+            class.generator.demand(scenario.run.duration.after_start(), &mut |demand: Demand| {
                 steps += demand.to.len();
                 if steps <= Received::MAX_STEPS {
                     demand.to.iter().for_each(|&host| bytes[host] += demand.bytes / demand.to.len() as f64);
@@ -400,6 +400,19 @@ mod tests {
         assert_eq!(found["packets"], 80.0);
         assert_eq!(found["packet_hops"], 320.0);
         assert_eq!(found["rows"], json!({ "flows": 8.0, "queries": 4.0, "links": 6.0 }));
+    }
+
+    #[test]
+    fn clients_ask_as_often_as_they_and_the_links_can() {
+        let of = |think: &str| {
+            let class =
+                format!("pattern = \"stages\"\nclients = 2\nthink = \"{think}\"\n[traffic.roles]\na = 0\nb = 1\n");
+            let stage = "[[traffic.stage]]\nname = \"s\"\nfrom = \"a\"\nto = \"b\"\nsize = \"125 KB\"";
+            let found = cost(&star(&(class + stage)));
+            found["messages"].as_f64().expect("a number")
+        };
+        // A message takes 1 ms. Two clients that pause for 9 ms ask 20 times in 100 ms; the link carries 100.
+        assert_eq!((of("9 ms"), of("0 s")), (20.0, 100.0));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 use sim::PortGroup;
 use sim::faults::Effect;
 use sim::topology::Graph;
-use sim::traffic::Request;
+use sim::traffic::{Clients, Request};
 use units::{HostId, LinkId, Span, Table};
 
 use crate::lints::uses_marks;
@@ -76,9 +76,14 @@ fn classes(survey: &Survey) -> Vec<Json> {
             bytes += demand.bytes;
         });
         let mbps = |bytes: f64, time: f64| (!sizes.is_empty() || bytes > 0.0).then_some(8e-6 * bytes / time);
+        let (expected, _) = class.generator.expected(duration.after_start());
+        let clients = class.generator.clients().map(|Clients { count, think }| {
+            json!({ "count": count, "think_us": Span::from_ps_f64(think.mean()).as_micros_f64(), "messages": expected })
+        });
         json!({
             "name": class.name,
             "pattern": class.pattern,
+            "clients": clients,
             "size_mean_bytes": class.generator.sizes().map(|sizes| sizes.mean()),
             "expected_messages": messages,
             "expected_mbps": mbps(bytes, duration.as_secs_f64()),

@@ -54,7 +54,7 @@ pub struct World {
     message_log: MessageLog,
     sampler: Option<Sampler>,
     /// The rates of the hosts' links, where requests of several stages need them.
-    host_rates: Table<HostId, Rate>,
+    host_rates: Arc<Table<HostId, Rate>>,
     /// The least times of messages, where some class has requests.
     latency: Option<Latency>,
     /// Watches requests for rates, when a transport makes them.
@@ -200,7 +200,7 @@ impl World {
             names: transports.iter().map(|transport| transport.name).collect(),
             configs: transports.into_iter().map(|transport| transport.config).collect(),
             sources,
-            host_rates: Table::default(),
+            host_rates: Arc::default(),
             latency: None,
             before_warm_up: Counters::default(),
             until: Instant::ZERO,

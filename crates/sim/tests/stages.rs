@@ -205,6 +205,23 @@ fn a_ring_takes_as_long_as_its_bytes_and_hops() {
 }
 
 #[test]
+fn a_host_at_half_the_rate_doubles_a_ring_and_is_its_straggler() {
+    // Its links take twice as long in both directions, in each of 14 rounds.
+    let text = "[run]\nduration = '100 ms'\n[network]\ntopology = 'custom'\nhosts = 8\nswitches = ['s']\nlinks = [\n\
+                { from = '0..3', to = 's' },\n{ from = 3, to = 's', rate = '50 Gbps' },\n{ from = '4..8', to = 's' },\n]\n\
+                rate = '100 Gbps'\ndelay = '1 us'\nhost_jitter = '0 s'\nbuffer = '100 MB'\n[transport]\nname = 'dctcp'\n\
+                mss = '4096 B'\ninitial_window = 1000\n[[traffic]]\nname = 'gradients'\npattern = 'stages'\ncount = 1\n\
+                every = '1 ms'\n[traffic.roles]\nrank = { hosts = '0..8', pick = 'all' }\n[[traffic.stage]]\nname = 'step'\n\
+                at = 'rank'\ncollective = 'all-reduce'\nsize = '16 MB'\n";
+    let outcome = run(text);
+    let row = &outcome.stage_requests[0];
+    let took = (row.end.expect("it ends") - row.arrival).as_secs_f64();
+    let expected = 14.0 * (2e6 * (4136.0 / 4096.0) * 8.0 / 50e9 + 2e-6);
+    assert!((took / expected - 1.0).abs() < 0.01, "{took} s, expected {expected} s");
+    assert_eq!(row.longest.map(|leg| leg.host.0), Some(3));
+}
+
+#[test]
 fn all_to_all_is_limited_by_the_link_of_each_host() {
     let outcome = ring(8, 1_000_000, "at = 'rank'\ncollective = 'all-to-all'");
     let row = &outcome.stage_requests[0];

@@ -174,6 +174,7 @@ impl Run {
             "notes": self.notes,
             "flows": columns::of(results::flows(&outcome)),
             "queries": columns::of(results::queries(&outcome)),
+            "requests": columns::of(results::requests(&outcome)),
             "links": columns::of(results::links(&outcome)),
             "wires": links,
             "trace": columns::of(results::trace(&outcome)),
@@ -239,6 +240,26 @@ traffic = [{ name = "answers", pattern = "fan-in", leaves = 2, every = "1 ms", s
             assert_eq!(done["flows"]["bytes"], json!([20_000, 20_000, 20_000, 20_000]));
             assert_eq!(done["flows"]["class"][0], "answers");
         }
+    }
+
+    #[test]
+    fn a_run_of_requests_has_their_rows_and_shares() {
+        let class = r#"[{ name = "pages", pattern = "stages", every = "300 us", count = 4, deadline = "200 us",
+  roles = { front = 0, back = 1 }, stage = [
+  { name = "ask", from = "front", to = "back", size = "1 KB" },
+  { name = "work", at = "back", time = "100 us" },
+] }]"#;
+        let text = TEXT.split("[{").next().unwrap().to_owned() + class;
+        let done = run(&mut Desk::default(), &json!({ "text": text }), &Json::Null);
+        let table = &done["requests"];
+        assert_eq!(table["request"], json!([0, 1, 2, 3]));
+        assert_eq!(table["goal:deadline"], json!([true, true, true, true]));
+        assert_eq!(table["work_us"], json!([100.0, 100.0, 100.0, 100.0]));
+        let report: Json = serde_json::from_str(done["json"].as_str().unwrap()).unwrap();
+        assert_eq!(report["summary"]["requests"]["all_goals_percent"], 100.0);
+        let answer = ask(&mut Desk::default(), &json!({ "verb": "bound", "text": text }));
+        let foresight: Json = serde_json::from_str(answer["done"].as_str().unwrap()).unwrap();
+        assert_eq!((&foresight["bound"], &foresight["requests"]["missed"]), (&Json::Null, &json!(0)));
     }
 
     #[test]

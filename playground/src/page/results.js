@@ -1,5 +1,6 @@
 // The results of the runs: notes, charts, table, replay, and the verdict of a lesson.
 import { misses } from "../charts/misses.js";
+import { shares } from "../charts/requests.js";
 import { threshold } from "../quantities.js";
 import { show_columns } from "./columns.js";
 import { by_id, make, part } from "./dom.js";
@@ -18,7 +19,8 @@ export function show(session) {
   const { runs, lesson, guess, round } = session;
   by_id("results").hidden = false;
   show_notes(runs);
-  show_misses(runs);
+  show_chart("misses", runs, misses);
+  show_chart("shares", runs, shares);
   show_numbers(runs);
   show_columns(runs);
   for (const picker of pickers()) {
@@ -71,13 +73,16 @@ function show_notes(runs) {
 }
 
 /**
- * Shows the chart of missed deadlines, if there are deadlines.
+ * Shows a chart of all runs, unless it is null.
  *
+ * @param {string} name
  * @param {Run[]} runs
+ * @param {(runs: Run[], width: number) => ReturnType<typeof misses>} drawn
  */
-function show_misses(runs) {
-  const place = part(document, "misses");
-  const chart = misses(runs, Math.min(760, place.clientWidth || 360));
+function show_chart(name, runs, drawn) {
+  const place = part(document, name);
+  if (place.parentElement) place.parentElement.hidden = false;
+  const chart = drawn(runs, Math.min(760, place.clientWidth || 360));
   if (place.parentElement) place.parentElement.hidden = !chart;
   if (chart) place.replaceChildren(chart);
 }

@@ -18,17 +18,39 @@ const COLUMNS = [
 ];
 
 /**
+ * Columns of requests of several stages, if a run has any.
+ *
+ * @type {typeof COLUMNS}
+ */
+const OF_REQUESTS = [
+  ["requests in time", ({ summary }) => percent(summary.requests?.all_goals_percent)],
+  ["at most", ({ summary }) => percent(at_most(summary.requests?.bound?.missed_percent))],
+  ["request, median", ({ summary }) => known(summary.requests?.time_us, "p50", time)],
+  ["request, 99th", ({ summary }) => known(summary.requests?.time_us, "p99", time)],
+];
+
+/**
+ * Returns the share of requests that can be in time, from that which cannot.
+ *
+ * @param {number | null | undefined} missed
+ */
+function at_most(missed) {
+  return missed === null || missed === undefined ? null : 100 - missed;
+}
+
+/**
  * Shows a row for each run.
  *
  * @param {Run[]} runs
  */
 export function show_numbers(runs) {
+  const columns = runs.some(({ report }) => report.summary.requests) ? [...COLUMNS, ...OF_REQUESTS] : COLUMNS;
   const head = make("thead");
-  head.append(line([cell("th", ""), ...COLUMNS.map(([name]) => cell("th", name))]));
+  head.append(line([cell("th", ""), ...columns.map(([name]) => cell("th", name))]));
   const body = make("tbody");
   body.append(
     ...runs.map(({ label, report }) =>
-      line([cell("th", label), ...COLUMNS.map(([, of]) => cell("td", of(report)))]),
+      line([cell("th", label), ...columns.map(([, of]) => cell("td", of(report)))]),
     ),
   );
   by_id("numbers").replaceChildren(head, body);

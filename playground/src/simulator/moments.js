@@ -39,6 +39,7 @@ export function simulate(engine, { of, span_ms }, progress) {
     resolved: whole.resolved,
     notes: whole.notes,
     flows: whole.flows,
+    requests: whole.requests,
     links: whole.links,
     wires: whole.wires,
     moments,

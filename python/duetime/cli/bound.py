@@ -19,8 +19,8 @@ from duetime.run import foresee
 def bound(file: str, seed: int | None, changes: tuple[str, ...], as_json: bool) -> None:
     """Say how few deadlines any schedule of FILE's messages (- for standard input) can miss.
 
-    Nothing is simulated. The schedule knows all messages in advance, and is limited by the hosts' links
-    alone.
+    Of requests of several stages, say how few any schedule lets miss a goal. Nothing is simulated. The
+    schedule knows everything in advance, and is limited by links alone.
     """
     foresight, notes = foresee(options.read(file), seed, changes, None)
     options.tell_notes(notes)
@@ -30,8 +30,7 @@ def bound(file: str, seed: int | None, changes: tuple[str, ...], as_json: bool) 
     # Loaded late: it takes time to load, and with --json no table is shown.
     from duetime.display import bounds, terminal
 
-    if foresight["bound"]:
-        terminal.present(bounds.table(f"{foresight['title']}: seed {foresight['seed']}", foresight["bound"]))
-    else:
-        words = f"{foresight['title']}: no message that counts has a deadline"
+    for shown in bounds.tables(foresight):
+        terminal.present(shown)
+    for words in bounds.without(foresight):
         terminal.say(terminal.console(), words, indent="")

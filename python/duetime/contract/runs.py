@@ -357,7 +357,12 @@ class Foresight(TypedDict):
 
     title: str
     seed: int
+    #: Of messages that are no part of requests.
     bound: Limits[int, float] | None
+    #: Of requests of several stages.
+    requests: Limits[int, float] | None
+    #: The classes that `requests` leaves out, since their requests depend on the run, and why.
+    depends_on_run: dict[str, str]
 
 
 class Stored(TypedDict):

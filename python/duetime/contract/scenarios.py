@@ -161,11 +161,23 @@ class Spread(TypedDict):
     max: float
 
 
+class Clients(TypedDict):
+    """Clients that wait for their answers: what they send follows from the run."""
+
+    count: int
+    #: The mean pause of a client after each of its requests.
+    think_us: float
+    #: The most messages that they can ask for, about: as if nothing waited but for full links of hosts.
+    messages: float
+
+
 class Offered(TypedDict):
     """A class before it is run: its hosts, and what it is expected to send and was drawn."""
 
     name: str
     pattern: str
+    #: None where requests arrive whatever became of those before.
+    clients: Clients | None
     size_mean_bytes: float | None
     expected_messages: float
     expected_mbps: float

@@ -8,17 +8,36 @@ from duetime.display.figures import ALL, MISSED, Place, as_count, as_plain, writ
 from duetime.display.grid import Column, Grid, Shown
 
 if TYPE_CHECKING:
-    from duetime.contract.runs import Limit, Limits, Seeds, Word
+    from duetime.contract.runs import Foresight, Limit, Limits, Seeds, Word
 
     #: The bound of a run or of several seeds, and its part for a class.
     Bound: TypeAlias = Limits[int, float] | Limits[Seeds, Seeds]
     BoundPart: TypeAlias = Limit[int, float] | Limit[Seeds, Seeds]
 
 
-def table(title: str, bound: Bound | None) -> Shown:
+def tables(foresight: Foresight) -> list[Shown]:
+    """Return the table of messages and that of requests, as far as there are any with a deadline or a goal."""
+    title = f"{foresight['title']}: seed {foresight['seed']}"
+    shown = [table(title, foresight["bound"])] if foresight["bound"] else []
+    return [*shown, table(title, foresight["requests"], "requests")] if foresight["requests"] else shown
+
+
+def without(foresight: Foresight) -> list[str]:
+    """Say which classes have no bound before the run, or that nothing has a deadline."""
+    unknown = foresight["depends_on_run"].items()
+    lines = [
+        f"{name}: no bound before a run, as {why}; `duetime run` says that of its requests"
+        for name, why in unknown
+    ]
+    if foresight["bound"] or foresight["requests"] or lines:
+        return lines
+    return [f"{foresight['title']}: no message that counts has a deadline"]
+
+
+def table(title: str, bound: Bound | None, of: str = "messages") -> Shown:
     """How few deadlines can be missed: a row for each class."""
-    least = Least(bound)
-    columns = [Column(name) for name in ("missed", MISSED)]
+    least = Least(bound, of)
+    columns = [Column(name) for name in ("missed" if of == "messages" else f"{of} missed", MISSED)]
     columns += [Column(name, words=True) for name in ("held up by", "method")]
     grid = Grid(["class"], columns, title)
     for name, part in least.parts():
@@ -37,9 +56,10 @@ def _words(found: Word) -> str:
 class Least:
     """How few deadlines can be missed; false without deadlines."""
 
-    def __init__(self, bound: Bound | None) -> None:
-        """Wrap the object of a run's JSON under ``bound``."""
+    def __init__(self, bound: Bound | None, of: str = "messages") -> None:
+        """Wrap the object of a run's JSON under ``bound``, or of its requests'."""
         self.bound = bound
+        self.of = of
 
     def __bool__(self) -> bool:
         """Return whether any message has a deadline."""
@@ -63,7 +83,7 @@ class Least:
 
     def sentence(self) -> str:
         """Return the explanation of the bound, for the lines below a table."""
-        words = "bound: no schedule of these messages can miss fewer"
+        words = f"bound: no schedule of these {self.of} can miss fewer"
         reasons = self.bound["reason"] if self.bound else None
         found = [reason for reason in (reasons if isinstance(reasons, list) else [reasons]) if reason]
         return words + (f" (and perhaps none so few: {'; '.join(dict.fromkeys(found))})" if found else "")

@@ -13,7 +13,17 @@ from duetime.display.grid import Column, Grid
 from duetime.quantities import counted, memory, short
 
 if TYPE_CHECKING:
-    from duetime.contract.scenarios import Cost, Explanation, Fault, Link, Offered, Ports, Profile, Spread
+    from duetime.contract.scenarios import (
+        Clients,
+        Cost,
+        Explanation,
+        Fault,
+        Link,
+        Offered,
+        Ports,
+        Profile,
+        Spread,
+    )
 
 
 def explained(data: Explanation) -> None:
@@ -110,6 +120,8 @@ def unknown(shown: Console, data: Explanation) -> None:
 
 def offered(each: Offered) -> list[str]:
     """Say the mean size of a class, and its messages and payload: those expected, and those drawn."""
+    if clients := each["clients"]:
+        return [_closed(clients)]
     if not each["expected_mbps"] and not each["drawn_mbps"]:
         return []
     drawn = each["messages"] - each["without_end"]
@@ -121,6 +133,15 @@ def offered(each: Offered) -> list[str]:
         f"{mean}asked {_rate(each['expected_mbps'])} in {short(each['expected_messages'])} messages, "
         f"drawn {_rate(each['drawn_mbps'])} in {short(drawn)}{until}"
     ]
+
+
+def _closed(clients: Clients) -> str:
+    pause = f"after a pause of {_time(clients['think_us'])} (mean)" if clients["think_us"] else "at once"
+    several = clients["count"] != 1
+    return (
+        f"{counted(clients['count'], 'client')}, {'each' if several else 'which'} asks again {pause} when its request "
+        f"has ended: at most about {short(clients['messages'])} messages, which loads of links leave out"
+    )
 
 
 def expected_cost(each: Cost) -> str:
@@ -147,6 +168,7 @@ def sentence(each: Offered) -> str:
         parts.append(counted(each["without_end"], "flow") + " without end")
     if finite and each["bytes"]:
         drawn = f" in the first {short(each['drawn_until_s'])} s" if each["drawn_until_s"] else ""
+        drawn = " in the clients' first requests" if each["clients"] else drawn
         parts.append(f"{counted(finite, 'message')} of {_spread(each['bytes'], _size)}{drawn}")
     if each["at_once"]:
         parts.append(f"{each['at_once']} at once")

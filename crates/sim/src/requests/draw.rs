@@ -80,7 +80,7 @@ impl Role {
     }
 
     /// Returns the next hosts in turn.
-    fn in_turn(&self, number: u64) -> Vec<HostId> {
+    pub(super) fn in_turn(&self, number: u64) -> Vec<HostId> {
         let (all, count) = (self.hosts.len() as u64, u64::from(self.count));
         let first = number.wrapping_mul(count) % all;
         (0..count).map(|i| self.hosts[((first + i) % all) as usize]).collect()

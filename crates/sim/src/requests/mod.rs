@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use units::{Bytes, ClassId, HostId, Instant, MessageId, Span, Table};
+use units::{Bytes, ClassId, HostId, Instant, MessageId, Rate, Span, Table};
 
 pub(crate) use alone::Wire;
 use alone::{due_of, dues, latest_ends, windows};
@@ -36,6 +36,8 @@ pub(crate) struct Requests {
     plan: Arc<Plan>,
     /// The values of the columns of each request of a trace; none without one.
     trace: Option<Arc<units::RequestTrace>>,
+    /// The rate of the link of each host.
+    rates: Arc<Table<HostId, Rate>>,
     /// The hosts of this partition, if there are several.
     partition: Option<(Arc<Partition>, u32)>,
     open: BTreeMap<u64, Open>,
@@ -91,6 +93,41 @@ struct Due {
     alone: Span,
     /// No schedule reaches it in less.
     least: Span,
+}
+
+/// What is known of a request when it arrives.
+struct Foreseen {
+    drawn: Drawn,
+    /// The time that each piece takes in an empty network, and the least that it takes under any schedule.
+    durations: Vec<Span>,
+    least: Vec<Span>,
+    /// The time that the request takes alone.
+    alone: Span,
+    goals: Vec<Due>,
+}
+
+impl Foreseen {
+    fn new(plan: &Plan, number: u64, mut drawn: Drawn, wire: &mut impl Wire) -> Foreseen {
+        let Drawn { graph, row, stream, .. } = &mut drawn;
+        let (mut durations, mut least) = (Vec::new(), Vec::new());
+        for (index, piece) in (0..).zip(&graph.pieces) {
+            let &Piece { from, to, amount, .. } = piece;
+            let (alone, at_least) = match plan.is_work(piece) {
+                true => (Span(amount), Span(amount)),
+                false if from == to => (Span::ZERO, Span::ZERO),
+                false => {
+                    let ideal = wire.ideal(ordinal(number, index), from, to, Bytes(amount));
+                    (ideal, wire.least(from, to, Bytes(amount)))
+                }
+            };
+            durations.push(alone);
+            least.push(at_least);
+        }
+        let alone = graph.alone(plan, &durations, wire);
+        let times = [&alone, &graph.at_least(plan, &least)];
+        let goals = plan.goals.iter().map(|goal| due_of(goal, times, row, stream)).collect();
+        Foreseen { durations, least, alone: alone.whole, goals, drawn }
+    }
 }
 
 /// The times of a piece, [`Instant::MAX`] before they are known.
@@ -175,6 +212,7 @@ impl Requests {
         seed: u64,
         plan: Arc<Plan>,
         trace: Option<Arc<units::RequestTrace>>,
+        rates: Arc<Table<HostId, Rate>>,
     ) -> Requests {
         let picks = |pick| plan.roles.iter().any(|role| role.pick == pick);
         let loads = if picks(Pick::LeastLoaded) { plan.roles.len() } else { 0 };
@@ -183,6 +221,7 @@ impl Requests {
             name: name.into(),
             seed,
             trace,
+            rates,
             partition: None,
             open: BTreeMap::new(),
             by_message: BTreeMap::new(),
@@ -235,29 +274,17 @@ impl Requests {
         self.arrived += 1;
         let plan = self.plan.clone();
         let draws = Draws { plan: &plan, trace: self.trace.clone(), name: self.name.clone(), seed: self.seed };
-        let Drawn { members, graph, row, mut stream } = draws.draw(number, |role| self.pick_idlest(role));
+        let drawn = draws.draw(number, |role| self.pick_idlest(role));
+        let Foreseen { drawn: Drawn { members, graph, .. }, durations, least, alone, goals } =
+            Foreseen::new(&plan, number, drawn, wire);
         let mut messages = Vec::new();
         let mut ids = Vec::new();
-        let mut durations = Vec::with_capacity(graph.pieces.len());
         for (index, piece) in (0..).zip(&graph.pieces) {
-            durations.push(match plan.is_work(piece) {
-                true => Span(piece.amount),
-                false if piece.from == piece.to => Span::ZERO,
-                false => {
-                    ids.push(reserve(is_here(&self.partition, piece.from)));
-                    messages.push(index);
-                    wire.ideal(ordinal(number, index), piece.from, piece.to, Bytes(piece.amount))
-                }
-            });
+            if !plan.is_work(piece) && piece.from != piece.to {
+                ids.push(reserve(is_here(&self.partition, piece.from)));
+                messages.push(index);
+            }
         }
-        let alone = graph.alone(&plan, &durations, wire);
-        let least = |(piece, takes): (&Piece, &Span)| match plan.is_work(piece) || piece.from == piece.to {
-            true => *takes,
-            false => wire.least(piece.from, piece.to, Bytes(piece.amount)),
-        };
-        let least: Vec<Span> = graph.pieces.iter().zip(&durations).map(least).collect();
-        let times = [&alone, &graph.at_least(&plan, &least)];
-        let goals: Vec<Due> = plan.goals.iter().map(|goal| due_of(goal, times, &row, &mut stream)).collect();
         let (latest, told) = dues(&plan, &graph, now, &goals, &durations);
         let latest_ends = match plan.keeps_pieces {
             true => latest_ends(&plan, &graph, now, &goals, &durations, false),
@@ -281,7 +308,7 @@ impl Requests {
             told,
             due: goals.iter().map(|goal| now.saturating_add(goal.within)).min().unwrap_or(Instant::MAX),
             goals,
-            alone: alone.whole,
+            alone,
             outstanding: 0,
             abandoned: false,
             lost: BTreeSet::new(),
@@ -291,6 +318,31 @@ impl Requests {
         let mut ended = Vec::new();
         graph.starts(|pieces| self.start(number, pieces, NO_PIECE, now, &mut ended, steps));
         self.follow(number, ended, now, steps);
+    }
+
+    /// Returns the row of a request that would arrive at `at`, with its goals and windows, and nothing of its run. Roles
+    /// of the least loaded hosts take theirs in turns, as if no request were open.
+    pub(crate) fn ahead(&self, number: u64, at: Instant, wire: &mut impl Wire) -> RequestRow {
+        let plan = &self.plan;
+        let draws = Draws { plan, trace: self.trace.clone(), name: self.name.clone(), seed: self.seed };
+        let drawn = draws.draw(number, |role| plan.roles[role].in_turn(number));
+        let Foreseen { drawn: Drawn { graph, .. }, least, alone, goals, .. } = Foreseen::new(plan, number, drawn, wire);
+        let windows = windows(plan, &graph, at, &goals, &least);
+        let goal = |&Due { within, alone, least }: &Due| GoalRow { within, alone, least, reached: None };
+        RequestRow {
+            class: self.class,
+            number,
+            arrival: at,
+            alone,
+            end: None,
+            over: false,
+            abandoned: false,
+            stages: vec![StageRow::default(); plan.names.len()],
+            goals: goals.iter().map(goal).collect(),
+            longest: None,
+            windows,
+            pieces: Vec::new(),
+        }
     }
 
     /// Returns the hosts of a role with the fewest open requests, and counts this one there.
@@ -422,7 +474,7 @@ impl Requests {
         for (members, loads) in open.members.iter().zip(&mut self.loads) {
             members.iter().for_each(|&host| _ = loads.find_mut(host).map(|load| *load = load.saturating_sub(1)));
         }
-        let row = open.row(self.class, number, &self.plan, true);
+        let row = open.row(self.class, number, &self.plan, &self.rates, true);
         self.rows.insert(number, row);
     }
 
@@ -449,10 +501,10 @@ impl Requests {
                 own.join(&theirs);
             }
         }
-        let Requests { class, plan, open, mut rows, .. } = first;
+        let Requests { class, plan, rates, open, mut rows, .. } = first;
         rows.extend(open.into_iter().map(|(number, open)| {
             let over = open.outstanding == 0;
-            (number, open.row(class, number, &plan, over))
+            (number, open.row(class, number, &plan, &rates, over))
         }));
         rows.into_values().collect()
     }

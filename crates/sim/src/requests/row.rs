@@ -1,6 +1,6 @@
 //! The results of one request.
 
-use units::{Bytes, ClassId, HostId, Instant, Span};
+use units::{Bytes, ClassId, HostId, Instant, Rate, Span, Table};
 
 use super::graph::Piece;
 use super::plan::{Action, Plan};
@@ -103,7 +103,7 @@ pub struct GoalRow {
 pub struct Leg {
     /// Index of its stage in [`RequestRow::stages`].
     pub stage: usize,
-    /// The host that sent or worked.
+    /// The host that worked or sent; of a message to a host with a slower link that host, since it may have waited there.
     pub host: HostId,
     /// From when it could start to its end.
     pub took: Span,
@@ -111,7 +111,14 @@ pub struct Leg {
 
 impl Open {
     /// Returns the row of a request.
-    pub(super) fn row(mut self, class: ClassId, number: u64, plan: &Plan, over: bool) -> RequestRow {
+    pub(super) fn row(
+        mut self,
+        class: ClassId,
+        number: u64,
+        plan: &Plan,
+        rates: &Table<HostId, Rate>,
+        over: bool,
+    ) -> RequestRow {
         let ended = |piece: usize| Some(self.times[piece].ended).filter(|at| *at < Instant::MAX);
         let ends = self.graph.stage_ends(ended);
         let mut stages = vec![StageRow::default(); plan.names.len()];
@@ -132,7 +139,7 @@ impl Open {
         });
         let goals = goals.collect();
         let last = ends.iter().flatten().max().map_or(NO_PIECE, |&(_, piece)| piece);
-        let longest = if end.is_some() { self.divide(plan, last, &mut stages) } else { None };
+        let longest = if end.is_some() { self.divide(plan, rates, last, &mut stages) } else { None };
         let (arrival, alone, abandoned) = (self.arrival, self.alone, self.abandoned);
         let pieces = self.piece_rows(plan, if end.is_some() { last } else { NO_PIECE });
         let windows = std::mem::take(&mut self.windows);
@@ -166,7 +173,7 @@ impl Open {
     }
 
     /// Divides the time until a piece's end among the stages on the way to it; returns the longest piece there.
-    fn divide(&self, plan: &Plan, last: u32, stages: &mut [StageRow]) -> Option<Leg> {
+    fn divide(&self, plan: &Plan, rates: &Table<HostId, Rate>, last: u32, stages: &mut [StageRow]) -> Option<Leg> {
         let mut longest: Option<Leg> = None;
         let mut piece = last;
         while piece != NO_PIECE {
@@ -179,7 +186,8 @@ impl Open {
                 Action::Work { .. } => row.work += ended - began,
             }
             row.waiting += began - ready;
-            let leg = Leg { stage: stage.written, host: of.from, took: ended - ready };
+            let host = if rates[of.to] < rates[of.from] { of.to } else { of.from };
+            let leg = Leg { stage: stage.written, host, took: ended - ready };
             if longest.is_none_or(|longest| longest.took < leg.took) {
                 longest = Some(leg);
             }

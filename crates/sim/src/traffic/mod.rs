@@ -180,6 +180,10 @@ pub trait Generator: Send {
     fn deadlines(&self) -> Option<(Span, Span)>;
     /// Calls `offer` with the expected traffic until then, by hosts; flows without end are left out.
     fn offer(&self, until: Instant, offer: &mut dyn FnMut(Demand));
+    /// As [`offer`](Generator::offer), with the most that clients which wait for their answers can ask for.
+    fn demand(&self, until: Instant, offer: &mut dyn FnMut(Demand)) {
+        self.offer(until, offer);
+    }
     /// Returns the distribution of its sizes, if there is one.
     fn sizes(&self) -> Option<&Distribution> {
         None
@@ -205,6 +209,14 @@ pub trait Generator: Send {
     fn indivisible(&self) -> Option<&'static str> {
         None
     }
+    /// Returns its clients, if they wait for their answers: then it offers what the network carries.
+    fn clients(&self) -> Option<Clients<'_>> {
+        None
+    }
+    /// Returns the reason why its requests are not known before the run, if there is one.
+    fn depends_on_run(&self) -> Option<&'static str> {
+        None
+    }
     /// Returns the plan of its requests, if each batch is the arrival of one; then batches have no messages.
     fn plan(&self) -> Option<Planned> {
         None
@@ -220,6 +232,14 @@ pub trait Generator: Send {
     }
     /// Returns a copy that generates the same messages.
     fn again(&self) -> Box<dyn Generator>;
+}
+
+/// Clients with one request at a time each.
+pub struct Clients<'a> {
+    /// The number of them.
+    pub count: u64,
+    /// The pause of a client after each of its requests.
+    pub think: &'a Distribution,
 }
 
 /// The plan of a class's requests.

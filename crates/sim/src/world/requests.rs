@@ -1,12 +1,15 @@
 //! Requests of several stages in a run: their arrival, and what they start.
 
+use std::sync::Arc;
+
 use units::{Bytes, ClassId, HostId, Instant, MessageId, Rate, Span, Table};
 
 use super::{Due, TrafficSource, Waiting, World};
 use crate::class::Framing;
 use crate::fabric::{Net, Segments};
 use crate::flow::Flow;
-use crate::requests::{Requests, Sending, Step, Wire, ordinal};
+use crate::record::message_log::MessageLog;
+use crate::requests::{RequestRow, Requests, Sending, Step, Wire, ordinal};
 use crate::topology::latency::Latency;
 use crate::traffic::{Planned, Request};
 
@@ -20,36 +23,64 @@ impl TrafficSource {
 impl World {
     /// Prepares the requests of all classes whose batches are requests.
     pub(super) fn prepare_requests(&mut self) {
+        if self.sources.iter().all(|source| source.class.generator.plan().is_none()) {
+            return;
+        }
+        self.host_rates = Arc::new(self.net.graph.host_rates());
+        self.latency = Some(Latency::new(&self.net.graph));
         let seed = self.run.seed;
         for (id, source) in (0..).map(ClassId).zip(self.sources.iter_mut()) {
             let Some(Planned { plan, trace }) = source.class.generator.plan() else { continue };
-            source.requests = Some(Box::new(Requests::new(id, &source.class.name, seed, plan, trace)));
+            let rates = self.host_rates.clone();
+            source.requests = Some(Box::new(Requests::new(id, &source.class.name, seed, plan, trace, rates)));
         }
-        if self.sources.iter().any(|source| source.requests.is_some()) {
-            self.host_rates = self.net.graph.host_rates();
-            self.latency = Some(Latency::new(&self.net.graph));
+    }
+
+    /// Calls `each` with every request of the classes that are known before their run, class by class: with its goals
+    /// and windows, and nothing of its run. The others are those whose generators [depend on the
+    /// run](crate::traffic::Generator::depends_on_run). Nothing has been sent yet.
+    pub fn foresee_requests(mut self, mut each: impl FnMut(RequestRow)) {
+        let end = self.run.duration.after_start();
+        for class in 0..self.sources.len() {
+            let class = ClassId::from_index(class);
+            let source = &mut self.sources[class];
+            if source.requests.is_none() || source.class.generator.depends_on_run().is_some() {
+                continue;
+            }
+            let mut next = source.batch.take();
+            for number in 0.. {
+                let Some(batch) = next.filter(|batch| batch.at < end) else { break };
+                let (mut wire, requests, _) = self.wire_of(class);
+                each(requests.ahead(number, batch.at, &mut wire));
+                next = self.sources[class].class.generator.next();
+            }
         }
     }
 
     /// Handles the arrival of a request.
     pub(super) fn request_arrives(&mut self, class: ClassId) {
+        let now = self.net.now;
+        let (mut wire, requests, message_log) = self.wire_of(class);
+        let mut steps = Vec::new();
+        requests.arrive(now, &mut wire, |is_here| message_log.reserve(is_here), &mut steps);
+        self.carry_out(class, steps);
+    }
+
+    /// Returns the network as the messages of a class find it when it is empty, the requests of the class, and the log.
+    fn wire_of(&mut self, class: ClassId) -> (ClassWire<'_>, &mut Requests, &mut MessageLog) {
         let World { net, sources, message_log, configs, host_rates, latency, .. } = self;
-        let source = &mut sources[class];
-        let connection = &configs[source.class.transport].connection;
-        let now = net.now;
-        let mut wire = ClassWire {
+        let TrafficSource { class: source, requests, .. } = &mut sources[class];
+        let connection = &configs[source.transport].connection;
+        let wire = ClassWire {
             net,
-            name: &source.class.name,
-            persistent: source.class.persistent,
+            name: &source.name,
+            persistent: source.persistent,
             mss: connection.mss,
             header: connection.header,
             host_rates,
             latency: latency.as_mut().expect("it is prepared with the requests"),
         };
-        let requests = source.requests.as_mut().expect("a class whose batches are requests has them");
-        let mut steps = Vec::new();
-        requests.arrive(now, &mut wire, |is_here| message_log.reserve(is_here), &mut steps);
-        self.carry_out(class, steps);
+        (wire, requests.as_mut().expect("a class whose batches are requests has them"), message_log)
     }
 
     /// Handles the end of a message or work of a request.

@@ -5,13 +5,15 @@ mod collective;
 mod keys;
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 
-use units::{Allowed, Distribution, Instant, OfRequest, Problem, RequestTrace, Span, Stream, Values};
+use units::{Allowed, Distribution, HostId, Instant, OfRequest, Problem, RequestTrace, Span, Stream, Values};
 
-use super::{Batch, Built, Context, Demand, Descriptor, Generator, Listing, MAX_TIME, Nature, Planned, Request};
-use crate::requests::plan::{Action, Plan, mean_of};
+use super::{
+    Batch, Built, Clients, Context, Demand, Descriptor, Generator, Listing, MAX_TIME, Nature, Planned, Request,
+};
+use crate::requests::plan::{Action, Pick, Plan, mean_of};
 use crate::requests::{Draws, Window};
 
 /// Requests of several stages.
@@ -55,6 +57,7 @@ fn build(values: &Values, context: &Context) -> Built {
     };
     Ok(Box::new(Stages {
         alone: alone(&plan, context),
+        occupied: occupied(&plan, context),
         plan,
         trace,
         arrivals,
@@ -84,6 +87,23 @@ fn alone(plan: &Plan, context: &Context) -> f64 {
     ends.into_iter().fold(0.0, f64::max)
 }
 
+/// Returns the mean time for which a request occupies the link of a host that it occupies longest, in either direction.
+/// Sizes of columns are left out.
+fn occupied(plan: &Plan, context: &Context) -> f64 {
+    let rates = context.graph.host_rates();
+    let mut on_link: BTreeMap<(HostId, bool), f64> = BTreeMap::new();
+    for stage in &plan.stages {
+        let Action::Send { from, to, size: OfRequest::Drawn(size), share, .. } = &stage.action else { continue };
+        let bytes = size.mean() * share * plan.pieces_of(stage) as f64;
+        for (role, sends) in [(*from, true), (*to, false)] {
+            let hosts = &plan.roles[role].hosts;
+            let time = |host: HostId| bytes / hosts.len() as f64 * 8e12 / rates[host].as_bps_f64();
+            hosts.iter().for_each(|&host| *on_link.entry((host, sends)).or_default() += time(host));
+        }
+    }
+    on_link.into_values().fold(0.0, f64::max)
+}
+
 #[derive(Clone)]
 struct Stages {
     plan: Arc<Plan>,
@@ -97,6 +117,8 @@ struct Stages {
     count: u64,
     /// Approximate time of a request in an empty network, in ps.
     alone: f64,
+    /// The mean time for which a request occupies the link of a host that it occupies longest, in ps.
+    occupied: f64,
 }
 
 /// The arrival of requests.
@@ -150,6 +172,10 @@ impl Generator for Stages {
         if let Arrivals::Closed { .. } = self.arrivals {
             return;
         }
+        self.demand(until, offer);
+    }
+
+    fn demand(&self, until: Instant, offer: &mut dyn FnMut(Demand)) {
         let (requests, _) = self.requests_until(until);
         for stage in &self.plan.stages {
             let Action::Send { from, to, size, share, .. } = &stage.action else { continue };
@@ -180,6 +206,23 @@ impl Generator for Stages {
         match self.arrivals {
             Arrivals::Closed { .. } => Some("a class's clients wait for their answers"),
             _ => self.plan.indivisible(),
+        }
+    }
+
+    fn clients(&self) -> Option<Clients<'_>> {
+        match &self.arrivals {
+            Arrivals::Closed { first, think, .. } => Some(Clients { count: first.len() as u64, think }),
+            _ => None,
+        }
+    }
+
+    fn depends_on_run(&self) -> Option<&'static str> {
+        match self.arrivals {
+            Arrivals::Closed { .. } => Some("its clients ask again when a request has ended"),
+            _ if self.plan.roles.iter().any(|role| role.pick == Pick::LeastLoaded) => {
+                Some("it picks the least loaded hosts")
+            }
+            _ => None,
         }
     }
 
@@ -224,8 +267,8 @@ impl Stages {
         let (requests, key) = match &self.arrivals {
             Arrivals::Open { every, next, .. } => (super::expected_draws(every, *next, until), "every"),
             Arrivals::Closed { first, think, .. } => {
-                let cycle = (think.mean() + self.alone).max(1.0);
-                (first.len() as f64 * until.0 as f64 / cycle, "clients")
+                let cycle = (think.mean() + self.alone).max(1.0) / first.len() as f64;
+                (until.0 as f64 / cycle.max(self.occupied), "clients")
             }
             Arrivals::Listed { start } => {
                 let in_time = |at: &Instant| start.saturating_add(at.since_start()) < until;
