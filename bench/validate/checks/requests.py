@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import duetime as dt
-
 from validate.check import MSS, WIRE, Check, known, run, star, us_on_wire
 
 #: The collectives' network: 100 Gbps, 1 us a link, packets of 9000 B of which 40 B are headers.
@@ -23,7 +22,7 @@ def checks() -> Iterable[Check]:
 
 
 def step_us(gbps: float = GBPS, beyond: float = GBPS) -> float:
-    """Return the time of one step of a ring, in us: a message over a link, and a packet over another, of delays."""
+    """Return the time of one step of a ring, in us: a message on a link, a packet on the next, two delays."""
     return PACKETS * us_on_wire(FRAME, gbps) + us_on_wire(FRAME, beyond) + 2 * DELAY
 
 
@@ -69,8 +68,9 @@ def ring() -> Iterable[Check]:
             time_us(collective(hosts, "all-reduce")),
             0.005 * expected,
             "us",
-            "2 (N - 1) (S / N / B + latency of a hop): a host sends what it has just received, so the steps follow one "
-            "another. A hop is two delays, and a packet that the switch stores. 0.5 %: acknowledgements share the links",
+            "2 (N - 1) (S / N / B + latency of a hop): a host sends what it has just received, so the steps "
+            "follow one another. A hop is two delays, and a packet that the switch stores; headers count. "
+            "0.5 %: acknowledgements share the links",
         )
 
 
@@ -96,8 +96,8 @@ def slow_rank() -> Iterable[Check]:
         time_us(result),
         0.01 * expected,
         "us",
-        "the slow host receives and sends a part in each step, in twice the time; the others wait for it. 1 %: "
-        "acknowledgements, and the first and the last step beside it",
+        "the slow host receives and sends a part in each step, in twice the time; the others wait for it. "
+        "1 %: acknowledgements, and the first and the last step beside it",
     )
     yield Check(
         "the straggler of this ring",
@@ -105,7 +105,8 @@ def slow_rank() -> Iterable[Check]:
         known(result.summary["requests"])["stragglers"][0]["host"],
         0,
         "is the host's number",
-        "the longest wait of the critical path is at the slow host",
+        "the longest message on the way to the end is one to or from the slow host, and its link is the "
+        "slower one",
     )
 
 
@@ -119,8 +120,8 @@ def all_to_all() -> Iterable[Check]:
             time_us(collective(hosts, "all-to-all")),
             0.01 * expected,
             "us",
-            "(N - 1) S / B and the latency of a hop: each host's link carries N - 1 messages. 1 %: acknowledgements, and "
-            "receivers that not all senders reach at once",
+            "(N - 1) S / B and the latency of a hop: each host's link carries N - 1 messages. 1 %: "
+            "acknowledgements, and receivers that not all senders reach at once",
         )
 
 
@@ -149,8 +150,8 @@ def chain() -> Iterable[Check]:
         float(known(result.requests["time_us"].max())),
         0.001,
         "us",
-        "the sum of its stages in an empty network: works, and for each message its packets, one more at the switch, and "
-        "two delays; to the nanosecond",
+        "the sum of its stages in an empty network: works, and for each message its packets, one more at the "
+        "switch, and two delays; to the nanosecond",
     )
     pieces = result.pieces.sort("request", "ready_us")
     gaps = [
@@ -199,6 +200,6 @@ def clients() -> Iterable[Check]:
                 known(result.summary["requests"])["finished_per_s"],
                 0.01 * expected,
                 "requests/s",
-                "Little: c clients have c requests under way, each of which takes its work, its network and its pause. "
+                "Little: c clients have c requests under way, each of which takes work, network and a pause. "
                 "1 %: packets of two clients that meet at the store's link, and the draws of pauses",
             )

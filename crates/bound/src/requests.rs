@@ -184,8 +184,8 @@ pub struct Foreseen {
     pub unknown: Vec<(ClassId, &'static str)>,
 }
 
-/// Returns the bounds of the requests of a scenario without running it. They are not below those of a run, which can
-/// only be exact more often: where it misses no more.
+/// Returns the bounds of the requests of a scenario without running it. A run has the same bounds, and may show that
+/// one is exact by missing no more.
 pub fn of_scenario(scenario: Scenario) -> Foreseen {
     let planned: Vec<Option<Planned>> = scenario.classes.iter().map(|class| class.generator.plan()).collect();
     let plans: Vec<Option<&Plan>> = planned.iter().map(|planned| Some(&*planned.as_ref()?.plan)).collect();

@@ -354,7 +354,7 @@ fn in_a_file(outcome: &Outcome, each: usize) -> Bounds {
     requests.bounds(outcome, Some(&mut aside)).unwrap()
 }
 
-/// Checks that the bounds of a scenario are those of its run. A run that misses no more shows that a bound is exact;
+/// Checks that the bounds of a scenario and of its run are the same. A run that misses no more shows that a bound is exact;
 /// before it only a schedule can.
 fn is_foreseen(found: &Bounds, Foreseen { bounds, unknown }: &Foreseen, text: &str) {
     let depends = |class: usize| unknown.iter().any(|(id, _)| id.index() == class);

@@ -31,7 +31,13 @@ export function shares(runs, width) {
     x: { domain: [0, 100] },
     y: { domain: labels, padding: 0.3 },
     marks: [
-      Plot.axisX({ ...AXIS, label: "share of their time (%)", labelAnchor: "center", labelOffset: 32, ticks: 5 }),
+      Plot.axisX({
+        ...AXIS,
+        label: "share of their time (%)",
+        labelAnchor: "center",
+        labelOffset: 32,
+        ticks: 5,
+      }),
       Plot.axisY({ ...AXIS, label: null }),
       Plot.rect(rows, {
         x1: "from",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def tables(foresight: Foresight) -> list[Shown]:
-    """Return the table of messages and that of requests, as far as there are any with a deadline or a goal."""
+    """Return the tables of messages and of requests, as far as any have a deadline or a goal."""
     title = f"{foresight['title']}: seed {foresight['seed']}"
     shown = [table(title, foresight["bound"])] if foresight["bound"] else []
     return [*shown, table(title, foresight["requests"], "requests")] if foresight["requests"] else shown

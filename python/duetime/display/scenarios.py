@@ -137,10 +137,10 @@ def offered(each: Offered) -> list[str]:
 
 def _closed(clients: Clients) -> str:
     pause = f"after a pause of {_time(clients['think_us'])} (mean)" if clients["think_us"] else "at once"
-    several = clients["count"] != 1
+    several, most = clients["count"] != 1, short(clients["messages"])
     return (
-        f"{counted(clients['count'], 'client')}, {'each' if several else 'which'} asks again {pause} when its request "
-        f"has ended: at most about {short(clients['messages'])} messages, which loads of links leave out"
+        f"{counted(clients['count'], 'client')}, {'each' if several else 'which'} asks again {pause} "
+        f"when its request has ended: at most about {most} messages, which loads of links leave out"
     )
 
 

@@ -95,7 +95,7 @@ struct Due {
     least: Span,
 }
 
-/// What is known of a request when it arrives.
+/// The parts of a request that are known when it arrives.
 struct Foreseen {
     drawn: Drawn,
     /// The time that each piece takes in an empty network, and the least that it takes under any schedule.

@@ -37,7 +37,7 @@ impl World {
     }
 
     /// Calls `each` with every request of the classes that are known before their run, class by class: with its goals
-    /// and windows, and nothing of its run. The others are those whose generators [depend on the
+    /// and windows, and nothing of its run. The generators of the other classes [depend on the
     /// run](crate::traffic::Generator::depends_on_run). Nothing has been sent yet.
     pub fn foresee_requests(mut self, mut each: impl FnMut(RequestRow)) {
         let end = self.run.duration.after_start();
