@@ -51,12 +51,6 @@ pub(super) const CASES: &[(&str, &str, &str)] = &[
     ("messages with servers", "size = \"1 KB\"\n", "size = \"1 KB\"\nservers = 2\n"),
     ("an order where nothing waits", "servers = 4", "order = \"earliest-deadline\""),
     ("a work that never ends", "\"1 ms + $per_token * $input\"", "\"1e30 s\""),
-    (
-        "a stage that never begins, as nothing ends at its hosts",
-        "[[traffic.stage]]\nname = \"question\"",
-        "store = 8\n[[traffic.stage]]\nname = \"ask\"\nfrom = \"front\"\nto = \"shard\"\nsize = \"1 B\"\n[[traffic.stage]]\n\
-         name = \"read\"\nat = \"store\"\ntime = \"1 ms\"\n[[traffic.stage]]\nname = \"question\"",
-    ),
     ("a stage repeated without end", "servers = 4", "servers = 4\nrepeat = 2000000"),
     ("a request of more than a million works", "servers = 4", "servers = 4\nrepeat = 400000"),
     ("a collective with the keys of messages", "servers = 4", "collective = \"all-reduce\""),
