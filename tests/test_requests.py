@@ -444,7 +444,8 @@ def test_check_says_who_asks_in_a_closed_loop(duetime: Command, tmp_path: Path) 
         ('size = "1 KB"', 'size = "1 KB"\nrepeat = 2000000', 29, "`repeat` must be 1 to 1000000"),
         (
             "back = 1\n",
-            'back = 1\nstore = 2\n[[traffic.stage]]\nname = "first"\nfrom = "front"\nto = "back"\nsize = "1 B"\n'
+            'back = 1\nstore = 2\n[[traffic.stage]]\nname = "first"\nfrom = "front"\nto = "back"\n'
+            'size = "1 B"\n'
             '[[traffic.stage]]\nname = "read"\nat = "store"\ntime = "1 ms"\n',
             32,
             "nothing of that ends at a host of role `store`",
