@@ -418,6 +418,10 @@ fn lists() -> Vec<(String, String)> {
         lists.push((joined(&all.iter().map(name).collect::<Vec<_>>(), "or"), format!("{{{family}}}")));
         for (key, owners) in &owners {
             let belongs = |what: &str| format!("`{key}` belongs to {what}, ");
+            if key == "deadline" {
+                let with = |names: &str| format!("{family} {names} send messages with a size");
+                lists.push((with(&joined(owners, "and")), with("{with deadline}")));
+            }
             let what = if owners.len() > 1 { family } else { one };
             lists.push((
                 belongs(&format!("{what} {}", joined(owners, "and"))),
