@@ -5,6 +5,7 @@ use units::{Bytes, Instant};
 use super::host::{Arrival, at_desk};
 use super::{Config, Header, Schedule};
 use crate::connection;
+use crate::controllers::Window;
 use crate::host::AtHost;
 use crate::{Expired, Extension, Flags, Output, Packet, Site};
 
@@ -23,7 +24,6 @@ struct State {
 impl Receiver {
     /// Returns the state in which nothing has been received.
     pub fn new(own: &Config) -> Receiver {
-        use crate::controllers::Window as _;
         let data = connection::Receiver::new(own.law.ecn());
         Receiver { state: Box::new(State { data, schedule: own.schedule }) }
     }
