@@ -283,7 +283,7 @@ def docs_sentence(root: Path = ROOT) -> int:
 
 
 def too_long(length: int) -> list[str]:
-    """Return a message where nine in ten sentences of `docs/` may have `length` words, if that is too many."""
+    """Return a message if `length`, that of nine in ten sentences of `docs/`, is too many words."""
     if length <= MAX_DOCS_SENTENCE:
         return []
     return [f"docs: nine in ten sentences have at most {length} words, and {MAX_DOCS_SENTENCE} are allowed"]

@@ -5,8 +5,9 @@ python deploy/linux/receive/simulate.py [deploy/linux/record/receive.json]
 It adds `simulated` to each set-up of the record. Needs duetime; root is not needed. Left out are set-ups that
 the simulator has no counterpart of: senders with BBR, and lengths that a rule guesses.
 
-Known differences: each answer of a query has a sending host of its own, and messages that overlap have connections
-of their own, with first windows of ten segments. In the testbed a pool of open connections of one host sends.
+Known differences: each answer of a query has a sending host of its own, and messages that overlap have
+connections of their own, with first windows of ten segments. In the testbed one host sends, by a pool of open
+connections.
 """
 
 from __future__ import annotations

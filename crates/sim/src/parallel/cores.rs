@@ -14,7 +14,8 @@ pub(super) fn here() -> usize {
 
 /// Returns the core to which thread `number` should move. Threads on the core of an earlier thread get other cores of
 /// `all`, as long as there are any.
-pub(super) fn other(of: &[usize], number: usize, all: impl Iterator<Item = usize>) -> Option<usize> {
+#[cfg(any(test, target_os = "linux"))]
+fn other(of: &[usize], number: usize, all: impl Iterator<Item = usize>) -> Option<usize> {
     let shares = |number: usize| of[..number].contains(&of[number]);
     let before = (0..number).filter(|number| shares(*number)).count();
     all.filter(|core| !of.contains(core)).nth(before).filter(|_| shares(number))
@@ -33,6 +34,8 @@ pub(super) fn part(of: &[usize], number: usize) {
             let _ = rustix::thread::sched_setaffinity(None, &allowed);
         }
     }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (of, number);
 }
 
 #[cfg(test)]
