@@ -272,8 +272,8 @@ export interface Trace {
 
 /** The links of a network, by their ends. */
 export interface Links {
-  from: string[];
-  to: string[];
+  src: string[];
+  dst: string[];
 }
 
 export interface Wire {

@@ -71,14 +71,14 @@ export function story(run) {
       if (packet) packet.lost = at;
     } else if (log.next[row] === port) {
       const times = { sent: begins(row), enters: at, leaves: Infinity, arrives: Infinity };
-      const packet = { from: links.from[link], ...times, again: log.again[row] };
+      const packet = { from: links.src[link], ...times, again: log.again[row] };
       packets.push(packet);
       open.set(key(row), [...(open.get(key(row)) ?? []), packet]);
     } else if (link === port) {
       const packet = open.get(key(row))?.shift();
       if (packet) Object.assign(packet, { leaves: begins(row), arrives: at, marked: log.marked[row] });
-    } else if (log.ack[row] && log.next[row] === null && links.from[link] === links.from[port]) {
-      acks.push({ to: links.to[link], sent: begins(row), arrives: at, echo: log.echo[row] });
+    } else if (log.ack[row] && log.next[row] === null && links.src[link] === links.src[port]) {
+      acks.push({ to: links.dst[link], sent: begins(row), arrives: at, echo: log.echo[row] });
     }
   });
   const lanes = [...new Set(packets.map((packet) => packet.from))];
@@ -91,8 +91,8 @@ export function story(run) {
     acks,
     lanes,
     times: [...new Set(times)].sort((a, b) => a - b),
-    from: links.from[port],
-    to: links.to[port],
+    from: links.src[port],
+    to: links.dst[port],
     begin: run.moments.from_us,
     end: log.complete_until_us,
   };
@@ -106,7 +106,7 @@ export function story(run) {
 function port_of(run) {
   const { packets: log, links } = run;
   const name = fullest_port(run);
-  const found = links.from.findIndex((from, row) => `${from} -> ${links.to[row]}` === name);
+  const found = links.src.findIndex((from, row) => `${from} -> ${links.dst[row]}` === name);
   return found >= 0 ? found : (log.next.find((next) => next !== null) ?? -1);
 }
 

@@ -86,8 +86,11 @@ pub const KEYS: &[Key] = &[
     },
 ];
 
-/// Sets the parameters that follow from the network.
+/// Sets the parameters that follow from the network, where receivers schedule.
 pub(crate) fn settle(values: &mut Values, surroundings: &Surroundings) {
+    if values.choice("receiver") == "stock" {
+        return;
+    }
     if values.amount_if_set("receiver_credit").is_none() {
         let mss = values.size("mss").0;
         let product = surroundings.bandwidth_delay(units::Bytes(1)) as u64;
