@@ -7,15 +7,15 @@ longest wait, and the programs that are left in the kernel.
 from __future__ import annotations
 
 import ctypes
-import json
 import os
+import platform
 import select
 import signal
 import socket
 import struct
-import subprocess
 import sys
 import time
+from collections.abc import Iterator
 
 import bed
 
@@ -24,18 +24,44 @@ SENDERS, SIZE = 12, 150_000
 RATE_MBPS = 10
 _HOLD_S = 0.25
 _CLONE_NEWNET = 0x40000000
+_LIBC = ctypes.CDLL(None, use_errno=True)
+#: bpf(2): its number, its commands, and the bytes of its attributes.
+_BPF = 280 if platform.machine() in ("aarch64", "riscv64") else 321
+_NEXT_PROGRAM, _OPEN_PROGRAM, _ABOUT_PROGRAM = 11, 13, 15
+_ATTRIBUTES = 128
+#: `struct bpf_prog_info`: the bytes asked for, and the place of the name.
+_ABOUT, _NAME = 80, 64
 
 
 def programs() -> list[str]:
     """Return the names of the daemon's programs that the kernel has."""
-    said = subprocess.run(
-        ["bpftool", "-j", "prog", "show"], capture_output=True, text=True, check=True
-    ).stdout
-    return [
-        program.get("name", "")
-        for program in json.loads(said)
-        if program.get("name", "").startswith("receive_")
-    ]
+    return [name for name in _programs() if name.startswith("receive_")]
+
+
+def _programs() -> Iterator[str]:
+    """Yield the name of each BPF program of the kernel (bpf(2)); needs root."""
+    number = 0
+    while True:
+        attributes = ctypes.create_string_buffer(struct.pack("=III", number, 0, 0), _ATTRIBUTES)
+        if _bpf(_NEXT_PROGRAM, attributes) < 0:
+            return
+        (number,) = struct.unpack_from("=I", attributes.raw, 4)
+        program = _bpf(_OPEN_PROGRAM, ctypes.create_string_buffer(struct.pack("=I", number), _ATTRIBUTES))
+        if program < 0:
+            # It has ended meanwhile.
+            continue
+        try:
+            about = ctypes.create_string_buffer(_ABOUT)
+            asked = struct.pack("=IIQ", program, _ABOUT, ctypes.addressof(about))
+            if _bpf(_ABOUT_PROGRAM, ctypes.create_string_buffer(asked, _ATTRIBUTES)) == 0:
+                yield about.raw[_NAME : _NAME + 16].split(b"\0")[0].decode()
+        finally:
+            os.close(program)
+
+
+def _bpf(command: int, attributes: ctypes.Array[ctypes.c_char]) -> int:
+    """Call bpf(2); returns its result, below 0 for an error."""
+    return _LIBC.syscall(_BPF, command, attributes, _ATTRIBUTES)
 
 
 def ask(port: int = bed.PORT) -> dict[int, tuple[socket.socket, int]]:
