@@ -2,11 +2,12 @@
 
 use std::marker::PhantomData;
 
-use units::{Bytes, Instant};
+use units::Instant;
 
+use crate::around::Around;
 use crate::connection::{self, Config};
 use crate::controllers::Ecn;
-use crate::{Expired, Extension, Flags, Header, Output, Packet, Site};
+use crate::{Extension, Flags, Header, Output, Packet};
 
 /// The rules of a family's receiving end for the headers of its packets.
 pub trait Returns {
@@ -94,30 +95,20 @@ struct Returning<'a, O> {
     header: Option<Header>,
 }
 
-impl<O: Output> Output for Returning<'_, O> {
-    fn send(&mut self, packet: Packet) {
-        match self.header.take() {
-            Some(header) => self.out.send_extended(packet, Extension::of_header(header)),
-            None => self.out.send(packet),
+impl<O: Output> Around for Returning<'_, O> {
+    type Inner = O;
+
+    fn inner(&self) -> &O {
+        self.out
+    }
+    fn inner_mut(&mut self) -> &mut O {
+        self.out
+    }
+    fn pass(&mut self, packet: Packet, extension: Option<Extension>) {
+        let header = self.header.take();
+        match extension {
+            None if header.is_none() => self.out.send(packet),
+            extension => self.out.send_extended(packet, Extension { header, ..extension.unwrap_or_default() }),
         }
-    }
-    fn send_extended(&mut self, packet: Packet, mut extension: Extension) {
-        extension.header = self.header.take();
-        self.out.send_extended(packet, extension);
-    }
-    fn arm(&mut self, at: Instant) {
-        self.out.arm(at);
-    }
-    fn timed_out(&mut self, timer: Expired) {
-        self.out.timed_out(timer);
-    }
-    fn probed(&mut self) {
-        self.out.probed();
-    }
-    fn abandon(&mut self, end: u64, unsent: Bytes) {
-        self.out.abandon(end, unsent);
-    }
-    fn site(&self) -> Site {
-        self.out.site()
     }
 }

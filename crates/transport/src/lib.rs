@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 pub mod agent;
+mod around;
 pub mod connection;
 mod control;
 pub mod controllers;

@@ -1,13 +1,14 @@
 //! The receiving end: acknowledges as ever, and its host adds the window.
 
-use units::{Bytes, Instant};
+use units::Instant;
 
 use super::host::{Arrival, at_desk};
 use super::{Config, Header, Schedule};
+use crate::around::Around;
 use crate::connection;
 use crate::controllers::Window;
 use crate::host::AtHost;
-use crate::{Expired, Extension, Flags, Output, Packet, Site};
+use crate::{Extension, Flags, Output, Packet};
 
 /// The receiving end of a connection whose host schedules.
 #[derive(Clone, Debug)]
@@ -89,23 +90,16 @@ struct Keeping<'a, O> {
     packets: Vec<(Packet, Extension)>,
 }
 
-impl<O: Output> Output for Keeping<'_, O> {
-    fn send(&mut self, packet: Packet) {
-        self.packets.push((packet, Extension::default()));
+impl<O: Output> Around for Keeping<'_, O> {
+    type Inner = O;
+
+    fn inner(&self) -> &O {
+        self.out
     }
-    fn send_extended(&mut self, packet: Packet, extension: Extension) {
-        self.packets.push((packet, extension));
+    fn inner_mut(&mut self) -> &mut O {
+        self.out
     }
-    fn arm(&mut self, at: Instant) {
-        self.out.arm(at);
-    }
-    fn timed_out(&mut self, timer: Expired) {
-        self.out.timed_out(timer);
-    }
-    fn abandon(&mut self, end: u64, unsent: Bytes) {
-        self.out.abandon(end, unsent);
-    }
-    fn site(&self) -> Site {
-        self.out.site()
+    fn pass(&mut self, packet: Packet, extension: Option<Extension>) {
+        self.packets.push((packet, extension.unwrap_or_default()));
     }
 }

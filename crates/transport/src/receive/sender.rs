@@ -5,9 +5,10 @@ use std::collections::VecDeque;
 use units::{Bytes, Instant};
 
 use super::{Config, Header, Known};
+use crate::around::Around;
 use crate::connection::{self, ENDLESS};
 use crate::host::AtHost;
-use crate::{Expired, Extension, Flags, Message, Observation, Output, Packet, Site};
+use crate::{Extension, Flags, Message, Observation, Output, Packet};
 
 /// The most doublings of the interval between two probes of a closed window (RFC 9293 3.8.6.1).
 const MAX_BACKOFF: u32 = 6;
@@ -139,48 +140,26 @@ struct Telling<'a, O> {
     messages: &'a mut VecDeque<Known>,
 }
 
-impl<O: Output> Telling<'_, O> {
-    fn add(&self, packet: &Packet, extension: &mut Extension) {
-        if let Some(message) = self.messages.iter().find(|message| message.end >= packet.end()) {
-            Header::Message(*message).put(extension);
-        }
-    }
-}
+impl<O: Output> Around for Telling<'_, O> {
+    type Inner = O;
 
-impl<O: Output> Output for Telling<'_, O> {
-    fn send(&mut self, packet: Packet) {
-        if packet.payload == 0 {
+    fn inner(&self) -> &O {
+        self.out
+    }
+    fn inner_mut(&mut self) -> &mut O {
+        self.out
+    }
+    fn pass(&mut self, packet: Packet, extension: Option<Extension>) {
+        if packet.payload == 0 && extension.is_none() {
             return self.out.send(packet);
         }
-        self.send_extended(packet, Extension::default());
-    }
-    fn send_extended(&mut self, packet: Packet, mut extension: Extension) {
-        self.add(&packet, &mut extension);
+        let mut extension = extension.unwrap_or_default();
+        if let Some(message) = self.messages.iter().find(|message| message.end >= packet.end()) {
+            Header::Message(*message).put(&mut extension);
+        }
         self.out.send_extended(packet, extension);
     }
-    fn arm(&mut self, at: Instant) {
-        self.out.arm(at);
-    }
-    fn leaves(&self) -> Instant {
-        self.out.leaves()
-    }
-    fn has_room(&mut self) -> bool {
-        self.out.has_room()
-    }
-    fn sends_again(&mut self, start: u64) {
-        self.out.sends_again(start);
-    }
-    fn timed_out(&mut self, timer: Expired) {
-        self.out.timed_out(timer);
-    }
-    fn probed(&mut self) {
-        self.out.probed();
-    }
-    fn abandon(&mut self, end: u64, unsent: Bytes) {
+    fn on_abandon(&mut self, end: u64, unsent: Bytes) {
         self.messages.iter_mut().filter(|message| message.end >= end).for_each(|message| message.end -= unsent.0);
-        self.out.abandon(end, unsent);
-    }
-    fn site(&self) -> Site {
-        self.out.site()
     }
 }
