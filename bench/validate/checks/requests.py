@@ -33,8 +33,13 @@ def stages(network: dict[str, Any], duration: str, traffic: dict[str, Any], **tr
     return run(network, [named | traffic], duration, window | transport, cool_down="10 s")
 
 
+def flat(hosts: int) -> dict[str, Any]:
+    """Return the star of the collectives, in which nothing is dropped or marked."""
+    return star(hosts, rate=f"{GBPS} Gbps", delay=f"{DELAY:g} us", buffer="100 MB", mark="100 MB")
+
+
 def collective(hosts: int, operation: str, network: dict[str, Any] | None = None) -> dt.Result:
-    """Simulate one collective of all hosts of a star, in which each message has `PACKETS` packets."""
+    """Simulate one collective of all hosts, in messages of `PACKETS` packets; `network` changes the star."""
     bytes_of_each = PACKETS * PAYLOAD
     traffic = {
         "count": 1,
@@ -49,8 +54,7 @@ def collective(hosts: int, operation: str, network: dict[str, Any] | None = None
             }
         ],
     }
-    plain = star(hosts, rate=f"{GBPS} Gbps", delay=f"{DELAY:g} us", buffer="100 MB", mark="100 MB")
-    return stages(network or plain, "1 s", traffic, mss=f"{PAYLOAD} B")
+    return stages(flat(hosts) | (network or {}), "1 s", traffic, mss=f"{PAYLOAD} B")
 
 
 def time_us(result: dt.Result) -> float:
@@ -87,8 +91,7 @@ def slow_rank() -> Iterable[Check]:
             {"from": f"{slow + 1}..{hosts}", "to": "switch"},
         ],
     }
-    plain = star(hosts, rate=f"{GBPS} Gbps", delay=f"{DELAY:g} us", buffer="100 MB", mark="100 MB")
-    result = collective(hosts, "all-reduce", plain | network)
+    result = collective(hosts, "all-reduce", network)
     expected = 2 * (hosts - 1) * step_us(GBPS / 2)
     yield Check(
         "ring all-reduce, 8 hosts, one of them at B / 2",
