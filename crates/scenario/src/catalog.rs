@@ -225,7 +225,7 @@ pub(crate) fn kind_name(kind: &Kind) -> &'static str {
         Kind::TimeFormula => "time formula",
         Kind::TimeDistribution => "time distribution",
         Kind::SizeDistribution => "size distribution",
-        Kind::Deadline => "time distribution, or { base, vary }",
+        Kind::Deadline => "time distribution, multiple of `alone`, or { base, vary }",
         Kind::Hosts => "hosts",
         Kind::Flows => "list of flows",
         Kind::Names => "list of names",

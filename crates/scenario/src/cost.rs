@@ -284,6 +284,7 @@ impl Drawn {
             (last, at_once) = (Some(batch.at), at_once.max(now));
             messages += batch.messages.len();
             with_deadline += batch.messages.iter().filter(|request| request.deadline.is_some()).count();
+            with_deadline += batch.times_alone.len();
             queries.extend(batch.messages.iter().filter_map(|request| request.query));
             let of_batch = batch.messages.iter().filter(|request| request.bytes.is_none() && request.start < end);
             endless.extend(of_batch.map(|request| (request.from, request.to, request.start)));

@@ -73,12 +73,19 @@ pub(crate) struct Found {
 pub(crate) fn read(node: &Node, measures: &[Measure], bare: bool, context: &Context) -> Checked<Found> {
     let Data::Text(_) = &node.data else { return constant(node, None, measures, context) };
     let expr = expression::parse(node)?;
-    let place = |range: &std::ops::Range<usize>| node.part(range.clone());
     match &expr.kind {
         Kind::Word(name) if bare && name == "exponential" => {
             let distribution = Distribution::Exponential(1.0);
             Ok(Found { distribution, measure: Measure::Share, text: "exponential".into() })
         }
+        _ => of_expression(&expr, node, measures, context),
+    }
+}
+
+/// As [`read`], for an expression of a node's text.
+pub(crate) fn of_expression(expr: &Expr, node: &Node, measures: &[Measure], context: &Context) -> Checked<Found> {
+    let place = |range: &std::ops::Range<usize>| node.part(range.clone());
+    match &expr.kind {
         Kind::Call { name, name_range, arguments } if NAMES.contains(&name.as_str()) => {
             let wanted = if name == "exponential" { 1 } else { 2 };
             if arguments.len() != wanted {
@@ -86,10 +93,10 @@ pub(crate) fn read(node: &Node, measures: &[Measure], bare: bool, context: &Cont
                 let fault = Fault::new(place(name_range), format!("`{name}` takes {wanted} value{s}, not {found}"));
                 return Err(fault.hint(usage(name)));
             }
-            call(name, arguments, &expr, node, measures, context)
+            call(name, arguments, expr, node, measures, context)
         }
-        Kind::Cdf(range) => cdf(range, &expr, node, measures, context),
-        _ => constant(node, Some(&expr), measures, context),
+        Kind::Cdf(range) => cdf(range, expr, node, measures, context),
+        _ => constant(node, Some(expr), measures, context),
     }
 }
 

@@ -263,7 +263,7 @@ fn unknown_word(name: &str, allowed: Names, fault: impl Fn(String) -> Fault) -> 
     }
     if name == ALONE {
         return fault(format!("`{name}` cannot be used here"))
-            .hint("`within` and `deadline` of requests may be a multiple of it: \"1.6 * alone\"");
+            .hint("a deadline may be a multiple of it: \"1.6 * alone\", \"uniform(1.5, 10) * alone\"");
     }
     if functions::NAMES.contains(&name) {
         return fault(format!("`{name}` needs its parentheses")).hint(functions::usage(name));

@@ -99,6 +99,7 @@ fn classes(survey: &Survey) -> Vec<Json> {
             "at_once": together.values().max(),
             "bytes": spread(&sizes),
             "deadline_us": spread(&deadlines),
+            "deadline_times_alone": spread(&drawn.times_alone),
             "random": drawn.random,
         })
     });

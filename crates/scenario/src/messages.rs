@@ -1,5 +1,6 @@
 //! Readers of data files: distributions and lists of messages.
 
+use sim::traffic::ENTRY_KEYS;
 use units::measure::{Measure, Term};
 use units::{Cdf, Deadline, Distribution, Excerpt, FlowSpec, HostId, Instant, counted};
 
@@ -7,6 +8,7 @@ use crate::context::Context;
 use crate::document::Node;
 use crate::error::{At, Checked, Fault};
 use crate::evaluate;
+use crate::of_request;
 use crate::suggest;
 
 /// Maximum number of messages in a file.
@@ -205,19 +207,30 @@ fn csv<'a>(header: Line<'a>, lines: impl Iterator<Item = Line<'a>>, context: &Co
         let start = Instant::from_ps_f64(measured(line, cells[start], Measure::Time, context)?);
         let deadline = match deadline {
             None => None,
-            Some(text) => {
-                let allowed = measured(line, text, Measure::Time, context)?;
-                if allowed <= 0.0 {
-                    return Err(line.fault(text, "a deadline must be above 0"));
-                }
-                let deadline = Deadline { base: Distribution::Constant(allowed), vary: None };
-                Some(deadline.scaled(context.deadline_factor))
-            }
+            Some(text) => Some(deadline_of(line, text, context)?.scaled(context.deadline_factor)),
         };
         let (from, to) = hosts(line, cells[from], cells[to], context)?;
         push(&mut flows, line, FlowSpec { from, to, size: Distribution::Constant(size), start, deadline })?;
     }
     Ok(flows)
+}
+
+/// Reads a time, or a multiple of the time in an empty network.
+fn deadline_of(line: Line, text: &str, context: &Context) -> Checked<Deadline> {
+    let node = Node::bare(text, At::new(0, 0..text.len()));
+    let key = ENTRY_KEYS.iter().find(|key| key.name == COLUMNS[4]).expect("entries of `flows` have a deadline");
+    let times = match text.parse::<f64>() {
+        Ok(_) => None,
+        Err(_) => of_request::times_alone(key, &node, context).map_err(|fault| in_line(fault, line, text))?,
+    };
+    if let Some((times, _)) = times {
+        return Ok(Deadline::TimesAlone(times));
+    }
+    let allowed = measured(line, text, Measure::Time, context)?;
+    if allowed <= 0.0 {
+        return Err(line.fault(text, "a deadline must be above 0"));
+    }
+    Ok(Deadline::Time { base: Distribution::Constant(allowed), vary: None })
 }
 
 pub(crate) fn cell(text: &str) -> &str {
@@ -233,12 +246,12 @@ fn measured(line: Line, text: &str, measure: Measure, context: &Context) -> Chec
         Err(_) => evaluate::evaluate_node(&node, context.parameters, context.names()),
     };
     let value = value.and_then(|term| evaluate::value_of(&term, measure, node.at));
-    value.map_err(|fault| {
-        fault.within(|range, message| {
-            let part = text.get(range).unwrap_or(text);
-            line.fault(part, message)
-        })
-    })
+    value.map_err(|fault| in_line(fault, line, text))
+}
+
+/// Returns the fault of a text of a line, with its place in the file.
+fn in_line(fault: Fault, line: Line, text: &str) -> Fault {
+    fault.within(|range, message| line.fault(text.get(range).unwrap_or(text), message))
 }
 
 fn hpcc<'a>(
@@ -366,7 +379,7 @@ mod tests {
         let flows = read_flows(csv).unwrap();
         assert_eq!(flows.len(), 3);
         assert_eq!((flows[1].start, flows[1].size.clone()), (Instant::from_millis(5), Distribution::Constant(14e3)));
-        assert_eq!(flows[1].deadline, Some(Deadline { base: Distribution::Constant(2e10), vary: None }));
+        assert_eq!(flows[1].deadline, Some(Deadline::Time { base: Distribution::Constant(2e10), vary: None }));
         assert_eq!((flows[2].start, flows[2].deadline.clone()), (Instant::from_millis(500), None));
         let hpcc = "2\n0 1 3 100 200000000 2\n2 1 3 100 1000 2.000000001\n\nFirst line: # of flows\n";
         let flows = read_flows(hpcc).unwrap();

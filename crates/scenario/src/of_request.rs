@@ -2,9 +2,10 @@
 
 use serde_json::{Value as Json, json};
 use units::measure::{Dimension, Measure, Scale, Term};
-use units::{Allowed, Formula, Key, OfRequest, RequestTrace};
+use units::{Allowed, Distribution, Formula, Key, OfRequest, RequestTrace};
 
 use crate::context::Context;
+use crate::distribution;
 use crate::document::Node;
 use crate::error::{Checked, Fault};
 use crate::evaluate::{self, ALONE, Names};
@@ -60,15 +61,8 @@ const MAX_FACTOR: f64 = 1e6;
 
 /// Reads the time in which a goal must be reached, and multiplies it by the run's factor on deadlines.
 pub(crate) fn allowed(key: &Key, node: &Node, context: &Context) -> Checked<(Allowed, Json)> {
-    if node.text().is_some()
-        && let Some(factor) = times_alone(&expression::parse(node)?, node, context)?
-    {
-        check_range(key, factor, Scale::None, node.at)?;
-        if factor > MAX_FACTOR {
-            return Err(node.fault(format!("`{}` is at most {MAX_FACTOR} * {ALONE}", key.name)));
-        }
-        let written = json!(format!("{factor} * {ALONE}"));
-        return Ok((Allowed::TimesAlone(factor * context.deadline_factor), written));
+    if let Some((times, written)) = times_alone(key, node, context)? {
+        return Ok((Allowed::TimesAlone(times.scaled(context.deadline_factor)), json!(written)));
     }
     let (time, written) = amount(key, node, Measure::Time, context)?;
     Ok((Allowed::Time(scaled(time, context.deadline_factor)), written))
@@ -84,12 +78,47 @@ fn scaled(time: OfRequest, factor: f64) -> OfRequest {
     }
 }
 
-/// Returns the factor of a multiple of `alone`; none for anything else.
-fn times_alone(expr: &Expr, node: &Node, context: &Context) -> Checked<Option<f64>> {
+/// Reads a multiple of the time in an empty network, and its text: "1.6 * alone", "uniform(1.5, 10) * alone". Returns
+/// none for anything else.
+pub(crate) fn times_alone(key: &Key, node: &Node, context: &Context) -> Checked<Option<(Distribution, String)>> {
+    if node.text().is_none() {
+        return Ok(None);
+    }
+    let expr = expression::parse(node)?;
+    if let Some(drawn) = drawn_factor(&expr) {
+        let found = distribution::of_expression(drawn, node, &[Measure::Number], context)?;
+        return Ok(Some((found.distribution, format!("{} * {ALONE}", found.text))));
+    }
+    let Some(factor) = constant_factor(&expr, node, context)? else { return Ok(None) };
+    check_range(key, factor, Scale::None, node.at)?;
+    if factor > MAX_FACTOR {
+        return Err(node.fault(format!("`{}` is at most {MAX_FACTOR} * {ALONE}", key.name)));
+    }
+    Ok(Some((Distribution::Constant(factor), format!("{factor} * {ALONE}"))))
+}
+
+/// Returns the distribution that `alone` is multiplied by, if it is by one.
+fn drawn_factor(expr: &Expr) -> Option<&Expr> {
+    let Kind::Binary(Operator::Multiply, pair) = &expr.kind else { return None };
+    let is_alone = |expr: &Expr| matches!(&expr.kind, Kind::Word(word) if word == ALONE);
+    let is_drawn = |expr: &Expr| matches!(expr.kind, Kind::Call { .. } | Kind::Cdf(_));
+    match &**pair {
+        (drawn, alone) | (alone, drawn) if is_alone(alone) && is_drawn(drawn) => Some(drawn),
+        _ => None,
+    }
+}
+
+/// Returns the number that `alone` is multiplied by; none for anything else.
+fn constant_factor(expr: &Expr, node: &Node, context: &Context) -> Checked<Option<f64>> {
     let number = |expr: &Expr| {
+        let at = node.part(expr.range.clone());
+        if let Kind::Call { .. } | Kind::Cdf(_) = expr.kind {
+            let fault = Fault::new(at, format!("`{ALONE}` is multiplied by one number or one distribution"));
+            return Err(fault.hint(format!("calculate inside its parentheses: \"uniform(1.5, 10) * {ALONE}\"")));
+        }
         let term = evaluate::evaluate(expr, node, context.parameters, context.names())?;
         term.constant().filter(|_| term.dimension == Dimension::NONE).ok_or_else(|| {
-            let fault = Fault::new(node.part(expr.range.clone()), format!("`{ALONE}` is multiplied by a plain number"));
+            let fault = Fault::new(at, format!("`{ALONE}` is multiplied by a plain number"));
             fault.hint(format!("write for example \"1.6 * {ALONE}\""))
         })
     };
@@ -98,11 +127,11 @@ fn times_alone(expr: &Expr, node: &Node, context: &Context) -> Checked<Option<f6
         Kind::Binary(operator, pair) => (*operator, pair),
         _ => return Ok(None),
     };
-    let left = times_alone(&pair.0, node, context)?;
+    let left = constant_factor(&pair.0, node, context)?;
     Ok(match (operator, left) {
         (Operator::Multiply, Some(factor)) => Some(factor * number(&pair.1)?),
         (Operator::Divide, Some(factor)) => Some(factor / number(&pair.1)?),
-        (Operator::Multiply, None) => match times_alone(&pair.1, node, context)? {
+        (Operator::Multiply, None) => match constant_factor(&pair.1, node, context)? {
             Some(factor) => Some(factor * number(&pair.0)?),
             None => None,
         },

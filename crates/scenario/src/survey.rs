@@ -12,7 +12,7 @@ use sim::traffic::offered::{Demand, Offered, PerLink};
 use sim::traffic::{self, Above, Arrival, Departure, Generator, Request};
 use sim::{Class, Scenario, Transport};
 use transport::controllers::Window;
-use units::{Amount, Bytes, HostId, Instant, LinkId, Table, pair};
+use units::{Amount, Bytes, HostId, Instant, LinkId, Span, Table, pair};
 
 /// A scenario with the beginning of its traffic.
 pub(crate) struct Survey<'a> {
@@ -26,6 +26,8 @@ pub(crate) struct Survey<'a> {
 /// The messages of one class, from its first.
 pub(crate) struct Drawn {
     pub(crate) messages: Vec<Request>,
+    /// The deadlines that are multiples of the messages' times in an empty network.
+    pub(crate) times_alone: Vec<f64>,
     /// The time up to which these are all messages that start.
     pub(crate) until: Instant,
     /// True if they are all messages of the run.
@@ -38,9 +40,10 @@ impl<'a> Survey<'a> {
     /// Draws about `most` messages, evenly over the classes.
     pub(crate) fn new(scenario: &'a Scenario, classes: &[Above], most: usize) -> Survey<'a> {
         let each = (most / classes.len().max(1)).max(20);
-        let drawn = (0..classes.len()).map(|index| Drawn::new(scenario, classes, index, each)).collect();
         let network = &scenario.network;
-        Survey { scenario, drawn, routes: Routes::new(&network.graph), ports: Ports::new(network) }
+        let routes = Routes::new(&network.graph);
+        let drawn = (0..classes.len()).map(|index| Drawn::new(scenario, &routes, classes, index, each)).collect();
+        Survey { scenario, drawn, routes, ports: Ports::new(network) }
     }
 
     /// Returns each class with its transport and its messages.
@@ -321,31 +324,48 @@ pub(crate) fn in_bytes(amount: Amount, frame: f64) -> f64 {
 }
 
 impl Drawn {
-    fn new(scenario: &Scenario, classes: &[Above], index: usize, most: usize) -> Drawn {
+    fn new(scenario: &Scenario, routes: &Routes, classes: &[Above], index: usize, most: usize) -> Drawn {
         let (run, graph) = (&scenario.run, &scenario.network.graph);
+        let connection = &scenario.transports[scenario.classes[index].transport].config.connection;
+        // On one of the shortest paths: few networks have others.
+        let alone = |request: &Request| {
+            let path: Vec<LinkId> = routes.path(request.from, request.to).into_iter().map(LinkId::from_index).collect();
+            let payload = request.bytes.unwrap_or_default();
+            scenario.network.time_alone(&path, payload, [connection.mss, connection.header])
+        };
         let with = |seed: u64, most: usize| {
             let context = traffic::Context { graph, seed, duration: run.duration, above: &classes[..index] };
             let pattern = traffic::find(classes[index].pattern).expect("the class was read");
             (pattern.build)(&classes[index].values, &context)
                 .ok()
-                .map(|mut own| draw(&mut *own, run.duration.after_start(), most))
+                .map(|mut own| draw(&mut *own, alone, run.duration.after_start(), most))
         };
-        let (messages, until) = with(run.seed, most).unwrap_or_default();
+        let Beginning { messages, times_alone, until } = with(run.seed, most).unwrap_or_default();
         // As many as distinguish two streams of random numbers.
         let few = most.min(200);
         let random = match with(run.seed.wrapping_add(1), few) {
             None => Vec::new(),
-            Some((other, _)) => differences(&messages, &other, few),
+            Some(other) => differences(&messages, &other.messages, few),
         };
-        Drawn { messages, until, all: until == run.duration.after_start(), random }
+        Drawn { messages, times_alone, until, all: until == run.duration.after_start(), random }
     }
 }
 
-/// Returns the first messages of a generator, as they would start if the network took no time, and the time until which
-/// they are complete.
-fn draw(generator: &mut dyn Generator, end: Instant, most: usize) -> (Vec<Request>, Instant) {
-    let (mut messages, mut until) = (Vec::new(), end);
-    while let Some(batch) = generator.next() {
+/// The first messages of a generator.
+#[derive(Default)]
+struct Beginning {
+    messages: Vec<Request>,
+    /// The deadlines that are multiples of the messages' times in an empty network.
+    times_alone: Vec<f64>,
+    /// The time until which they are complete.
+    until: Instant,
+}
+
+/// Returns the first messages of a generator, as they would start if the network took no time. `alone` returns the time
+/// of a message in an empty network.
+fn draw(generator: &mut dyn Generator, alone: impl Fn(&Request) -> Span, end: Instant, most: usize) -> Beginning {
+    let (mut messages, mut times_alone, mut until) = (Vec::new(), Vec::new(), end);
+    while let Some(mut batch) = generator.next() {
         if batch.at >= end {
             break;
         }
@@ -353,6 +373,8 @@ fn draw(generator: &mut dyn Generator, end: Instant, most: usize) -> (Vec<Reques
             until = batch.at;
             break;
         }
+        times_alone.extend_from_slice(&batch.times_alone);
+        batch.set_deadlines(|_, request| alone(request));
         let mut waiting = if batch.messages.is_empty() { generator.sketch(batch.at) } else { batch.messages };
         waiting.sort_by_key(|request| Reverse(request.start));
         while let Some(mut request) = waiting.pop() {
@@ -370,7 +392,7 @@ fn draw(generator: &mut dyn Generator, end: Instant, most: usize) -> (Vec<Reques
         }
     }
     messages.sort_by_key(|request| (request.start, request.to, request.from));
-    (messages, until)
+    Beginning { messages, times_alone, until }
 }
 
 /// An aspect of a message that may be drawn at random.

@@ -438,8 +438,11 @@ pub(crate) fn distribution_of(
 
 fn deadline(key: &Key, node: &Node, context: &Context) -> Checked<(Deadline, Json)> {
     let Data::Table(table) = &node.data else {
+        if let Some((times, written)) = of_request::times_alone(key, node, context)? {
+            return Ok((Deadline::TimesAlone(times), json!(written)));
+        }
         let base = distribution_of(key, node, &[Measure::Time], context)?;
-        return Ok((Deadline { base: base.distribution, vary: None }, json!(base.text)));
+        return Ok((Deadline::Time { base: base.distribution, vary: None }, json!(base.text)));
     };
     only(table, "`deadline`", &["base", "vary"])?;
     let Some(entry) = table.find("base") else {
@@ -461,7 +464,7 @@ fn deadline(key: &Key, node: &Node, context: &Context) -> Checked<(Deadline, Jso
             _ => Vary::Absolute(found.distribution),
         });
     }
-    Ok((Deadline { base: base.distribution, vary }, Json::Object(written)))
+    Ok((Deadline::Time { base: base.distribution, vary }, Json::Object(written)))
 }
 
 fn names(key: &Key, node: &Node, context: &Context) -> Checked<(Value, Json)> {

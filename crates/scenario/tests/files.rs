@@ -62,6 +62,23 @@ fn messages_come_from_a_file() {
 }
 
 #[test]
+fn deadlines_in_a_file_may_be_multiples_of_the_time_alone() {
+    let csv = b"start,src,dst,bytes,deadline\n2 ms,0,4,14 KB,2.5 * alone\n1 ms,1,4,100,\n3 ms,1,4,100,20 ms\n";
+    let bad = b"start,src,dst,bytes,deadline\n0,0,4,100,20 ms * alone\n";
+    let folder = Folder::new("alone", &[("m.csv", csv), ("bad.csv", bad)]);
+    let mut read = folder.read(&trace("m.csv")).unwrap();
+    let generator = &mut read.scenario.classes[0].generator;
+    let batches: Vec<_> = std::iter::from_fn(|| generator.next()).collect();
+    let times: Vec<&[f64]> = batches.iter().map(|batch| batch.times_alone.as_slice()).collect();
+    assert_eq!(times, [&[][..], &[2.5], &[]], "in the order of their starts");
+    let deadlines: Vec<_> = batches.iter().map(|batch| batch.messages[0].deadline).collect();
+    assert_eq!(deadlines, [None, None, Some(Span::from_millis(20))]);
+    let error = folder.error(&trace("bad.csv"));
+    assert_eq!((error.file(), error.line(), error.column()), ("bad.csv", 2, 11), "{error}");
+    assert_eq!(error.message(), "`alone` is multiplied by a plain number");
+}
+
+#[test]
 fn sizes_come_from_a_file() {
     let folder = Folder::new("sizes", &[("s.txt", b"1000 0\n1001 100\n")]);
     let found = folder.read(&sizes("s.txt")).unwrap();

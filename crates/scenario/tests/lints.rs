@@ -152,6 +152,9 @@ fn deadlines_below_the_empty_network_cannot_be_met() {
     assert_eq!(names, ["deadline-too-short"]);
     assert!(text.contains("100.00 % of the deadlines of class `answers`: ") || text.contains("160 us"), "{text}");
     is_silent(&["traffic.answers.deadline=161 us", "transport.rto_min=100 us"]);
+    is_silent(&["traffic.answers.deadline=alone", "transport.rto_min=100 us"]);
+    let (names, text) = notes(&["traffic.answers.deadline=0.9 * alone", "transport.rto_min=100 us"]);
+    assert_eq!(names, ["deadline-too-short"], "{text}");
 }
 
 #[test]

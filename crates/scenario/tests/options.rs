@@ -45,6 +45,37 @@ fn tables_are_made_or_changed_on_the_way() {
 }
 
 #[test]
+fn deadlines_are_multiples_of_the_time_alone() {
+    for (written, resolved) in [
+        ("uniform(1.5, 10) * alone", "uniform(1.5, 10) * alone"),
+        ("alone * exponential(3)", "exponential(3) * alone"),
+        ("$fan_in * alone / 2", "1.5 * alone"),
+        ("alone", "1 * alone"),
+    ] {
+        let found = read_with(BASE, &[&format!("traffic.search.deadline={written}")]);
+        assert_eq!(found.resolved["traffic"][0]["deadline"], resolved);
+    }
+}
+
+#[test]
+fn times_alone_are_drawn_in_the_place_of_times() {
+    // The same draw of the class's stream: its starts and sizes are the same, and the factors are the times' shares.
+    let batches = |deadline: &str| {
+        let mut found = read_with(BASE, &[&format!("traffic.search.deadline={deadline}")]);
+        let generator = &mut found.scenario.classes[0].generator;
+        (0..20).map(|_| generator.next().unwrap()).collect::<Vec<_>>()
+    };
+    for (times, multiples) in batches("uniform(2 ms, 4 ms)").into_iter().zip(batches("uniform(2, 4) * alone")) {
+        assert_eq!((times.at, times.messages.len()), (multiples.at, multiples.messages.len()));
+        assert_eq!((times.messages.len(), multiples.times_alone.len()), (3, 3));
+        for ((time, multiple), factor) in times.messages.iter().zip(&multiples.messages).zip(&multiples.times_alone) {
+            assert_eq!((time.start, time.bytes, multiple.deadline), (multiple.start, multiple.bytes, None));
+            assert!((time.deadline.unwrap().as_micros_f64() / (1e3 * factor) - 1.0).abs() < 1e-9);
+        }
+    }
+}
+
+#[test]
 fn parameters_classes_and_defaults_are_set() {
     let options = ["fan_in=5", "traffic.web.load=40%", "defaults.traffic.every=7 ms", "traffic.web.transport.ecn=true"];
     let found = read_with(BASE, &options);

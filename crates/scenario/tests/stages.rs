@@ -305,10 +305,14 @@ fn every_allowed_time_is_multiplied_by_the_run_s_factor() {
     ];
     let read = changed(&set).unwrap();
     let goals = &read.scenario.classes[0].generator.plan().unwrap().plan.goals;
-    assert_eq!(goals[0].within, Allowed::TimesAlone(6.0));
+    assert_eq!(goals[0].within, Allowed::TimesAlone(Distribution::Constant(6.0)));
     let Allowed::Time(OfRequest::Formula(formula)) = &goals[1].within else { panic!("{:?}", goals[1].within) };
     assert_eq!(formula.of_row(&[7.0]), 14e9);
     assert_eq!(read.resolved["traffic"][0]["goal"][0]["within"], "1 ms * $input");
+    let drawn = changed(&["run.deadline_factor=2", "traffic.chat.deadline=alone * uniform(2, 3)"]).unwrap();
+    let goals = &drawn.scenario.classes[0].generator.plan().unwrap().plan.goals;
+    assert_eq!(goals[0].within, Allowed::TimesAlone(Distribution::Uniform(4.0, 6.0)));
+    assert_eq!(drawn.resolved["traffic"][0]["deadline"], "uniform(2, 3) * alone");
     let plain = changed(&["run.deadline_factor=2", "traffic.chat.goal.first.within=exponential(4 ms)"]).unwrap();
     let goals = &plain.scenario.classes[0].generator.plan().unwrap().plan.goals;
     assert_eq!(goals[1].within, Allowed::Time(OfRequest::Drawn(Distribution::Exponential(8e9))));

@@ -2,8 +2,9 @@
 
 use units::Bytes;
 
+use crate::flow::Flow;
 pub use crate::framing::Framing;
-use crate::traffic::Generator;
+use crate::traffic::{Generator, Request};
 
 /// One traffic class of a scenario.
 pub struct Class {
@@ -31,6 +32,14 @@ impl Class {
         let &Class { ref name, ref set, pattern, transport, persistent, short, priority, ref generator } = self;
         let (name, set, generator) = (name.clone(), set.clone(), generator.again());
         Class { name, set, pattern, transport, persistent, short, priority, generator }
+    }
+
+    /// Returns the flow of a message, which determines its route.
+    pub(crate) fn flow_of(&self, request: &Request, ordinal: u64) -> Flow {
+        match self.persistent {
+            true => Flow::of_pair(request.from, request.to),
+            false => Flow::of_message(&self.name, ordinal),
+        }
     }
 
     /// Returns the division of its messages into packets.

@@ -434,7 +434,11 @@ impl World {
     fn generate(&mut self, class: ClassId) {
         self.happens_everywhere();
         let source = &mut self.sources[class];
-        let batch = source.batch.take().expect("a batch was announced");
+        let mut batch = source.batch.take().expect("a batch was announced");
+        if !batch.times_alone.is_empty() {
+            self.set_deadlines(class, &mut batch);
+        }
+        let source = &mut self.sources[class];
         if let Some(Asked { number, parent, answers, children, deadline }) = batch.query {
             let query = Query { class, number, parent, start: batch.at, deadline, answers, children };
             self.message_log.ask(query, self.run.counts(batch.at));
@@ -447,6 +451,19 @@ impl World {
             self.announce(class, request, if answers { place } else { 0 });
         }
         self.next_batch(class);
+    }
+
+    /// Sets the deadlines of a batch that are multiples of the times of its messages alone, as the log has these.
+    fn set_deadlines(&mut self, class: ClassId, batch: &mut Batch) {
+        let World { net, sources, configs, .. } = self;
+        let source = &sources[class];
+        let connection = &configs[source.class.transport].connection;
+        batch.set_deadlines(|position, request| {
+            let flow = source.class.flow_of(request, source.numbered + position as u64);
+            let payload = request.bytes.expect("a message with a deadline has a size");
+            let message = Segments { payload, mss: connection.mss, header: connection.header };
+            net.ideal_of(request.from, request.to, flow, message)
+        });
     }
 
     /// Schedules the start of a message.
@@ -603,11 +620,7 @@ impl World {
 
     /// Returns the flow of a message, which determines its route.
     fn flow_of(&self, class: ClassId, request: &Request, ordinal: u64) -> Flow {
-        let source = &self.sources[class].class;
-        match source.persistent {
-            true => Flow::of_pair(request.from, request.to),
-            false => Flow::of_message(&source.name, ordinal),
-        }
+        self.sources[class].class.flow_of(request, ordinal)
     }
 
     /// Returns all messages up to the end of the measurement, with their routes, without sending any. The error is the

@@ -1,5 +1,6 @@
 //! All tests of the simulator as one program, which is compiled and linked once.
 
+mod alone;
 mod common;
 mod cool_down;
 mod cutoffs;

@@ -99,7 +99,7 @@ pub enum Kind {
     /// As [`RequestTime`](Kind::RequestTime), a size.
     RequestSize,
     /// As [`RequestTime`](Kind::RequestTime), or a multiple of the request's own time in an empty network,
-    /// `"1.6 * alone"`.
+    /// `"1.6 * alone"`, `"uniform(2, 4) * alone"`.
     Allowed,
     /// A file of requests, with its columns: `{ file = "trace.csv", format = "azure-llm" }`.
     RequestFile,

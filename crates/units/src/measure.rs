@@ -193,6 +193,8 @@ pub enum Measure {
     Rate,
     /// A part of something else: written in percent.
     Share,
+    /// A number without a unit, such as a factor.
+    Number,
 }
 
 impl Measure {
@@ -240,6 +242,7 @@ impl Measure {
             Measure::Size => (1e15, "1000 TB"),
             Measure::Rate => (1e14, "100 Tbps"),
             Measure::Share => (1e3, "100000 %"),
+            Measure::Number => (1e6, "1000000"),
         }
     }
     fn dimension(self) -> Dimension {
@@ -247,7 +250,7 @@ impl Measure {
             Measure::Time => Dimension::TIME,
             Measure::Size => Dimension::SIZE,
             Measure::Rate => Dimension::RATE,
-            Measure::Share => Dimension::NONE,
+            Measure::Share | Measure::Number => Dimension::NONE,
         }
     }
     /// Returns the quantity in words, with an article.
@@ -260,6 +263,7 @@ impl Measure {
             Measure::Size => "\"14 KB\" (B, KB, MB, GB, KiB, MiB)",
             Measure::Rate => "\"10 Gbps\" (bps, Kbps, Mbps, Gbps)",
             Measure::Share => "\"50%\"",
+            Measure::Number => "\"1.5\"",
         }
     }
     /// Returns text that reads back as exactly this value.
@@ -270,6 +274,7 @@ impl Measure {
             Measure::Size => write(value, &["GB", "MB", "KB", "B"]),
             Measure::Rate => write_rate(value),
             Measure::Share => write_share(value),
+            Measure::Number => value.to_string(),
         }
     }
 }

@@ -77,8 +77,8 @@ pub enum OfRequest {
 pub enum Allowed {
     /// A time, in picoseconds.
     Time(OfRequest),
-    /// A multiple of the time that the same request takes in an empty network.
-    TimesAlone(f64),
+    /// A multiple of the time that the same request takes in an empty network, drawn for each request.
+    TimesAlone(Distribution),
 }
 
 /// Requests of a file, in order of their arrival.
@@ -333,23 +333,33 @@ pub struct Marks {
     pub uplink: Option<Amount>,
 }
 
-/// An allowed time for a message: a base, and each message's own draw in addition.
+/// An allowed time for a message.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Deadline {
-    /// The base, in picoseconds.
-    pub base: Distribution,
-    /// Drawn for each message and added to the base.
-    pub vary: Option<Vary>,
+pub enum Deadline {
+    /// A base, and each message's own draw in addition.
+    Time {
+        /// The base, in picoseconds.
+        base: Distribution,
+        /// Drawn for each message and added to the base.
+        vary: Option<Vary>,
+    },
+    /// A multiple of the time that the same message takes in an empty network, drawn for each message.
+    TimesAlone(Distribution),
 }
 
 impl Deadline {
     /// Returns the deadline `factor` times as long; a share of the base stays that share.
     pub fn scaled(self, factor: f64) -> Deadline {
-        let vary = match self.vary {
-            Some(Vary::Absolute(distribution)) => Some(Vary::Absolute(distribution.scaled(factor))),
-            other => other,
-        };
-        Deadline { base: self.base.scaled(factor), vary }
+        match self {
+            Deadline::Time { base, vary } => {
+                let vary = match vary {
+                    Some(Vary::Absolute(distribution)) => Some(Vary::Absolute(distribution.scaled(factor))),
+                    other => other,
+                };
+                Deadline::Time { base: base.scaled(factor), vary }
+            }
+            Deadline::TimesAlone(times) => Deadline::TimesAlone(times.scaled(factor)),
+        }
     }
 }
 

@@ -193,6 +193,7 @@ class Offered(TypedDict):
     at_once: int | None
     bytes: Spread | None
     deadline_us: Spread | None
+    deadline_times_alone: Spread | None
     random: object
 
 

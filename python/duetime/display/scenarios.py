@@ -174,6 +174,8 @@ def sentence(each: Offered) -> str:
         parts.append(f"{each['at_once']} at once")
     if each["deadline_us"]:
         parts.append(f"deadlines {_spread(each['deadline_us'], _time)}")
+    if each["deadline_times_alone"]:
+        parts.append(f"which are {_spread(each['deadline_times_alone'], short)} times alone")
     return ", ".join(parts) if each["messages"] else f"{parts[0]}: sends nothing"
 
 

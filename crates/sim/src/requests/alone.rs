@@ -112,7 +112,7 @@ pub(super) fn due_of(goal: &Goal, [alone, least]: [&Alone; 2], row: &[f64], stre
     let [alone, least] = [alone, least].map(|times| goal.stage.map_or(times.whole, |stage| times.stages[stage]));
     let within = match &goal.within {
         Allowed::Time(time) => time_of(time, row, stream),
-        Allowed::TimesAlone(factor) => Span::from_ps_f64(alone.0 as f64 * factor),
+        Allowed::TimesAlone(times) => Span::from_ps_f64(alone.0 as f64 * stream.sample(times)),
     };
     Due { within: within.max(Span(1)), alone, least }
 }

@@ -5,6 +5,7 @@ use units::{
     counted,
 };
 
+use super::deadline::{Allowed, Deadlines};
 use super::tree::{Inner, Shape, Trees};
 use super::{
     Above, Arrival, Asked, Batch, Built, COUNT, Context, DEADLINE, Demand, Departure, Descriptor, Generator, Nature,
@@ -200,11 +201,12 @@ fn build(values: &Values, context: &Context) -> Built {
             split,
         }
     });
+    let deadline = Deadlines::of(values, &size, context.graph);
     Ok(Box::new(FanIn {
         parents,
         every,
+        deadline,
         size,
-        deadline: values.deadline_if_set("deadline"),
         jitter: values.distribution("jitter"),
         count: values.count_if_set("count").unwrap_or(u64::MAX),
         queries: 0,
@@ -294,6 +296,10 @@ fn shape(values: &Values) -> Result<Option<Shape>, Problem> {
     }
     if values.find("split").is_some() && values.find("deadline").is_none() {
         return Err(Problem::new("split", "there is no deadline to split"));
+    }
+    if let Some(Deadline::TimesAlone(_)) = values.deadline_if_set("deadline") {
+        let problem = Problem::new("deadline", "the deadline of a query that is split over levels is a time");
+        return Err(problem.hint("a multiple of `alone` is of one message: trees of one level have such deadlines"));
     }
     Ok(Some(Shape::new(levels, branches as u32, values.count("leaves") as u32)))
 }
@@ -467,7 +473,7 @@ struct FanIn {
     parents: Vec<Parent>,
     every: Distribution,
     size: Distribution,
-    deadline: Option<Deadline>,
+    deadline: Option<Deadlines>,
     jitter: Distribution,
     count: u64,
     queries: u64,
@@ -521,25 +527,24 @@ impl Generator for FanIn {
         let stream = &mut parent.stream;
         let batch = match &mut self.levels {
             None => {
-                let answers = parent.leaves.iter().map(|&leaf| Request {
-                    start: at.saturating_add(super::draw_time(&self.jitter, stream)),
-                    from: leaf,
-                    to: parent.host,
-                    bytes: Some(super::draw_bytes(&self.size, stream)),
-                    deadline: super::draw_deadline(&self.deadline, stream),
-                    query: Some(number),
-                    place: None,
-                    piece: None,
+                let mut times_alone = Vec::new();
+                let answers = parent.leaves.iter().map(|&leaf| {
+                    let start = at.saturating_add(super::draw_time(&self.jitter, stream));
+                    let bytes = Some(super::draw_bytes(&self.size, stream));
+                    let allowed = self.deadline.as_ref().map(|deadline| deadline.draw(stream));
+                    times_alone.extend(allowed.and_then(Allowed::times_alone));
+                    let deadline = allowed.and_then(Allowed::time);
+                    let (from, to, query) = (leaf, parent.host, Some(number));
+                    Request { start, from, to, bytes, deadline, query, place: None, piece: None }
                 });
                 let messages: Vec<Request> = answers.collect();
-                let due = |message: &Request| Some((message.start - at).saturating_add(message.deadline?));
-                let deadline = messages.iter().filter_map(due).max();
+                let deadline = super::last_due(at, &messages);
                 let answers = parent.leaves.len() as u32;
                 let query = Asked { number, parent: parent.host, answers, children: answers, deadline };
-                Batch { at, messages, query: Some(query) }
+                Batch { at, messages, times_alone, query: Some(query) }
             }
             Some(Levels { answer, aggregation, trees, .. }) => {
-                let deadline = super::draw_deadline(&self.deadline, stream);
+                let deadline = self.deadline.as_ref().and_then(|deadline| deadline.draw(stream).time());
                 let inner: Vec<Inner> = (0..trees.shape().inner())
                     .map(|_| Inner::new(super::draw_time(aggregation, stream), super::draw_bytes(answer, stream)))
                     .collect();
@@ -547,7 +552,7 @@ impl Generator for FanIn {
                 let messages = trees.ask(number, tree as u32, at, deadline, inner.into_iter(), leaf);
                 let (answers, children) = (trees.shape().all_leaves(), trees.shape().branches());
                 let query = Asked { number, parent: parent.host, answers, children, deadline };
-                Batch { at, messages, query: Some(query) }
+                Batch { at, messages, times_alone: Vec::new(), query: Some(query) }
             }
         };
         parent.asked += 1;
@@ -598,7 +603,7 @@ impl Generator for FanIn {
     }
 
     fn deadlines(&self) -> Option<(Span, Span)> {
-        let (low, high) = super::deadlines(&self.deadline)?;
+        let (low, high) = self.deadline.as_ref()?.range();
         let Some(levels) = &self.levels else { return Some((low, high)) };
         let share = |time: Span, share: f64| Span::from_ps_f64(time.0 as f64 * share);
         let (least, most) = levels.split.iter().fold((1.0f64, 0.0f64), |(a, b), share| (a.min(*share), b.max(*share)));

@@ -1,7 +1,10 @@
 //! `flows`: messages that are written down one by one.
 
+use std::collections::BTreeMap;
+
 use units::{Default, Key, Kind, Problem, Range, Stream, Values};
 
+use super::deadline::{self, Allowed};
 use super::{Built, Context, DEADLINE, Descriptor, FROM, Listed, Nature, Request, SIZE, START, TO};
 
 /// Messages that are written down one by one.
@@ -32,23 +35,26 @@ fn build(values: &Values, context: &Context) -> Built {
 
 /// Requests from a key of kind `Flows` or `FlowFile`.
 pub(super) fn listed(key: &'static str, values: &Values, context: &Context) -> Built {
-    let mut requests = Vec::new();
+    let (mut requests, mut times_alone) = (Vec::new(), BTreeMap::new());
     for (i, flow) in values.flows(key).iter().enumerate() {
         super::check_hosts(key, &[flow.from, flow.to], context.graph)?;
         if flow.from == flow.to {
             return Err(Problem::new(key, format!("host {} would send to itself", flow.from)));
         }
         let mut stream = Stream::new(context.seed, &values.text("name"), i as u64);
+        let bytes = super::draw_bytes(&flow.size, &mut stream);
+        let allowed = flow.deadline.as_ref().map(|deadline| deadline::draw(deadline, &mut stream));
+        times_alone.extend(allowed.and_then(Allowed::times_alone).map(|times| (i, times)));
         requests.push(Request {
             start: flow.start,
             from: flow.from,
             to: flow.to,
-            bytes: Some(super::draw_bytes(&flow.size, &mut stream)),
-            deadline: super::draw_deadline(&flow.deadline, &mut stream),
+            bytes: Some(bytes),
+            deadline: allowed.and_then(Allowed::time),
             query: None,
             place: None,
             piece: None,
         });
     }
-    Ok(Listed::boxed(requests))
+    Ok(Listed::with_deadlines(requests, times_alone))
 }

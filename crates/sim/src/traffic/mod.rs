@@ -1,5 +1,6 @@
 //! Traffic patterns: each file declares its keys and builds a generator of messages.
 
+mod deadline;
 mod fan_in;
 mod flows;
 mod long;
@@ -12,14 +13,16 @@ mod stages;
 mod trace;
 mod tree;
 
+use deadline::Allowed;
 pub use flows::ENTRY_KEYS;
 pub use offered::Demand;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use units::{
-    Alias, Bytes, Deadline, Default, Distribution, Formula, HostId, Instant, Key, Kind, Problem, Range, RequestTrace,
-    Span, Stream, Values, Vary,
+    Alias, Bytes, Default, Distribution, Formula, HostId, Instant, Key, Kind, Problem, Range, RequestTrace, Span,
+    Stream, Values,
 };
 
 use crate::requests::plan::{MAX_BYTES, MAX_TIME, Plan};
@@ -266,8 +269,38 @@ pub struct Batch {
     pub at: Instant,
     /// The messages, in any order of their starts.
     pub messages: Vec<Request>,
+    /// For each message, its deadline as a multiple of the time that it takes in an empty network; empty where deadlines
+    /// are times. [`set_deadlines`](Batch::set_deadlines) turns them into times.
+    pub times_alone: Vec<f64>,
     /// The query that they answer.
     pub query: Option<Asked>,
+}
+
+impl Batch {
+    /// Returns the batch of one message with its deadline, if it has one.
+    fn of_one(message: Request, allowed: Option<Allowed>) -> Batch {
+        let times_alone = allowed.and_then(Allowed::times_alone).into_iter().collect();
+        let message = Request { deadline: allowed.and_then(Allowed::time), ..message };
+        Batch { at: message.start, messages: vec![message], times_alone, query: None }
+    }
+
+    /// Sets the deadlines that are multiples of the messages' times alone. `alone` returns the time that a message takes
+    /// in an empty network, from its position in the batch.
+    pub fn set_deadlines(&mut self, mut alone: impl FnMut(usize, &Request) -> Span) {
+        let times_alone = std::mem::take(&mut self.times_alone);
+        for (position, (message, times)) in self.messages.iter_mut().zip(&times_alone).enumerate() {
+            message.deadline = Some(deadline::multiple(*times, alone(position, message)));
+        }
+        if let Some(query) = self.query.as_mut().filter(|_| !times_alone.is_empty()) {
+            query.deadline = last_due(self.at, &self.messages);
+        }
+    }
+}
+
+/// Returns the time from a query in which the last of its answers is due, if any has a deadline.
+fn last_due(asked: Instant, answers: &[Request]) -> Option<Span> {
+    let due = |message: &Request| Some((message.start - asked).saturating_add(message.deadline?));
+    answers.iter().filter_map(due).max()
 }
 
 /// A query of a parent.
@@ -365,7 +398,8 @@ const DEADLINE: Key = Key {
     kind: Kind::Deadline,
     default: Default::Absent,
     range: Range::POSITIVE.more_is_easier(),
-    help: "allowed time from the start of a message to its last byte's arrival",
+    help: "allowed time from the start of a message to its last byte's arrival: a time, or a multiple of the time that \
+           the same message takes in an empty network, such as \"uniform(1.5, 10) * alone\"",
     source: "D2TCP 2.1",
 };
 /// The key `count`, for patterns that have one.
@@ -398,30 +432,6 @@ fn start_at(start: &Formula, index: u64, parent: u64) -> Result<Instant, Problem
         true => Ok(Instant::from_ps_f64(ps)),
         false => Err(Problem::new("start", format!("is {} s for index {index}; 0 to 30 days are possible", ps / 1e12))),
     }
-}
-
-fn draw_deadline(deadline: &Option<Deadline>, stream: &mut Stream) -> Option<Span> {
-    let deadline = deadline.as_ref()?;
-    let base = stream.sample(&deadline.base);
-    let added = match &deadline.vary {
-        None => 0.0,
-        Some(Vary::Absolute(distribution)) => stream.sample(distribution),
-        Some(Vary::Relative(distribution)) => base * stream.sample(distribution),
-    };
-    Some(Span::from_ps_f64(base + added).clamp(Span(1), MAX_TIME))
-}
-
-/// Returns the range of deadlines, as [`Generator::deadlines`].
-fn deadlines(deadline: &Option<Deadline>) -> Option<(Span, Span)> {
-    let deadline = deadline.as_ref()?;
-    let base = deadline.base.span();
-    let (low, high) = match &deadline.vary {
-        None => base,
-        Some(Vary::Absolute(added)) => (base.0 + added.span().0, base.1 + added.span().1),
-        Some(Vary::Relative(share)) => (base.0 * (1.0 + share.span().0), base.1 * (1.0 + share.span().1)),
-    };
-    let time = |ps| Span::from_ps_f64(ps).clamp(Span(1), MAX_TIME);
-    Some((time(low), time(high)))
 }
 
 /// Pairs senders with receivers: lists of equal length in order, a single host with all.
@@ -484,35 +494,55 @@ pub(crate) fn is_handed_over(pattern: &str) -> bool {
 
 /// A list of messages that are known from the beginning.
 #[derive(Clone)]
-struct Listed(std::vec::IntoIter<Request>);
+struct Listed {
+    requests: std::vec::IntoIter<Request>,
+    /// The deadlines that are multiples of the messages' times alone, by position in the list.
+    times_alone: BTreeMap<usize, f64>,
+    /// The position of the next message.
+    position: usize,
+}
 
 impl Listed {
-    fn boxed(mut requests: Vec<Request>) -> Box<dyn Generator> {
+    /// Returns the generator of some messages.
+    fn boxed(requests: Vec<Request>) -> Box<dyn Generator> {
+        Listed::with_deadlines(requests, BTreeMap::new())
+    }
+
+    /// As [`boxed`](Listed::boxed), with the deadlines that are multiples of the messages' times alone, by position in
+    /// `requests`.
+    fn with_deadlines(mut requests: Vec<Request>, times_alone: BTreeMap<usize, f64>) -> Box<dyn Generator> {
+        let mut order: Vec<usize> = (0..requests.len()).filter(|_| !times_alone.is_empty()).collect();
+        order.sort_by_key(|&listed| requests[listed].start);
         requests.sort_by_key(|request| request.start);
-        Box::new(Listed(requests.into_iter()))
+        let times = |(position, listed)| Some((position, *times_alone.get(&listed)?));
+        let times_alone = order.into_iter().enumerate().filter_map(times).collect();
+        Box::new(Listed { requests: requests.into_iter(), times_alone, position: 0 })
     }
 }
 
 impl Generator for Listed {
     fn next(&mut self) -> Option<Batch> {
-        self.0.next().map(|request| Batch { at: request.start, messages: vec![request], query: None })
+        let message = self.requests.next()?;
+        let times_alone = self.times_alone.get(&self.position).copied().into_iter().collect();
+        self.position += 1;
+        Some(Batch { at: message.start, messages: vec![message], times_alone, query: None })
     }
     fn expected(&self, _: Instant) -> (f64, &'static str) {
-        (self.0.len() as f64, "pattern")
+        (self.requests.len() as f64, "pattern")
     }
     fn deadlines(&self) -> Option<(Span, Span)> {
-        let deadlines = || self.0.as_slice().iter().filter_map(|request| request.deadline);
+        let deadlines = || self.requests.as_slice().iter().filter_map(|request| request.deadline);
         Some((deadlines().min()?, deadlines().max()?))
     }
     fn offer(&self, until: Instant, offer: &mut dyn FnMut(Demand)) {
-        for Request { start, from, to, bytes, .. } in self.0.as_slice() {
+        for Request { start, from, to, bytes, .. } in self.requests.as_slice() {
             if let Some(bytes) = bytes.filter(|_| *start < until) {
                 offer(Demand { from: &[*from], to: &[*to], messages: 1.0, bytes: bytes.as_f64() });
             }
         }
     }
     fn listed(&self, end: Instant) -> Listing {
-        let all = self.0.as_slice();
+        let all = self.requests.as_slice();
         let too_late = all.len() - all.partition_point(|request| request.start < end);
         Listing { messages: all.len() as u64, too_late: too_late as u64 }
     }

@@ -1,7 +1,8 @@
 //! `periodic`: each pair of hosts gets a message every so often.
 
-use units::{Deadline, Default, Distribution, HostId, Instant, Key, Kind, Problem, Range, Span, Stream, Values};
+use units::{Default, Distribution, HostId, Instant, Key, Kind, Problem, Range, Span, Stream, Values};
 
+use super::deadline::Deadlines;
 use super::{
     Batch, Built, COUNT, Context, DEADLINE, Demand, Descriptor, FROM, Generator, Nature, Request, SIZE, START, TO,
 };
@@ -40,11 +41,12 @@ fn build(values: &Values, context: &Context) -> Built {
         let next = Some(super::start_at(&start, i as u64, 0)?);
         Ok(Pair { from, to, next, sent: 0, stream: Stream::new(context.seed, &name, i as u64) })
     });
+    let size = values.distribution("size");
     Ok(Box::new(Periodic {
         pairs: pairs.collect::<Result<_, Problem>>()?,
         every: values.distribution("every"),
-        size: values.distribution("size"),
-        deadline: values.deadline_if_set("deadline"),
+        deadline: Deadlines::of(values, &size, context.graph),
+        size,
         count: values.count_if_set("count").unwrap_or(u64::MAX),
     }))
 }
@@ -54,7 +56,7 @@ struct Periodic {
     pairs: Vec<Pair>,
     every: Distribution,
     size: Distribution,
-    deadline: Option<Deadline>,
+    deadline: Option<Deadlines>,
     count: u64,
 }
 
@@ -71,12 +73,14 @@ impl Generator for Periodic {
     fn next(&mut self) -> Option<Batch> {
         let pair = self.pairs.iter_mut().filter(|pair| pair.next.is_some()).min_by_key(|pair| pair.next)?;
         let at = pair.next?;
+        let bytes = super::draw_bytes(&self.size, &mut pair.stream);
+        let allowed = self.deadline.as_ref().map(|deadline| deadline.draw(&mut pair.stream));
         let request = Request {
             start: at,
             from: pair.from,
             to: pair.to,
-            bytes: Some(super::draw_bytes(&self.size, &mut pair.stream)),
-            deadline: super::draw_deadline(&self.deadline, &mut pair.stream),
+            bytes: Some(bytes),
+            deadline: None,
             query: None,
             place: None,
             piece: None,
@@ -84,7 +88,7 @@ impl Generator for Periodic {
         pair.sent += 1;
         let gap = super::draw_time(&self.every, &mut pair.stream).max(Span(1));
         pair.next = (pair.sent < self.count).then(|| at.saturating_add(gap));
-        Some(Batch { at, messages: vec![request], query: None })
+        Some(Batch::of_one(request, allowed))
     }
 
     fn expected(&self, until: Instant) -> (f64, &'static str) {
@@ -105,7 +109,7 @@ impl Generator for Periodic {
     }
 
     fn deadlines(&self) -> Option<(Span, Span)> {
-        super::deadlines(&self.deadline)
+        self.deadline.as_ref().map(Deadlines::range)
     }
 
     fn again(&self) -> Box<dyn Generator> {

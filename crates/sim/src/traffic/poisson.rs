@@ -1,9 +1,8 @@
 //! `poisson`: open-loop arrivals between random pairs of hosts.
 
-use units::{
-    Deadline, Default, Distribution, HostId, Instant, Key, Kind, LinkId, Load, Problem, Range, Span, Stream, Values,
-};
+use units::{Default, Distribution, HostId, Instant, Key, Kind, LinkId, Load, Problem, Range, Span, Stream, Values};
 
+use super::deadline::Deadlines;
 use super::offered::{Offered, PerLink};
 use super::{Batch, Built, COUNT, Context, DEADLINE, Demand, Descriptor, Generator, Nature, Request, SIZE};
 use crate::topology::routing::Routing;
@@ -92,8 +91,8 @@ fn build(values: &Values, context: &Context) -> Built {
         gap: Distribution::Exponential(mean_gap),
         from,
         to,
+        deadline: Deadlines::of(values, &size, context.graph),
         size,
-        deadline: values.deadline_if_set("deadline"),
         left: values.count_if_set("count").unwrap_or(u64::MAX),
         stream: Stream::new(context.seed, &values.text("name"), 0),
     }))
@@ -126,7 +125,7 @@ struct Poisson {
     from: Vec<HostId>,
     to: Vec<HostId>,
     size: Distribution,
-    deadline: Option<Deadline>,
+    deadline: Option<Deadlines>,
     left: u64,
     stream: Stream,
 }
@@ -143,17 +142,19 @@ impl Generator for Poisson {
                 break to;
             }
         };
+        let bytes = super::draw_bytes(&self.size, &mut self.stream);
+        let allowed = self.deadline.as_ref().map(|deadline| deadline.draw(&mut self.stream));
         let request = Request {
             start: self.now,
             from,
             to,
-            bytes: Some(super::draw_bytes(&self.size, &mut self.stream)),
-            deadline: super::draw_deadline(&self.deadline, &mut self.stream),
+            bytes: Some(bytes),
+            deadline: None,
             query: None,
             place: None,
             piece: None,
         };
-        Some(Batch { at: self.now, messages: vec![request], query: None })
+        Some(Batch::of_one(request, allowed))
     }
 
     fn expected(&self, until: Instant) -> (f64, &'static str) {
@@ -171,7 +172,7 @@ impl Generator for Poisson {
     }
 
     fn deadlines(&self) -> Option<(Span, Span)> {
-        super::deadlines(&self.deadline)
+        self.deadline.as_ref().map(Deadlines::range)
     }
 
     fn again(&self) -> Box<dyn Generator> {

@@ -5,6 +5,7 @@ use std::collections::BinaryHeap;
 
 use units::{Bytes, Default, Distribution, HostId, Instant, Key, Kind, Problem, Range, Rate, Span, Stream, Values};
 
+use super::deadline::Allowed;
 use super::{Batch, Built, Context, Demand, Descriptor, Generator, MAX_TIME, Nature, Request, SIZE};
 
 /// The pattern of sessions with a share of the link each.
@@ -192,12 +193,12 @@ impl Generator for Sessions {
             from: HostId(*from),
             to: HostId(*to),
             bytes: Some(bytes),
-            deadline: Some(deadline),
+            deadline: None,
             query: None,
             place: None,
             piece: None,
         };
-        Some(Batch { at, messages: vec![request], query: None })
+        Some(Batch::of_one(request, Some(Allowed::Time(deadline))))
     }
 
     fn expected(&self, until: Instant) -> (f64, &'static str) {

@@ -149,7 +149,7 @@ impl Generator for Stages {
             }
         };
         self.arrived += 1;
-        Some(Batch { at, messages: Vec::new(), query: None })
+        Some(Batch { at, messages: Vec::new(), times_alone: Vec::new(), query: None })
     }
 
     fn expected(&self, until: Instant) -> (f64, &'static str) {
@@ -160,7 +160,8 @@ impl Generator for Stages {
     fn deadlines(&self) -> Option<(Span, Span)> {
         let spans = self.plan.goals.iter().map(|goal| match &goal.within {
             Allowed::Time(OfRequest::Drawn(time)) => time.span(),
-            Allowed::Time(OfRequest::Formula(_)) | Allowed::TimesAlone(_) => (self.alone, self.alone),
+            Allowed::Time(OfRequest::Formula(_)) => (self.alone, self.alone),
+            Allowed::TimesAlone(times) => (times.span().0 * self.alone, times.span().1 * self.alone),
         });
         let (low, high) = spans.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)))?;
         let time = |ps| Span::from_ps_f64(ps).clamp(Span(1), MAX_TIME);
