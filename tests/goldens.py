@@ -91,8 +91,14 @@ EXPERIMENTS = {
     "mcp/karuna": "4 ms",
     "mcp/shares": "1 ms",
     "promise/ablation-grants": "20 ms",
+    "promise/fabric": "1 ms",
+    "promise/fan-in": "20 ms",
+    "promise/fat-tree": "1 ms",
+    "promise/first-mover": "1 ms",
     "promise/grants": "20 ms",
+    "promise/open-loop": "1 ms",
     "promise/sessions": "1 ms",
+    "promise/speed": "0.5 ms",
 }
 
 #: Bursts into ports that hold a part of them, beside other messages: losses, marks, timeouts and misses.
