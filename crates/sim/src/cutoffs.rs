@@ -32,9 +32,8 @@ pub fn settle(transports: &mut [Transport], classes: &[Class], until: Instant) -
     let mut settled = Vec::new();
     for (index, transport) in transports.iter_mut().enumerate() {
         let Control::Grants(policy) = &mut transport.config.control else { continue };
-        let (true, Some(levels)) = (asks(policy), &mut policy.levels) else { continue };
-        if let Some(ends) = levels.equal_cutoffs(messages.clone(), policy.unscheduled) {
-            levels.set_cutoffs(&ends);
+        if let Some(ends) = Some(policy).filter(|policy| asks(policy)).and_then(|policy| policy.learn(messages.clone()))
+        {
             settled.push((index, ends));
         }
     }
@@ -45,13 +44,14 @@ pub fn settle(transports: &mut [Transport], classes: &[Class], until: Instant) -
 /// counts by its mean.
 fn sizes(class: &Class, until: Instant, messages: &mut Vec<Expected>) {
     let drawn = class.generator.sizes().filter(|_| !class.generator.waits());
+    let answers = class.generator.answers();
     let mut expected = 0.0;
     class.generator.offer(until, &mut |demand: Demand| {
         if demand.messages > 0.0 {
             expected += demand.messages;
             if drawn.is_none() {
                 let size = (demand.bytes / demand.messages).round() as u64;
-                messages.push(Expected { size, count: demand.messages });
+                messages.push(Expected { size, count: demand.messages, answers });
             }
         }
     });
@@ -59,6 +59,6 @@ fn sizes(class: &Class, until: Instant, messages: &mut Vec<Expected>) {
         let share = |part: u32| (f64::from(part) + 0.5) / f64::from(QUANTILES);
         let size = |part| (drawn.quantile(share(part)).round() as u64).max(1);
         let count = expected / f64::from(QUANTILES);
-        messages.extend((0..QUANTILES).map(|part| Expected { size: size(part), count }));
+        messages.extend((0..QUANTILES).map(|part| Expected { size: size(part), count, answers }));
     }
 }

@@ -30,6 +30,5 @@ const SETTINGS: &[Setting] = &[
         "a fifth of rto_min, as Linux's HZ/25 is of its HZ/5: Vasudevan et al. 5 want it below the RTO",
     ),
     transport("rto_max", Is("60 s"), "RFC 6298 2.5"),
-    transport("cutoffs", Is("by-traffic"), "Homa 3.4; the sizes that are written keep it geometric"),
     transport("ecn", Is("true"), "ip route ... features ecn, or net.ipv4.tcp_ecn = 1"),
 ];

@@ -570,6 +570,12 @@ impl Generator for FanIn {
         (of_each * self.parents.iter().map(answers).sum::<f64>(), "every")
     }
 
+    fn answers(&self) -> u64 {
+        // In trees of several levels the answers of a node are not requested together.
+        let of = |parent: &Parent| parent.leaves.len() as u64;
+        if self.levels.is_none() { self.parents.first().map_or(0, of) } else { 0 }
+    }
+
     fn offer(&self, until: Instant, offer: &mut dyn FnMut(Demand)) {
         for (tree, parent) in self.parents.iter().enumerate() {
             let queries = match super::expected_draws(&self.every, parent.start, until) {

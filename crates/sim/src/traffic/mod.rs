@@ -187,6 +187,10 @@ pub trait Generator: Send {
     fn demand(&self, until: Instant, offer: &mut dyn FnMut(Demand)) {
         self.offer(until, offer);
     }
+    /// Returns the number of messages that a query requests together; 0: there are no queries.
+    fn answers(&self) -> u64 {
+        0
+    }
     /// Returns the distribution of its sizes, if there is one.
     fn sizes(&self) -> Option<&Distribution> {
         None

@@ -29,8 +29,10 @@ pub(super) const DESCRIPTOR: Descriptor<Config> = Descriptor {
     build: |values, connection| build(values, connection),
 };
 
-/// Default number of senders that a receiver grants at the same time: the levels that `unscheduled_levels` leaves.
+/// Number of senders that a receiver grants at the same time where half of the levels are for that.
 const GRANTED: f64 = 4.0;
+/// The number of levels for unscheduled data where it does not follow from the traffic.
+const UNSCHEDULED: u32 = 4;
 
 const ROOM_FOR_GRANTS: Regime = Regime {
     key: "buffer",
@@ -51,32 +53,45 @@ const ROOM_FOR_GRANTS: Regime = Regime {
 };
 
 fn build(values: &mut Values, connection: &connection::Config) -> Result<Policy, Problem> {
-    let (count, unscheduled) = (values.count("levels") as u32, values.count("unscheduled_levels") as u32);
+    let count = values.count("levels") as u32;
+    let written = values.count_if_set("unscheduled_levels").map(|levels| levels as u32);
+    let unscheduled = written.unwrap_or(UNSCHEDULED.min(count - 1));
     if unscheduled >= count {
         let problem = format!("{unscheduled} leaves no level of {count} for what is granted");
         return Err(Problem::new("unscheduled_levels", problem));
     }
     let first = values.size("first_cutoff").0;
-    let levels = Levels { count, unscheduled, first, ratio: values.count("cutoff_ratio"), cutoffs: cutoffs(values)? };
+    let cutoffs = cutoffs(values)?;
+    let levels = Levels { count, unscheduled, first, ratio: values.count("cutoff_ratio"), cutoffs };
     let rtt_bytes = payload(values, "rtt_bytes", connection);
-    let active = values.count_if_set("overcommitment").unwrap_or(levels.scheduled().into());
+    let (granted, whole) = (values.count_if_set("overcommitment"), values.count_if_set("incast_after"));
+    let active = granted.unwrap_or(levels.scheduled().into());
+    let order = if values.choice("order") == "deadline" { Order::Due } else { Order::Remaining };
     let incast = Incast {
-        after: values.count_if_set("incast_after").unwrap_or(active) as u32,
+        after: whole.unwrap_or(active) as u32,
         unscheduled: payload(values, "incast_unscheduled", connection),
     };
     Ok(Policy {
-        follows: Follows { window: !values.is_given("rtt_bytes"), ..Follows::default() },
+        follows: Follows {
+            window: !values.is_given("rtt_bytes"),
+            unscheduled_levels: written.is_none() && cutoffs == Cutoffs::ByTraffic,
+            active: granted.is_none(),
+            incast: whole.is_none(),
+            ..Follows::default()
+        },
         budget: payload(values, "incoming", connection),
         window: rtt_bytes,
         active: active as usize,
         unscheduled: rtt_bytes,
         unscheduled_up_to: u64::MAX,
         incast: Some(incast),
-        by_rest: true,
+        by_rest: order == Order::Remaining,
         one_per_sender: true,
         by_silence: true,
+        // Homa 3.3: a grant says up to which byte a message may be sent.
+        cumulative: true,
         levels: Some(levels),
-        ..policy(values, connection, Order::Remaining)
+        ..policy(values, connection, order)
     })
 }
 
@@ -156,22 +171,24 @@ const KEYS: &[Key] = &[
     Key {
         name: "unscheduled_levels",
         kind: Kind::Count,
-        default: Default::Is("4"),
+        default: Default::Absent,
         range: Range::between(1.0, 31.0),
-        help: "how many of these, the highest, are for what is sent without a grant",
-        source: "Homa 3.4 takes the share of unscheduled bytes in the traffic that a host has seen: 1 of 8 for its longest \
-                 messages, 7 for its shortest. Not learnt here",
+        help: "how many of these, the highest, are for what is sent without a grant; when left out, with cutoffs by-traffic, their \
+               share of all levels is that of unscheduled bytes in the traffic, and at least one is for either kind; with \
+               cutoffs geometric 4",
+        source: "Homa 3.4: the share of unscheduled bytes in the traffic that a host has seen: 1 of 8 for its longest messages, 7 \
+                 for its shortest",
     },
     Key {
         name: "cutoffs",
         kind: Kind::Choice(&["geometric", "by-traffic"]),
-        default: Default::Is("geometric"),
+        default: Default::Is("by-traffic"),
         range: Range::ANY,
         help: "where the levels for what is sent without a grant end: geometric: at first_cutoff and its multiples by \
                cutoff_ratio; by-traffic: so that each has as many unscheduled bytes of the messages that all classes with such \
                a transport are expected to send, settled once before the run; without a message of known size as geometric",
         source: "Homa 3.4: levels of equal unscheduled bytes, from the traffic that a receiver has measured. Here one list for \
-                 all hosts, and answers that incast_after shortens count as any",
+                 all hosts, and answers count with what incast_after leaves of them",
     },
     Key {
         name: "first_cutoff",
@@ -189,6 +206,7 @@ const KEYS: &[Key] = &[
         help: "with cutoffs geometric, each level for what is sent without a grant ends at so many times the size of the one above it",
         source: "chosen: 1, 4 and 16 KB",
     },
+    keys::ORDER,
     keys::BY_TIME,
 ];
 

@@ -180,6 +180,11 @@ impl Flow {
         self.messages.iter().filter(waits).map(|message| message.deadline).min().unwrap_or(Instant::MAX)
     }
 
+    /// Returns the earliest deadline of its messages that have not arrived.
+    fn due(&self) -> Instant {
+        self.messages.iter().map(|message| message.deadline).min().unwrap_or(Instant::MAX)
+    }
+
     /// Returns the missing bytes of the first message.
     fn missing(&self) -> u64 {
         self.messages.front().map_or(0, |message| message.missing)
@@ -552,6 +557,12 @@ impl Incoming {
                     self.flows.iter().map(|(id, flow)| (flow.missing(), *id)).collect();
                 all.sort_unstable();
                 self.order.extend(all.into_iter().map(|(_, id)| id));
+            }
+            Order::Due => {
+                let mut all: Vec<(Instant, u64, ConnectionId)> =
+                    self.flows.iter().map(|(id, flow)| (flow.due(), flow.missing(), *id)).collect();
+                all.sort_unstable();
+                self.order.extend(all.into_iter().map(|(.., id)| id));
             }
             Order::Deadline { sheds } => self.by_deadline(now, sheds),
         }

@@ -55,6 +55,17 @@ pub(super) const KEYS: &[Key] = &[
     },
 ];
 
+/// The order of grants for a transport whose source goes by sizes.
+pub(super) const ORDER: Key = Key {
+    name: "order",
+    kind: Kind::Choice(&["remaining", "deadline"]),
+    default: Default::Is("remaining"),
+    range: Range::ANY,
+    help: "which message has the next grant, and goes first at its host: the one with the fewest missing bytes, or the one with \
+           the earliest deadline, before those without one",
+    source: "Homa 3.2 and SIRD 4.4: the fewest remaining bytes; SIRD leaves the policy to the receiver",
+};
+
 /// The detection of losses where a transport's source leaves it to time.
 pub(super) const BY_TIME: Key =
     Key { name: "overtaken", kind: Kind::Choice(&["waits", "is-lost"]), default: Default::Is("waits"), ..OVERTAKEN };
@@ -156,8 +167,8 @@ pub(super) fn policy(values: &Values, connection: &connection::Config, order: Or
 /// Returns a rule for the data in flight from one host.
 pub(super) fn rule(most: u64, connection: &connection::Config, cut: fn(u64) -> Cut, share: f64) -> Rule {
     const ONE: f64 = 65536.0;
-    let least = u64::from(connection.mss);
-    Rule { most: most.max(least), least, cut: cut((share * ONE).round() as u64) }
+    let step = u64::from(connection.mss);
+    Rule { most: most.max(step), step, least: [step; 2], cut: cut((share * ONE).round() as u64) }
 }
 
 #[cfg(test)]
@@ -181,10 +192,14 @@ mod tests {
         let edf = policy_of("edf-grants", &fast);
         assert_eq!((edf.budget, edf.backlog, edf.unscheduled), (packets(19), packets(8), packets(8)));
         // A tenth of 65 536, and a sixteenth.
-        assert_eq!(edf.limits, Some(Rule { most: packets(19), least: 1460, cut: Cut::Each(6554) }));
+        let rule =
+            |most, least: [u64; 2], cut| Some(Rule { most: packets(most), step: 1460, least: least.map(packets), cut });
+        assert_eq!(edf.limits, rule(19, [1, 1], Cut::Each(6554)));
         let sird = policy_of("sird", &fast);
         assert_eq!((sird.budget, sird.backlog, sird.unscheduled), (packets(19), packets(7), packets(13)));
-        assert_eq!(sird.limits, Some(Rule { most: packets(13), least: 1460, cut: Cut::Window(4096) }));
+        // A tenth of 12.17 packets, and three hundredths.
+        assert_eq!(sird.limits, rule(13, [2, 1], Cut::Window(4096)));
+        assert_eq!((sird.at_once, sird.levels), (packets(1), None));
         let homa = policy_of("homa", &fast);
         assert_eq!((homa.budget, homa.window, homa.unscheduled, homa.active), (u64::MAX, packets(13), packets(13), 4));
         assert_eq!(homa.resend_after, Span::from_millis(1));

@@ -7,8 +7,10 @@
 pub struct Rule {
     /// Maximum of the limit, in bytes.
     pub most: u64,
-    /// Minimum of the limit: a segment.
-    pub least: u64,
+    /// The growth of a limit in a window without a sign: a segment.
+    pub step: u64,
+    /// Minimum of the limit for the sending host's link, and of the limit for links in the network.
+    pub least: [u64; 2],
     /// The reduction for a mark.
     pub cut: Cut,
 }
@@ -49,14 +51,14 @@ impl Limits {
 
     /// Records the arrival of data, with the signs of a backlog at its host and of a mark by a switch.
     pub(super) fn hear(&mut self, rule: &Rule, bytes: u64, informed: bool, marked: bool) {
-        self.informed.hear(rule, bytes, informed);
-        self.marked.hear(rule, bytes, marked);
+        self.informed.hear(rule, rule.least[0], bytes, informed);
+        self.marked.hear(rule, rule.least[1], bytes, marked);
     }
 
     /// Halves the limits for data that has not arrived in time: it is lost, or is queued at its host.
     pub(super) fn late(&mut self, rule: &Rule) {
-        for limit in [&mut self.informed, &mut self.marked] {
-            limit.bytes = (limit.bytes / 2).max(rule.least);
+        for (limit, least) in [&mut self.informed, &mut self.marked].into_iter().zip(rule.least) {
+            limit.bytes = (limit.bytes / 2).max(least.min(rule.most));
         }
     }
 }
@@ -76,10 +78,10 @@ impl Limit {
         Limit { bytes: rule.most, alpha: 0, seen: 0, signs: 0 }
     }
 
-    fn hear(&mut self, rule: &Rule, bytes: u64, sign: bool) {
+    fn hear(&mut self, rule: &Rule, least: u64, bytes: u64, sign: bool) {
         let grown = match rule.cut {
             // A segment for a whole window of them.
-            Cut::Each(_) if !sign => self.bytes + (rule.least * bytes / self.bytes).max(1),
+            Cut::Each(_) if !sign => self.bytes + (rule.step * bytes / self.bytes).max(1),
             Cut::Each(share) => self.bytes - self.bytes * share / ONE,
             Cut::Window(weight) => {
                 self.seen += bytes;
@@ -91,10 +93,10 @@ impl Limit {
                 self.alpha = (self.alpha * (ONE - weight) + share * weight) / ONE;
                 let signs = std::mem::take(&mut self.signs);
                 self.seen = 0;
-                if signs == 0 { self.bytes + rule.least } else { self.bytes - self.bytes * self.alpha / (2 * ONE) }
+                if signs == 0 { self.bytes + rule.step } else { self.bytes - self.bytes * self.alpha / (2 * ONE) }
             }
         };
-        self.bytes = grown.clamp(rule.least, rule.most);
+        self.bytes = grown.clamp(least.min(rule.most), rule.most);
     }
 }
 
@@ -102,8 +104,8 @@ impl Limit {
 mod tests {
     use super::*;
 
-    const TENTH: Rule = Rule { most: 24_000, least: 1000, cut: Cut::Each(6554) };
-    const HALF: Rule = Rule { most: 16_000, least: 1000, cut: Cut::Window(ONE / 2) };
+    const TENTH: Rule = Rule { most: 24_000, step: 1000, least: [1000; 2], cut: Cut::Each(6554) };
+    const HALF: Rule = Rule { most: 16_000, step: 1000, least: [1000; 2], cut: Cut::Window(ONE / 2) };
 
     #[test]
     fn each_sign_takes_a_tenth_and_a_window_without_one_gives_a_segment() {
@@ -134,17 +136,32 @@ mod tests {
     }
 
     #[test]
+    fn each_limit_has_a_minimum_of_its_own() {
+        let rule = Rule { least: [8000, 3000], ..TENTH };
+        let mut limits = Limits::new(&rule);
+        (0..100).for_each(|_| limits.hear(&rule, 1000, true, true));
+        assert_eq!((limits.informed.bytes, limits.marked.bytes), (8000, 3000));
+        (0..3).for_each(|_| limits.late(&rule));
+        assert_eq!((limits.informed.bytes, limits.marked.bytes), (8000, 3000));
+        // No more than the maximum, for a host whose link is slow.
+        let slow = Rule { most: 2000, ..rule };
+        limits.hear(&slow, 1000, true, true);
+        limits.late(&slow);
+        assert_eq!((limits.informed.bytes, limits.marked.bytes), (2000, 2000));
+    }
+
+    #[test]
     fn as_dctcp_it_cuts_once_per_window_by_half_of_the_smoothed_share() {
         let mut limit = Limit::new(&HALF);
         // A quarter of a window of 16 is marked: alpha is an eighth, and a sixteenth of 16 000 is cut.
-        (0..16).for_each(|number| limit.hear(&HALF, 1000, number % 4 == 0));
+        (0..16).for_each(|number| limit.hear(&HALF, 1000, 1000, number % 4 == 0));
         assert_eq!((limit.bytes, limit.alpha), (15_000, ONE / 8));
-        (0..15).for_each(|_| limit.hear(&HALF, 1000, false));
+        (0..15).for_each(|_| limit.hear(&HALF, 1000, 1000, false));
         assert_eq!((limit.bytes, limit.alpha), (16_000, ONE / 16));
         // All of a window: alpha is 17/32, of which half is cut, 4250 B; without a mark a segment is added per window.
-        (0..16).for_each(|_| limit.hear(&HALF, 1000, true));
+        (0..16).for_each(|_| limit.hear(&HALF, 1000, 1000, true));
         assert_eq!((limit.bytes, limit.alpha), (11_750, ONE * 17 / 32));
-        (0..12).for_each(|_| limit.hear(&HALF, 1000, false));
+        (0..12).for_each(|_| limit.hear(&HALF, 1000, 1000, false));
         assert_eq!(limit.bytes, 12_750);
     }
 }

@@ -82,6 +82,12 @@ pub struct Follows {
     pub limit: bool,
     /// [`Policy::backlog`] follows from the network.
     pub backlog: bool,
+    /// [`Levels::unscheduled`] follows from the traffic, once that is known,
+    pub unscheduled_levels: bool,
+    /// and [`Policy::active`] follows from the levels that it leaves,
+    pub active: bool,
+    /// and [`Incast::after`] from that.
+    pub incast: bool,
 }
 
 impl Policy {
@@ -99,7 +105,7 @@ impl Policy {
             let packets = u64::try_from(times).unwrap_or(u64::MAX).div_ceil(mss).saturating_mul(mss);
             if follows { packets.max(least) } else { bytes }
         };
-        let Follows { budget, window, limit, backlog } = self.follows;
+        let Follows { budget, window, limit, backlog, .. } = self.follows;
         Policy {
             rate,
             budget: at(budget, self.budget),
@@ -107,6 +113,54 @@ impl Policy {
             limits: self.limits.map(|rule| Rule { most: at(limit, rule.most), ..rule }),
             backlog: at(backlog, self.backlog),
             ..*self
+        }
+    }
+
+    /// Returns the expected unscheduled bytes of messages. Of the answers to one query that [`Policy::incast`] shortens,
+    /// each counts with what it sends.
+    fn unscheduled_of(&self, expected: &Expected) -> f64 {
+        let whole = expected.size.min(self.unscheduled) as f64;
+        let short = self.incast.map_or(whole, |incast| whole.min(incast.unscheduled as f64));
+        let answers = expected.answers.max(1);
+        let whole_ones = answers.min(self.incast.map_or(u64::MAX, |incast| incast.after.into()));
+        (whole * whole_ones as f64 + short * (answers - whole_ones) as f64) / answers as f64 * expected.count
+    }
+
+    /// Sets what follows from the traffic (Homa 3.4): the number of levels for unscheduled data, as its share of all
+    /// bytes, and their cut-offs, so that each has as many unscheduled bytes. Returns the cut-offs, or none where there
+    /// are no such bytes.
+    pub fn learn(&mut self, mut messages: Vec<Expected>) -> Option<Vec<u64>> {
+        messages.sort_by_key(|message| message.size);
+        let all: f64 = messages.iter().map(|message| message.size as f64 * message.count).sum();
+        let mut levels = self.levels.filter(|_| all > 0.0)?;
+        if self.follows.unscheduled_levels {
+            // The more levels this leaves for granted data, the more answers are sent whole: the first number that is
+            // enough for its own share.
+            for number in 1..levels.count {
+                levels.unscheduled = number;
+                self.set_levels(levels);
+                let sent: f64 = messages.iter().map(|message| self.unscheduled_of(message)).sum();
+                if (sent / all * f64::from(levels.count)).round() <= f64::from(number) {
+                    break;
+                }
+            }
+        }
+        let sent: Vec<(u64, f64)> =
+            messages.iter().map(|message| (message.size, self.unscheduled_of(message))).collect();
+        let ends = levels.equal_cutoffs(&sent)?;
+        levels.set_cutoffs(&ends);
+        self.levels = Some(levels);
+        Some(ends)
+    }
+
+    /// Sets the levels, and the amounts that follow from them.
+    fn set_levels(&mut self, levels: Levels) {
+        self.levels = Some(levels);
+        if self.follows.active {
+            self.active = levels.scheduled() as usize;
+        }
+        if let Some(incast) = self.incast.as_mut().filter(|_| self.follows.incast) {
+            incast.after = self.active as u32;
         }
     }
 }
@@ -128,6 +182,8 @@ pub enum Order {
         /// Messages that cannot be in time make room for others.
         sheds: bool,
     },
+    /// The earliest deadline is first, of equal ones the fewest missing bytes. Messages without a deadline are last.
+    Due,
     /// The message with the fewest missing bytes is first.
     Remaining,
 }
@@ -139,6 +195,8 @@ pub struct Expected {
     pub size: u64,
     /// Number of messages of this size.
     pub count: f64,
+    /// Number of answers to a query that they are requested with; 0: they are no answers.
+    pub answers: u64,
 }
 
 /// Priorities of packets, 0 the highest.
@@ -180,20 +238,18 @@ impl Levels {
     }
 
     /// Returns the largest messages of each priority but the last, so that each has as many bytes that are sent without a
-    /// grant. `unscheduled` bytes of each message need no grant. A size that
+    /// grant. `sent` has these bytes by the size of messages, in ascending order. A size that
     /// fills more than one priority leaves those below it empty. None where there are no such bytes.
-    pub fn equal_cutoffs(&self, mut messages: Vec<Expected>, unscheduled: u64) -> Option<Vec<u64>> {
-        messages.sort_by_key(|message| message.size);
-        let bytes = |message: &Expected| message.size.min(unscheduled) as f64 * message.count;
-        let all: f64 = messages.iter().map(bytes).sum();
+    pub fn equal_cutoffs(&self, sent: &[(u64, f64)]) -> Option<Vec<u64>> {
+        let all: f64 = sent.iter().map(|(_, bytes)| bytes).sum();
         let (mut ends, mut below) = (Vec::new(), 0.0);
-        for message in messages.into_iter().filter(|_| all > 0.0) {
-            below += bytes(&message);
+        for &(size, bytes) in sent.iter().filter(|_| all > 0.0) {
+            below += bytes;
             // Less by a possible rounding error of the sum.
             while (ends.len() as u32) + 1 < self.unscheduled
                 && below * f64::from(self.unscheduled) >= all * (ends.len() + 1) as f64 * (1.0 - 1e-9)
             {
-                ends.push(message.size);
+                ends.push(size);
             }
         }
         (all > 0.0).then_some(ends)
@@ -233,28 +289,57 @@ mod tests {
 
     const LEVELS: Levels = Levels { count: 8, unscheduled: 4, first: 100, ratio: 10, cutoffs: Cutoffs::Geometric };
 
-    fn expected<const N: usize>(messages: [(u64, f64); N]) -> Vec<Expected> {
-        messages.map(|(size, count)| Expected { size, count }).to_vec()
-    }
-
-    /// 900 messages of 1 KB and 10 of 100 KB, of which 10 KB are unscheduled: 900 KB and 100 KB. Of four priorities
-    /// each has 250 KB, so three end with the short messages.
+    /// 900 KB of messages of 1 KB and 100 KB of longer ones. Of four priorities each has 250 KB, so three end with the
+    /// short messages.
     #[test]
     fn each_priority_has_as_many_unscheduled_bytes() {
-        let messages = expected([(100_000, 10.0), (1000, 900.0)]);
-        let ends = LEVELS.equal_cutoffs(messages, 10_000).unwrap();
+        let ends = LEVELS.equal_cutoffs(&[(1000, 900e3), (100_000, 100e3)]).unwrap();
         assert_eq!(ends, [1000, 1000, 1000]);
         let mut levels = LEVELS;
         levels.set_cutoffs(&ends);
         assert_eq!([1, 1000, 1001, 100_000].map(|size| levels.of_unscheduled(size)), [0, 0, 3, 3]);
         // 250 KB of 1 KB, 250 KB of 5 KB and 500 KB of long ones: the third priority ends with these.
-        let ends = LEVELS.equal_cutoffs(expected([(1000, 250.0), (5000, 50.0), (100_000, 50.0)]), 10_000).unwrap();
+        let ends = LEVELS.equal_cutoffs(&[(1000, 250e3), (5000, 250e3), (100_000, 500e3)]).unwrap();
         assert_eq!(ends, [1000, 5000, 100_000]);
         levels.set_cutoffs(&ends);
         assert_eq!([1000, 1001, 5001, 100_001].map(|size| levels.of_unscheduled(size)), [0, 1, 2, 3]);
         // As all of one size.
-        assert_eq!(LEVELS.equal_cutoffs(expected([(7, 1.0)]), 10_000), Some(vec![7; 3]));
-        assert_eq!(LEVELS.equal_cutoffs(Vec::new(), 10_000), None);
+        assert_eq!(LEVELS.equal_cutoffs(&[(7, 7.0)]), Some(vec![7; 3]));
+        assert_eq!(LEVELS.equal_cutoffs(&[]), None);
+    }
+
+    /// Returns the levels for unscheduled data, the overcommitment and the number of answers that are sent whole.
+    fn learnt(keys: &[(&str, &str)], messages: &[(u64, f64, u64)]) -> (u32, usize, u32) {
+        let keys = [&[("rtt_bytes", "10 KB"), ("cutoffs", "by-traffic")], keys].concat();
+        let homa = crate::registry::find("homa").unwrap().with(&keys).unwrap();
+        let crate::registry::Control::Grants(mut policy) = homa.control else { panic!() };
+        let expected = messages.iter().map(|&(size, count, answers)| Expected { size, count, answers });
+        policy.learn(expected.collect());
+        (policy.levels.unwrap().unscheduled, policy.active, policy.incast.unwrap().after)
+    }
+
+    /// Homa 3.4: as many of the levels as unscheduled data is of all bytes; 3.5: the others are for as many messages.
+    #[test]
+    fn levels_for_unscheduled_data_follow_its_share() {
+        // 10 KB of 100 are a tenth, 0.8 of eight levels; all of 10 KB are eight, of which one is for granted data.
+        assert_eq!(learnt(&[], &[(100_000, 9.0, 0)]), (1, 7, 7));
+        assert_eq!(learnt(&[], &[(10_000, 9.0, 0)]), (7, 1, 1));
+        // 10 of 11 KB, and 10 of 100: 20 of 111 KB are 1.44; and 100 of 190 KB are 4.2.
+        assert_eq!(learnt(&[], &[(11_000, 1.0, 0), (100_000, 1.0, 0)]).0, 1);
+        assert_eq!(learnt(&[], &[(10_000, 9.0, 0), (100_000, 1.0, 0)]).0, 4);
+        // Written ones stay.
+        assert_eq!(learnt(&[("unscheduled_levels", "2")], &[(10_000, 9.0, 0)]), (2, 6, 6));
+        assert_eq!(learnt(&[("overcommitment", "3")], &[(10_000, 9.0, 0)]), (7, 3, 3));
+        assert_eq!(learnt(&[("incast_after", "5")], &[(10_000, 9.0, 0)]), (7, 1, 5));
+    }
+
+    /// Of 100 answers of 10 KB, 7 are sent whole where one level is for unscheduled data, and of each other 300 B: 98 of
+    /// 1000 KB, less than one of eight levels. All of ten answers are sent but for two or three.
+    #[test]
+    fn answers_that_are_shortened_count_with_what_they_send() {
+        assert_eq!(learnt(&[], &[(10_000, 100.0, 100)]), (1, 7, 7));
+        // With 4 levels 4 of 10 are whole, and 1.8 KB of the others: 41.8 %, 3.3 of eight levels. With 3, 51.5 %.
+        assert_eq!(learnt(&[], &[(10_000, 10.0, 10)]), (4, 4, 4));
     }
 
     #[test]

@@ -55,7 +55,7 @@ impl Own {
     fn key(&self, policy: &Policy) -> u64 {
         match policy.order {
             _ if policy.first_come => 0,
-            Order::Deadline { .. } => self.deadline.0,
+            Order::Deadline { .. } | Order::Due => self.deadline.0,
             Order::Remaining => (self.end - self.start).min(LAST - 1),
         }
     }

@@ -1,10 +1,10 @@
 //! `sird`: the receiver schedules the link that it owns, and reacts to the links that it shares.
 
-use units::{Default, Key, Kind, Range};
+use units::{Default, Key, Kind, Range, Values};
 
 use super::keys::{self, payload, policy, rule, settle};
-use super::limits::Cut;
-use super::policy::{Follows, Order, Policy};
+use super::limits::{Cut, Rule};
+use super::policy::{Cutoffs, Follows, Levels, Order, Policy};
 use super::{Config, SIGNALS};
 use crate::{Descriptor, Needs};
 
@@ -37,6 +37,8 @@ pub(super) const DESCRIPTOR: Descriptor<Config> = Descriptor {
             ("backlog", 0.5),
             ("unscheduled", 1.0),
             ("unscheduled_up_to", 1.0),
+            ("sender_floor", 0.1),
+            ("network_floor", 0.03),
         ];
         settle(values, surroundings, &products);
     }),
@@ -44,6 +46,8 @@ pub(super) const DESCRIPTOR: Descriptor<Config> = Descriptor {
     build: |values, connection| {
         let most = payload(values, "sender_limit", connection);
         let follows = |name| !values.is_given(name);
+        let least = ["sender_floor", "network_floor"].map(|name| payload(values, name, connection));
+        let limits = Rule { least, ..rule(most, connection, Cut::Window, values.number("limit_gain")) };
         Ok(Policy {
             follows: Follows {
                 budget: follows("outstanding"),
@@ -54,14 +58,67 @@ pub(super) const DESCRIPTOR: Descriptor<Config> = Descriptor {
             budget: payload(values, "outstanding", connection),
             unscheduled: payload(values, "unscheduled", connection),
             unscheduled_up_to: payload(values, "unscheduled_up_to", connection),
-            limits: Some(rule(most, connection, Cut::Window, values.number("limit_gain"))),
+            at_once: if values.bool("paced") { connection.mss.into() } else { u64::MAX },
+            limits: Some(limits),
             backlog: payload(values, "backlog", connection),
-            ..policy(values, connection, Order::Remaining)
+            levels: values.bool("unscheduled_first").then_some(UNSCHEDULED_FIRST),
+            ..policy(values, connection, order(values))
         })
     },
 };
 
+/// Unscheduled data and control packets are before all other data.
+const UNSCHEDULED_FIRST: Levels = Levels { count: 2, unscheduled: 1, first: 0, ratio: 2, cutoffs: Cutoffs::Geometric };
+
+fn order(values: &Values) -> Order {
+    match values.choice("order") {
+        "remaining" => Order::Remaining,
+        "deadline" => Order::Due,
+        _ => Order::Deadline { sheds: true },
+    }
+}
+
 const KEYS: &[Key] = &[
+    Key {
+        kind: Kind::Choice(&["remaining", "deadline", "fewest-late"]),
+        help: "which message has the next credit, and goes first at its host: the one with the fewest missing bytes, or the one \
+               with the earliest deadline, before those without one; fewest-late: by deadline, and as few as possible are late, \
+               as edf-grants decides it",
+        ..keys::ORDER
+    },
+    Key {
+        name: "paced",
+        kind: Kind::Bool,
+        default: Default::Is("true"),
+        range: Range::ANY,
+        help: "credit is given no faster than the host's link carries its data; false: as soon as outstanding and the limits allow",
+        source: "SIRD: receivers pace credit at the rate of their links (cited from memory)",
+    },
+    Key {
+        name: "unscheduled_first",
+        kind: Kind::Bool,
+        default: Default::Is("false"),
+        range: Range::ANY,
+        help: "control packets and data without credit have a switch priority above all other data, where ports have priorities",
+        source: "SIRD needs no priorities and can use two; the authors' examples leave them off (r2p2_data_prio_l = 0)",
+    },
+    Key {
+        name: "sender_floor",
+        kind: Kind::Amount,
+        default: Default::Absent,
+        range: Range::POSITIVE,
+        help: "the least to which what a host says of its link can reduce its limit; when left out, a tenth of a bandwidth-delay \
+               product, in whole packets",
+        source: "the authors' simulator: 0.1 BDP",
+    },
+    Key {
+        name: "network_floor",
+        kind: Kind::Amount,
+        default: Default::Absent,
+        range: Range::POSITIVE,
+        help: "the least to which marks of switches can reduce it; when left out, 0.03 bandwidth-delay products, in whole packets",
+        source: "the authors' simulator: 0.03 BDP",
+    },
     Key {
         name: "outstanding",
         kind: Kind::Amount,

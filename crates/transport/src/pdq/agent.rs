@@ -46,11 +46,19 @@ pub(super) const KEYS: &[Key] = &[
         kind: Kind::Time,
         default: Default::Absent,
         range: Range::at_least(0.0),
-        help: "a port that has just let a flow send that did not lets no other such flow send until this has passed, whether it \
-               was paused or is new; when left out, 10 us at 1 Gbit/s, and at other rates of the port's link in proportion",
+        help: "a port that has just let a flow send that did not lets none of the flows that `dampened` names send until this has \
+               passed; when left out, 10 us at 1 Gbit/s, and at other rates of the port's link in proportion",
         source: "PDQ 3.3.2 (dampening), without a value; 10 us in a simulator that follows the paper, about a full packet's \
-                 transmission at PDQ 5's 1 Gbit/s. That one lets new flows pass: here forty answers at once then take the link \
-                 together, and misses in scenarios/oldi.toml grow from 22 to 634",
+                 transmission at PDQ 5's 1 Gbit/s",
+    },
+    Key {
+        name: "dampened",
+        kind: Kind::Choice(&["paused", "all"]),
+        default: Default::Is("paused"),
+        range: Range::ANY,
+        help: "the flows that dampening keeps from sending: the ones that this port has paused, or new ones too",
+        source: "PDQ 3.3.2: after a switch has accepted a flow that was not sending, it accepts other paused flows only after a \
+                 small time",
     },
     Key {
         name: "list_factor",
@@ -65,7 +73,7 @@ pub(super) const KEYS: &[Key] = &[
         kind: Kind::Share,
         default: Default::Is("1%"),
         range: Range::UNIT,
-        help: "a port pauses a flow that would get less than this share of its link",
+        help: "a port pauses a flow that would get less than this share of its link, or of the rate that the links before it leave",
         source: "our choice: the paper accepts any rate above 0, and a flow at 1 bit/s asks again when its packet has left",
     },
     Key {
@@ -107,6 +115,8 @@ pub struct Agents {
     pub probe_spread: f64,
     /// The time for which another paused flow stays paused; none: [`DAMPENING`] scaled to the port's rate.
     pub dampening: Option<Span>,
+    /// New flows are dampened too, not only paused ones.
+    pub dampens_all: bool,
     /// Number of flows that are remembered, for each that sends.
     pub list_factor: f64,
     /// Minimum share of the link; a smaller one counts as 0.
@@ -138,6 +148,7 @@ impl Agents {
             early_start: values.number("early_start"),
             probe_spread: values.number("probe_spread"),
             dampening: values.time_if_set("dampening"),
+            dampens_all: values.choice("dampened") == "all",
             list_factor: values.number("list_factor"),
             least_share: values.number("least_share"),
             rate_interval: values.number("rate_interval"),
@@ -214,9 +225,12 @@ impl Port {
         self.list.insert(place, own);
         self.shorten(now);
         let granted = if place < self.list.len() { self.available(place) } else { self.fair_share() };
-        let granted = granted.min(header.rate);
-        let accepted = granted > 0 && granted as f64 >= self.config.least_share * self.rate as f64;
-        if accepted && (rate > 0 || !self.is_dampened(now)) {
+        // Slower links before this one are no reason to pause a flow.
+        let possible = header.rate.min(self.rate);
+        let granted = granted.min(possible);
+        let accepted = granted > 0 && granted as f64 >= self.config.least_share * possible as f64;
+        let may_be_dampened = rate == 0 && (self.config.dampens_all || header.paused_by.is_some());
+        if accepted && !(may_be_dampened && self.is_dampened(now)) {
             if rate == 0 {
                 self.let_go = Some(now);
             }
@@ -410,7 +424,7 @@ mod tests {
         let mut slow = Header { rate: 400_000_000, ..port.header(Some(5), 500) };
         port.port.pass(port.now, (ConnectionId(1), 0, 0), &mut slow);
         assert_eq!((slow.rate, port.pass(2, Some(9), 500)), (400_000_000, 600));
-        // Less than a hundredth of the link is nothing.
+        // Less than a hundredth of what it could have is nothing.
         let mut fast = Header { rate: 995_000_000, ..port.header(Some(5), 500) };
         port.port.pass(port.now, (ConnectionId(1), 0, 0), &mut fast);
         assert_eq!(port.pass(2, Some(9), 500), 0);
@@ -431,13 +445,44 @@ mod tests {
 
     #[test]
     fn a_port_that_has_let_one_go_keeps_the_others_for_a_moment() {
-        let mut port = Bench::new(Agents { dampening: Some(Span::from_micros(10)), ..config() });
+        let mut port = Bench::new(Agents { dampening: Some(Span::from_micros(10)), dampens_all: true, ..config() });
         assert_eq!(port.pass(1, Some(5), 10), 1000);
         port.now = Instant::from_micros(9);
         assert_eq!(port.pass(2, Some(6), 500), 0, "though the first is about to end");
         assert_eq!(port.pass(1, Some(5), 9), 1000, "a flow that sends goes on");
         port.now = Instant::from_micros(10);
         assert_eq!(port.pass(2, Some(6), 500), 1000);
+    }
+
+    /// PDQ 3.3.2: a switch that has just accepted a flow accepts other *paused* flows only after a while.
+    #[test]
+    fn dampening_keeps_paused_flows_and_lets_new_ones_pass() {
+        let passed = |all: bool, was_paused: bool| {
+            let own = Agents { dampening: Some(Span::from_micros(10)), dampens_all: all, ..config() };
+            let mut bench = Bench::new(own);
+            if was_paused {
+                assert_eq!([bench.pass(3, Some(3), 500), bench.pass(2, Some(6), 500)], [1000, 0]);
+                bench.port.pass(
+                    bench.now,
+                    (ConnectionId(3), 0, 0),
+                    &mut Header { over: true, ..bench.header(None, 0) },
+                );
+            }
+            bench.now = Instant::from_micros(20);
+            assert_eq!(bench.pass(1, Some(7), 10), 1000);
+            bench.now = Instant::from_micros(29);
+            let mut header = Header { paused_by: was_paused.then_some(1), ..bench.header(Some(6), 500) };
+            bench.port.pass(bench.now, (ConnectionId(2), 0, 0), &mut header);
+            header.rate / 1_000_000
+        };
+        assert_eq!([passed(false, false), passed(false, true)], [1000, 0]);
+        assert_eq!([passed(true, false), passed(true, true)], [0, 0]);
+    }
+
+    #[test]
+    fn a_flow_that_its_own_link_holds_back_is_no_less_welcome_at_a_fast_port() {
+        let mut bench = Bench { port: Port::new(config(), 200 * GBPS), now: Instant::ZERO };
+        assert_eq!([bench.pass(1, None, 500), bench.pass(2, Some(9), 500)], [1000, 1000]);
     }
 
     #[test]

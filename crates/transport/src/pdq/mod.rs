@@ -17,7 +17,7 @@ use units::{Default, Key, Kind, Range, Value, Values};
 use crate::connection::{self, RATE, SRTT};
 use crate::controllers::Ecn;
 use crate::header_echo::{self, How, Returns};
-use crate::{Descriptor, Needs, Surroundings};
+use crate::{Advice, Descriptor, Needs, Regime, Surroundings};
 
 /// Connections of one host share nothing beyond its port.
 pub type Host = ();
@@ -57,9 +57,35 @@ const DESCRIPTOR: Descriptor<Config> = Descriptor {
         "sizes and deadlines from the application, pacing at the accepted rate, probes while paused",
     )
     .flows_that_end()
+    .made_for(&[ROOM_FOR_EARLY_STARTS])
     .settling(settle),
     signals: &[SRTT, RATE],
     build: |values, connection| Ok(Config::from_values(values, connection)),
+};
+
+/// The default of `early_start`, in round trips.
+const EARLY: f64 = 2.0;
+
+/// Flows that begin together send their first round trip before the ports can pause one of them.
+const ROOM_FOR_EARLY_STARTS: Regime = Regime {
+    key: "buffer",
+    source: "PDQ 3.3.2, 5.1: flows of K = 2 round trips start beside the one that sends; ports of 4 MB (cited from memory)",
+    outside: |conditions| {
+        let product = conditions.bandwidth_delay();
+        let limit = conditions.port_limit.filter(|limit| *limit < (EARLY + 1.0) * product)?;
+        Some(Advice {
+            reason: format!(
+                "a port holds {:.2} bandwidth-delay products, less than the {} of flows that may start together: what it drops \
+                 waits for a timeout",
+                limit / product,
+                EARLY + 1.0
+            ),
+            write: format!(
+                "a buffer of at least {:.0} B for each port, or early_start = 0",
+                ((EARLY + 1.0) * product).ceil()
+            ),
+        })
+    },
 };
 
 /// Parameters of the ends, beside the ports' parameters.
@@ -115,5 +141,18 @@ impl Config {
     /// Returns the agents of every port.
     pub fn agents(&self) -> Option<Agents> {
         Some(self.ports)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn regime_has_room_for_flows_that_start_together() {
+        // Three products of 14 000 B.
+        let values = [0.0, 41_999.0, 42_000.0, f64::INFINITY];
+        let within = crate::descriptor::tests::is_within(&ROOM_FOR_EARLY_STARTS, values);
+        assert_eq!(within, [false, false, true, true]);
     }
 }
