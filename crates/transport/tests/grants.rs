@@ -329,9 +329,10 @@ fn a_message_that_was_granted_too_late_does_not_hold_up_the_next_of_its_connecti
 /// whole allowance is granted.
 #[test]
 fn what_came_unasked_before_its_message_was_known_of_is_not_waited_for() {
-    for (name, keys) in
-        [("homa", "rtt_bytes = '2 packets'\n"), ("sird", "unscheduled = '2 packets'\nsender_limit = '2 packets'\n")]
-    {
+    for (name, keys) in [
+        ("homa", "rtt_bytes = '2 packets'\n"),
+        ("sird", "unscheduled = '2 packets'\nsender_limit = '2 packets'\npaced = false\n"),
+    ] {
         let mut host = Receiving::new(name, keys, 1);
         let (first, second) = (unasked((0, 2), 2), unasked((2, 6), 4));
         [(2, second), (3, second), (0, first), (1, first)]
@@ -1359,4 +1360,104 @@ fn homa_and_sird_send_the_first_round_trip_unasked() {
     assert_eq!(first("homa", "rtt_bytes = '2 packets'\n", 5), [Some(0), Some(1)]);
     assert_eq!(first("sird", "unscheduled = '2 packets'\nunscheduled_up_to = '4 packets'\n", 4), [Some(0), Some(1)]);
     assert_eq!(first("sird", "unscheduled = '2 packets'\nunscheduled_up_to = '4 packets'\n", 5), [None]);
+}
+
+/// Homa 3.3: a grant says up to which byte a message may be sent, so that the next one makes up for those that are lost.
+/// SIRD's credit is for bytes.
+#[test]
+fn grant_of_homa_covers_all_data_before_it() {
+    let sent = |name: &str, keys: &str| {
+        let mut host = Sending::new(name, keys);
+        host.message(6, None);
+        host.sent();
+        host.answer(0, 6, Some(4));
+        host.sent()
+    };
+    assert_eq!(sent("homa", "rtt_bytes = '1 packet'\n"), [Some(1), Some(2), Some(3), Some(4)]);
+    assert_eq!(sent("sird", "unscheduled_up_to = '1 packet'\n"), [Some(4)]);
+}
+
+#[test]
+fn order_by_deadline_grants_the_earliest_and_sends_it_first() {
+    let granted = |name: &str, keys: &str| {
+        let mut host = Receiving::new(name, keys, 4);
+        host.ask(0, (0, 2), Instant::MAX);
+        host.granted();
+        host.ask(1, (0, 9), Instant::from_millis(5));
+        host.ask(2, (0, 3), Instant::from_millis(9));
+        host.ask(3, (0, 4), Instant::from_millis(9));
+        let next = [(0, 0), (0, 1)].map(|(of, segment)| {
+            host.now += Span::from_micros(8);
+            host.data(of, segment, Flags::NONE);
+            host.granted()
+        });
+        next.concat()
+    };
+    let two = |order: &str| format!("outstanding = '2 packets'\npaced = false\norder = '{order}'\n");
+    // The shortest, or the earliest deadline.
+    assert_eq!(granted("sird", &two("remaining")), [(2, 0), (2, 1)]);
+    assert_eq!(granted("sird", &two("deadline")), [(1, 0), (1, 1)]);
+    let one = |order: &str| format!("rtt_bytes = '2 packets'\novercommitment = 1\norder = '{order}'\n");
+    assert_eq!(granted("homa", &one("remaining")), [(2, 0), (2, 1)]);
+    assert_eq!(granted("homa", &one("deadline")), [(1, 0), (1, 1)]);
+    // Without a deadline a message is last, and is granted nevertheless.
+    let mut host = Receiving::new("homa", &one("deadline"), 1);
+    host.ask(0, (0, 1), Instant::MAX);
+    assert_eq!(host.granted(), [(0, 0)]);
+    // As edf-grants, the longest of what cannot all be in time: 9 and 3 packets of 8 us in 80.
+    let mut host = Receiving::new("sird", &two("fewest-late"), 2);
+    host.ask(0, (0, 9), Instant::from_micros(79));
+    host.granted();
+    host.ask(1, (0, 3), Instant::from_micros(80));
+    host.data(0, 0, Flags::NONE);
+    assert_eq!(host.granted(), [(1, 0)]);
+    // At the sending host.
+    let order = |keys: &str| {
+        let mut host = Sending::new("homa", &format!("rtt_bytes = '9 packets'\n{keys}"));
+        host.desk.free = Instant::from_micros(100);
+        host.message(2, Some(Instant::from_millis(9)));
+        host.message(3, Some(Instant::from_millis(5)));
+        host.desk.free = Instant::ZERO;
+        host.desk.ring_host();
+        host.sent().into_iter().flatten().collect::<Vec<_>>()
+    };
+    assert_eq!([order(""), order("order = 'deadline'\n")], [[0, 1, 2, 3, 4], [2, 3, 4, 0, 1]]);
+}
+
+/// A packet of 1000 B takes 8 us on the link, so that the next credit is given when the one before has crossed it.
+#[test]
+fn sird_gives_credit_no_faster_than_its_link() {
+    let granted = |keys: &str| {
+        let mut host =
+            Receiving::new("sird", &format!("outstanding = '6 packets'\nsender_limit = '6 packets'\n{keys}"), 1);
+        host.ask(0, (0, 6), Instant::MAX);
+        let mut found = vec![host.granted().len()];
+        if !keys.contains("false") {
+            for _ in 0..2 {
+                let at = host.desk.ring_host();
+                found.push((at.0 / 1_000_000) as usize);
+                found.push(host.granted().len());
+            }
+        }
+        found
+    };
+    assert_eq!(granted("paced = false\n"), [6]);
+    assert_eq!(granted(""), [1, 8, 1, 16, 1]);
+}
+
+#[test]
+fn unscheduled_data_of_sird_may_have_a_priority() {
+    let ranks = |keys: &str| {
+        let mut host =
+            Sending::new("sird", &format!("unscheduled = '1 packet'\nunscheduled_up_to = '2 packets'\n{keys}"));
+        host.message(2, None);
+        let sent = host.desk.sent[0].1.rank;
+        let mut host = Receiving::new("sird", keys, 1);
+        host.ask(0, (0, 1), Instant::MAX);
+        let (_, answer, extension) = &host.desk.sent[0];
+        let Some(Header::Answer(Answer { grant: Some(grant), .. })) = header(extension) else { panic!("a grant") };
+        (sent, answer.rank, grant.rank)
+    };
+    assert_eq!(ranks(""), (Packet::UNTAGGED, Packet::UNTAGGED, Packet::UNTAGGED));
+    assert_eq!(ranks("unscheduled_first = true\n"), (0, 0, 1));
 }
