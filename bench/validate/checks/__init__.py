@@ -15,6 +15,7 @@ from validate.checks import (
     md1,
     nic,
     parking_lot,
+    peers,
     reno,
     requests,
     round_trips,
@@ -39,4 +40,5 @@ CHECKS: dict[str, Callable[[], Iterable[Check]]] = {
     "requests": requests.checks,
     "parking-lot": parking_lot.checks,
     "fast": fast.checks,
+    "peers": peers.checks,
 }
