@@ -1362,7 +1362,7 @@ fn homa_and_sird_send_the_first_round_trip_unasked() {
     assert_eq!(first("sird", "unscheduled = '2 packets'\nunscheduled_up_to = '4 packets'\n", 5), [None]);
 }
 
-/// Homa 3.3: a grant says up to which byte a message may be sent, so that the next one makes up for those that are lost.
+/// Homa 3.3: a grant says up to which byte a message may be sent, so that the next one makes up for lost grants.
 /// SIRD's credit is for bytes.
 #[test]
 fn grant_of_homa_covers_all_data_before_it() {

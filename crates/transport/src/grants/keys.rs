@@ -61,7 +61,7 @@ pub(super) const ORDER: Key = Key {
     kind: Kind::Choice(&["remaining", "deadline"]),
     default: Default::Is("remaining"),
     range: Range::ANY,
-    help: "which message has the next grant, and goes first at its host: the one with the fewest missing bytes, or the one with \
+    help: "which message has the next grant, and is sent first by its host: the one with the fewest missing bytes, or the one with \
            the earliest deadline, before those without one",
     source: "Homa 3.2 and SIRD 4.4: the fewest remaining bytes; SIRD leaves the policy to the receiver",
 };

@@ -126,9 +126,9 @@ impl Policy {
         (whole * whole_ones as f64 + short * (answers - whole_ones) as f64) / answers as f64 * expected.count
     }
 
-    /// Sets what follows from the traffic (Homa 3.4): the number of levels for unscheduled data, as its share of all
-    /// bytes, and their cut-offs, so that each has as many unscheduled bytes. Returns the cut-offs, or none where there
-    /// are no such bytes.
+    /// Learns from the expected traffic (Homa 3.4). The share of unscheduled data in all bytes is its share of the
+    /// levels, and each of these has as many unscheduled bytes. Returns their cut-offs, or none where there are no such
+    /// bytes.
     pub fn learn(&mut self, mut messages: Vec<Expected>) -> Option<Vec<u64>> {
         messages.sort_by_key(|message| message.size);
         let all: f64 = messages.iter().map(|message| message.size as f64 * message.count).sum();
@@ -333,8 +333,8 @@ mod tests {
         assert_eq!(learnt(&[("incast_after", "5")], &[(10_000, 9.0, 0)]), (7, 1, 5));
     }
 
-    /// Of 100 answers of 10 KB, 7 are sent whole where one level is for unscheduled data, and of each other 300 B: 98 of
-    /// 1000 KB, less than one of eight levels. All of ten answers are sent but for two or three.
+    /// Of 100 answers of 10 KB, 7 are sent whole where one level is for unscheduled data. Of each other 300 B are sent:
+    /// 98 of 1000 KB in all, less than one of eight levels.
     #[test]
     fn answers_that_are_shortened_count_with_what_they_send() {
         assert_eq!(learnt(&[], &[(10_000, 100.0, 100)]), (1, 7, 7));

@@ -81,7 +81,7 @@ fn order(values: &Values) -> Order {
 const KEYS: &[Key] = &[
     Key {
         kind: Kind::Choice(&["remaining", "deadline", "fewest-late"]),
-        help: "which message has the next credit, and goes first at its host: the one with the fewest missing bytes, or the one \
+        help: "which message has the next credit, and is sent first by its host: the one with the fewest missing bytes, or the one \
                with the earliest deadline, before those without one; fewest-late: by deadline, and as few as possible are late, \
                as edf-grants decides it",
         ..keys::ORDER
