@@ -7,7 +7,7 @@ use sim::World;
 fn short_in_us(transport: &str, others: &str) -> f64 {
     let text = format!(
         "profile = 'datacenter'\n[run]\nduration = '5 ms'\n[network]\ntopology = 'star'\nhosts = 4\nrate = '1 Gbps'\n\
-         delay = '50 us'\nhost_jitter = '0 s'\n[transport]\nname = 'homa'\nrtt_bytes = '10 KB'\n{transport}\n\
+         delay = '50 us'\nhost_jitter = '0 s'\n[transport]\nname = 'homa'\nrtt_bytes = '10 KB'\nunscheduled_levels = 4\n{transport}\n\
          [[traffic]]\nname = 'a'\npattern = 'flows'\nflows = [{{ from = 0, to = 3, size = '8 KB' }}, \
          {{ from = 1, to = 3, size = '8 KB' }}, {{ from = 2, to = 3, size = '5 KB' }}{others}]\n"
     );
