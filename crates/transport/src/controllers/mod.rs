@@ -3,7 +3,9 @@
 mod cubic;
 mod d2tcp;
 mod d2tcp_plus;
+mod d2tcp_wait;
 pub(crate) mod dctcp;
+mod deferral;
 mod echo;
 mod hull;
 mod jit;
@@ -207,6 +209,7 @@ controllers! {
     dctcp::Dctcp,
     d2tcp::D2tcp,
     d2tcp_plus::D2tcpPlus,
+    d2tcp_wait::D2tcpWait,
     xdctcp::Xdctcp,
     hull::Hull,
     pfabric::Pfabric,

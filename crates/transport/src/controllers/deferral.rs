@@ -1,9 +1,42 @@
-//! The rest of a message with a deadline, and the time left for it.
+//! The common part of controllers that defer messages with deadlines: the rest of a message and the time left for it,
+//! and random numbers.
 
-use units::{Instant, Span};
+use units::{Instant, Span, mix64};
 
-use crate::Message;
-use crate::controllers::{Acked, Current};
+use super::{Acked, Current};
+use crate::{Message, Signal};
+
+/// The rate that the deadline needs.
+pub(super) const NEED: Signal = Signal {
+    name: "need",
+    help: "the window that the deadline needs, in segments (d2tcp_plus, d2tcp_wait)",
+    unit: "segments",
+};
+/// The laxity: the time to spare.
+pub(super) const LAXITY: Signal =
+    Signal { name: "laxity", help: "time left beyond what the rest needs (d2tcp_plus, d2tcp_wait)", unit: "us" };
+
+/// A controller's random numbers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Draws {
+    /// Its seed, together with the time and the number of draws.
+    pub(super) identity: u64,
+    count: u64,
+}
+
+impl Draws {
+    /// Returns the draws of a connection, whose seed is `identity`.
+    pub(super) fn new(identity: u64) -> Draws {
+        Draws { identity, count: 0 }
+    }
+
+    /// Draws a number, uniformly from 0 to 1.
+    pub(super) fn draw(&mut self, now: Instant) -> f64 {
+        self.count += 1;
+        let bits = mix64(self.identity ^ mix64(now.0 ^ mix64(self.count)));
+        (bits >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
 
 /// The progress of a message with a deadline.
 #[derive(Clone, Copy, Debug)]
