@@ -142,14 +142,14 @@ def test_dctcp_is_the_same_control_without_deadlines() -> None:
     assert (own.flows[0].control, own.control) == ("dctcp", None)
 
 
-def test_d2tcp_plus_is_a_mode_of_the_control_with_a_least_timeout_of_its_own() -> None:
+def test_d2tcp_wait_is_a_mode_of_the_control_with_a_least_timeout_of_its_own() -> None:
     transport = {"name": "d2tcp", "rto_min": "8 ms", "initial_window": 3}
     made = planned(scenario(transport=transport))
     assert made.control is not None
     assert made.control["mode"] == "d2tcp"
     assert "rto_min" not in made.control
     assert made.route == "initcwnd 3 rto_min 8ms quickack 1"
-    made = planned(scenario(transport={**transport, "name": "d2tcp_plus"}))
+    made = planned(scenario(transport={**transport, "name": "d2tcp_wait"}))
     assert made.control is not None
     assert (made.control["mode"], made.control["rto_min"], made.control["time_scale"]) == ("plus", "8 ms", 1)
     assert "cap" not in made.control
@@ -163,13 +163,13 @@ def test_d2tcp_plus_is_a_mode_of_the_control_with_a_least_timeout_of_its_own() -
         "guard_most": "50 ms",
         "hopeless_hold": "500 ms",
     }
-    made = planned(scenario(transport={"name": "d2tcp_plus", **times}))
+    made = planned(scenario(transport={"name": "d2tcp_wait", **times}))
     assert made.control is not None
     assert made.control["time_scale"] == 5
     with pytest.raises(Unreadable, match="can only be multiplied by one number"):
-        planned(scenario(transport={"name": "d2tcp_plus", **times, "hold_most": "20 ms"}))
+        planned(scenario(transport={"name": "d2tcp_wait", **times, "hold_most": "20 ms"}))
     mixed = scenario(transport=transport)
-    other = mixed["traffic"][0] | {"name": "others", "transport": {"name": "d2tcp_plus"}}
+    other = mixed["traffic"][0] | {"name": "others", "transport": {"name": "d2tcp_wait"}}
     with pytest.raises(Unreadable, match="mode holds for all connections here"):
         planned(mixed | {"traffic": [*mixed["traffic"], other]})
 

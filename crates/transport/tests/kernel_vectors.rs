@@ -1,4 +1,4 @@
-//! Vectors for laws in other programs: the answers of this crate's d2tcp and d2tcp_plus to sequences of ACKs and
+//! Vectors for laws in other programs: the answers of this crate's d2tcp and d2tcp_wait to sequences of ACKs and
 //! losses. The tests of the kernel side read these files (`deploy/linux/law/vectors.csv`, `plus.csv`). Here the files
 //! are compared with the present laws.
 //!
@@ -135,11 +135,11 @@ const CASES: &[Case] = &[
     },
 ];
 
-/// For d2tcp_plus as on Linux, without deferral: its random numbers are not compared.
+/// For d2tcp_wait, without deferral: its random numbers are not compared.
 const PLUS: &[Case] = &[
     Case {
         name: "without-deadline",
-        keys: "waits = 'blindly'\nhold_share = 0",
+        keys: "hold_share = 0",
         window: 20.0,
         ssthresh: 1.0,
         rtt_us: 100,
@@ -148,7 +148,7 @@ const PLUS: &[Case] = &[
     },
     Case {
         name: "pressed",
-        keys: "waits = 'blindly'\nhold_share = 0",
+        keys: "hold_share = 0",
         window: 10.0,
         ssthresh: 1.0,
         rtt_us: 200,
@@ -157,7 +157,7 @@ const PLUS: &[Case] = &[
     },
     Case {
         name: "can-wait",
-        keys: "waits = 'blindly'\nhold_share = 0",
+        keys: "hold_share = 0",
         window: 16.0,
         ssthresh: 1.0,
         rtt_us: 300,
@@ -166,7 +166,7 @@ const PLUS: &[Case] = &[
     },
     Case {
         name: "becomes-hopeless",
-        keys: "waits = 'blindly'\nhold_share = 0",
+        keys: "hold_share = 0",
         window: 8.0,
         ssthresh: 1.0,
         rtt_us: 250,
@@ -175,7 +175,7 @@ const PLUS: &[Case] = &[
     },
     Case {
         name: "one-after-another",
-        keys: "waits = 'blindly'\nhold_share = 0",
+        keys: "hold_share = 0",
         window: 12.0,
         ssthresh: 1.0,
         rtt_us: 200,
@@ -185,8 +185,7 @@ const PLUS: &[Case] = &[
 ];
 
 /// The constants of `deploy/linux/bpf/plus.h`: the kernel's values stay when a default here changes.
-const OF_PLUS_H: &str = "waits = 'blindly'
-start = 2
+const OF_PLUS_H: &str = "start = 2
 growth = 1
 growth_later = 0.25
 floor_horizon = '10 ms'
@@ -194,7 +193,6 @@ floor_most = 4
 guard = 0.5
 guard_most = '10 ms'
 guard_share = 0.25
-hopeless = 'hold'
 hopeless_hold = '100 ms'";
 
 /// A law with keys that all its cases share, its cases, the signals beside alpha that its vectors have, and their file.
@@ -208,7 +206,7 @@ struct Vectors {
 
 const VECTORS: &[Vectors] = &[
     Vectors { law: "d2tcp", keys: "", cases: CASES, signals: ["d", "p"], file: "vectors.csv" },
-    Vectors { law: "d2tcp_plus", keys: OF_PLUS_H, cases: PLUS, signals: ["need", "laxity"], file: "plus.csv" },
+    Vectors { law: "d2tcp_wait", keys: OF_PLUS_H, cases: PLUS, signals: ["need", "laxity"], file: "plus.csv" },
 ];
 
 const ACKS: u64 = 150;
@@ -394,7 +392,7 @@ fn the_vectors_meet_what_matters() {
             assert_eq!(varies, !case.messages.is_empty(), "{}: its first signal does not vary", case.name);
         }
     }
-    // Of d2tcp_plus: raised windows, floors, infeasible and late messages.
+    // Of d2tcp_wait: raised windows, floors, infeasible and late messages.
     let text = written(&VECTORS[1]);
     let needs = |case: &str| -> Vec<f64> {
         let rows = text.lines().filter(|line| line.starts_with(&format!("{case},")));

@@ -203,7 +203,7 @@ fn woken(bench: &mut Bench) -> Vec<(u64, u16)> {
 fn what_d2tcp_plus_holds_back_asks_with_one_byte_until_that_comes_back_without_a_mark() {
     let recoveries = ["loss_detection = 'rack'\n", "", "recovery = 'newreno'\n", "nagle = true\n"];
     // A message that has begun is deferred again with the probability of its rest's share to the power 40.
-    let keys = "initial_window = 1\nrto_initial = '1 ms'\nrto_min = '1 ms'\nfirst = 'window'\nadmitted_short = 2\nhold_power = 40\n";
+    let keys = "initial_window = 1\nrto_initial = '1 ms'\nrto_min = '1 ms'\nfirst_rounds = 1000000\nhold_power = 40\n";
     for keys in recoveries.map(|recovery| format!("{keys}{recovery}")) {
         let due = Some(Instant::from_millis(60));
         let mut bench = Bench::new("d2tcp_plus", &keys);
@@ -216,11 +216,11 @@ fn what_d2tcp_plus_holds_back_asks_with_one_byte_until_that_comes_back_without_a
         arrived(&mut bench, 1001, Flags::ECE);
         assert_eq!((pieces(&mut bench), woken(&mut bench)), (vec![], vec![(1001, 1)]), "{keys}");
         assert_eq!((woken(&mut bench), bench.notes.timeouts), (vec![(1001, 1)], 1), "{keys}");
-        // A yes: two segments, and from then on marks only cut.
+        // A yes: a segment, and from then on marks only cut.
         arrived(&mut bench, 1002, Flags::NONE);
-        assert_eq!(pieces(&mut bench), [(1002, 1000), (2002, 1000)], "{keys}");
-        arrived(&mut bench, 3002, Flags::ECE);
-        assert_eq!(pieces(&mut bench), [(3002, 1000)], "{keys}");
+        assert_eq!(pieces(&mut bench), [(1002, 1000)], "{keys}");
+        arrived(&mut bench, 2002, Flags::ECE);
+        assert_eq!(pieces(&mut bench), [(2002, 1000)], "{keys}");
 
         // Its first segment is lost: it probes with the data to retransmit.
         let mut bench = Bench::new("d2tcp_plus", &keys);
@@ -229,58 +229,54 @@ fn what_d2tcp_plus_holds_back_asks_with_one_byte_until_that_comes_back_without_a
         assert_eq!((woken(&mut bench), bench.notes.timeouts), (vec![(0, 1)], 1), "{keys}");
         arrived(&mut bench, 1, Flags::NONE);
         let next = pieces(&mut bench);
-        assert!(next.len() == 2 && next[0].0 == 1 && next[1].0 == 1 + u64::from(next[0].1), "{keys} {next:?}");
-        // Without a deadline, or without probing, nothing probes.
-        for (keys, due) in [(keys.clone(), None), (format!("{keys}waits = 'blindly'\n"), due)] {
-            let mut bench = Bench::new("d2tcp_plus", &keys);
+        assert!(next.len() == 1 && next[0].0 == 1, "{keys} {next:?}");
+        // Without a deadline nothing probes, and d2tcp_wait never does.
+        let wait = keys.lines().filter(|key| !key.starts_with("first_rounds")).collect::<Vec<_>>().join("\n");
+        for (law, keys, due) in [("d2tcp_plus", &keys, None), ("d2tcp_wait", &wait, due)] {
+            let mut bench = Bench::new(law, keys);
             bench.message(10_000, due);
             pieces(&mut bench);
-            assert_eq!(woken(&mut bench), [(0, 1000)], "{keys}");
+            assert_eq!(woken(&mut bench), [(0, 1000)], "{law} {keys}");
         }
     }
 }
 
-/// Segments of 1000 bytes take 8 us at 1 Gbps, so that 50 take as long as two round trips of 0.2 ms.
+/// Segments of 1000 bytes take 8 us at 1 Gbps, so that 50 take 0.4 ms. The base RTT is 14.6 us.
 #[test]
-fn what_begins_under_d2tcp_plus_asks_first_and_begins_with_one_segment_if_it_is_short() {
+fn what_begins_under_d2tcp_plus_asks_first_and_begins_with_one_segment() {
     let due = Some(Instant::from_millis(60));
-    for (bytes, admitted) in [(49_000, 1), (51_000, 2)] {
-        let mut bench = Bench::new("d2tcp_plus", "initial_window = 1");
-        bench.message(bytes, due);
-        assert_eq!(pieces(&mut bench), [(0, 1)], "{bytes}");
+    for window in [1, 10] {
+        let keys = format!("initial_window = {window}");
+        let mut bench = Bench::new("d2tcp_plus", &keys);
+        bench.message(50_000, due);
+        assert_eq!(pieces(&mut bench), [(0, 1)], "{window}");
         bench.wait(Span::from_micros(200));
         let answer = Packet::ack(1, 40, Instant::ZERO, Flags::NONE);
         bench.sender.on_packet(&bench.config, bench.now, &answer, None, &mut bench.notes);
-        assert_eq!(pieces(&mut bench), [(1, 1000), (1001, 1000)][..admitted], "{bytes}");
+        assert_eq!(pieces(&mut bench), [(1, 1000)], "{window}");
         // A mark refuses it: it asks again later.
-        let mut bench = Bench::new("d2tcp_plus", "initial_window = 1");
-        bench.message(bytes, due);
+        let mut bench = Bench::new("d2tcp_plus", &keys);
+        bench.message(50_000, due);
         pieces(&mut bench);
         arrived(&mut bench, 1, Flags::ECE);
-        assert_eq!((pieces(&mut bench), woken(&mut bench)), (vec![], vec![(1, 1)]), "{bytes}");
+        assert_eq!((pieces(&mut bench), woken(&mut bench)), (vec![], vec![(1, 1)]), "{window}");
     }
-    // However wide the first window may be: two segments after the answer.
-    let mut bench = Bench::new("d2tcp_plus", "initial_window = 10");
-    bench.message(51_000, due);
-    assert_eq!(pieces(&mut bench), [(0, 1)]);
-    arrived(&mut bench, 1, Flags::NONE);
-    assert_eq!(pieces(&mut bench), [(1, 1000), (1001, 1000)]);
-    // Not without a deadline, if turned off, where nothing is deferred, and without probing.
+    // Not without a deadline, if turned off, or where nothing is deferred.
     let begins = |keys: &str, due| {
         let mut bench = Bench::new("d2tcp_plus", keys);
         bench.message(50_000, due);
         pieces(&mut bench).len()
     };
-    for keys in ["first = 'window'", "hold_share = 0", "waits = 'blindly'"] {
+    for keys in ["first_rounds = 1000000", "ask_rate = 0"] {
         assert_eq!(begins(keys, due), 10, "{keys}");
     }
     assert_eq!((begins("", None), begins("", due)), (10, 1));
-    // With ACKs that may be delayed by 1 ms it asks if it has more than twenty of these to spare.
-    let delayed = |left_us| begins("ack_every = 2\nack_delay = '1 ms'", Some(Instant::from_micros(left_us)));
-    assert_eq!([20_390, 20_410].map(delayed), [10, 1]);
-    // 50 segments take 0.4 ms: with 7 ms to spare, or less if so configured, but five like it must have time too.
-    assert_eq!([7_390, 7_410].map(|us| begins("", Some(Instant::from_micros(us)))), [10, 1]);
-    assert_eq!([2_390, 2_410].map(|us| begins("ask_time = '1 ms'", Some(Instant::from_micros(us)))), [10, 1]);
+    // Five like it must have time too, and a short one has twenty round trips: of 1 ms, or as late as ACKs may be.
+    let left = |keys: &str, us| begins(keys, Some(Instant::from_micros(us)));
+    assert_eq!([2_390, 2_410].map(|us| left("", us)), [10, 1]);
+    assert_eq!([20_390, 20_410].map(|us| left("base_rtt = '1 ms'", us)), [10, 1]);
+    let delayed = "base_rtt = '1 us'\nack_every = 2\nack_delay = '1 ms'";
+    assert_eq!([20_410, 20_430].map(|us| left(delayed, us)), [10, 1]);
 }
 
 /// On an open connection too, where the window is still narrow; but not behind data that is still being sent. The
@@ -310,7 +306,7 @@ fn what_held_one_message_back_under_d2tcp_plus_does_not_hold_the_next() {
     let late = Some(Instant::from_millis(60));
     for due in [None, late] {
         for waits_behind in [false, true] {
-            let mut bench = Bench::new("d2tcp_plus", "initial_window = 4\nfirst = 'window'");
+            let mut bench = Bench::new("d2tcp_plus", "initial_window = 4\nfirst_rounds = 1000000");
             bench.message(4_000, late);
             assert_eq!(pieces(&mut bench).len(), 4);
             arrived(&mut bench, 1_000, Flags::ECE);
@@ -327,7 +323,7 @@ fn what_held_one_message_back_under_d2tcp_plus_does_not_hold_the_next() {
         }
     }
     // A message with 10 s is deferred for nearly as long. The one enqueued behind it has 20 ms.
-    let mut bench = Bench::new("d2tcp_plus", "initial_window = 1\nfirst = 'window'");
+    let mut bench = Bench::new("d2tcp_plus", "initial_window = 1\nfirst_rounds = 1000000");
     bench.message(2_000, Some(Instant::from_millis(10_000)));
     bench.wait(Span::from_micros(200));
     bench.ack(1, Some(Instant::ZERO), Flags::ECE, &[]);
@@ -339,7 +335,7 @@ fn what_held_one_message_back_under_d2tcp_plus_does_not_hold_the_next() {
 #[test]
 fn a_question_carries_as_much_as_is_said_and_a_segment_at_most() {
     for (question, bytes) in [("400 B", 400), ("1 KB", 1000), ("1500 B", 1000)] {
-        let keys = "initial_window = 1\nrto_initial = '1 ms'\nrto_min = '1 ms'\nfirst = 'window'\n";
+        let keys = "initial_window = 1\nrto_initial = '1 ms'\nrto_min = '1 ms'\nfirst_rounds = 1000000\n";
         let keys = format!("{keys}question = '{question}'\n");
         let mut bench = Bench::new("d2tcp_plus", &keys);
         bench.message(100_000, Some(Instant::from_millis(60)));
@@ -348,7 +344,7 @@ fn a_question_carries_as_much_as_is_said_and_a_segment_at_most() {
         arrived(&mut bench, 1000, Flags::ECE);
         assert_eq!(woken(&mut bench), [(1000, bytes)], "{question}");
         arrived(&mut bench, 1000 + u64::from(bytes), Flags::NONE);
-        assert_eq!(pieces(&mut bench).len(), 2, "{question}");
+        assert_eq!(pieces(&mut bench).len(), 1, "{question}");
         // A retransmission probes too.
         let mut bench = Bench::new("d2tcp_plus", &keys);
         bench.message(100_000, Some(Instant::from_millis(60)));
@@ -358,13 +354,13 @@ fn a_question_carries_as_much_as_is_said_and_a_segment_at_most() {
 }
 
 /// A later message decides where it is the more pressing: 230 segments are to arrive up to its end, 100 us a round
-/// trip, in the rest of 20 ms. So its need is above one segment. A cut leaves half of need x 10 ms / time left and half
+/// trip, in the rest of 20 ms. So its need is above one segment. A cut leaves half of need x 20 ms / time left and half
 /// of the window. For the first message alone, which has a second, half of the window would be left.
 #[test]
 fn a_loss_under_d2tcp_plus_heeds_the_most_pressing_of_the_messages_that_wait() {
     let ssthresh = |behind: bool| {
         let mut bench =
-            Bench::new("d2tcp_plus", "rto_min = '1 ms'\nrto_initial = '1 ms'\ninitial_window = 40\nfirst = 'window'");
+            Bench::new("d2tcp_plus", "rto_min = '1 ms'\nrto_initial = '1 ms'\ninitial_window = 40\nfirst_rounds = 1000000");
         bench.message(200_000, Some(Instant::from_millis(1000)));
         bench.now = Instant::from_micros(100);
         (1..=20).for_each(|segment| bench.ack(segment, Some(Instant::ZERO), Flags::NONE, &[]));
@@ -380,7 +376,7 @@ fn a_loss_under_d2tcp_plus_heeds_the_most_pressing_of_the_messages_that_wait() {
     let (alone, _) = ssthresh(false);
     let (both, left) = ssthresh(true);
     let left = left.as_secs_f64();
-    let floor = 230.0 * 100e-6 / left * (10e-3 / left);
+    let floor = 230.0 * 100e-6 / left * (20e-3 / left);
     // 40, and one for each of twenty.
     assert_eq!(alone, 30.0);
     assert!((both - (floor + (60.0 - floor) / 2.0)).abs() < 1e-9 && floor > 0.5, "{both} {floor}");

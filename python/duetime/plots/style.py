@@ -116,6 +116,7 @@ TRANSPORTS = {
     "dctcp": Look(VERMILLION, DASHES, "D"),
     "d2tcp": Look(BLUE),
     "d2tcp_plus": Look(GREEN, SOLID, "s"),
+    "d2tcp_wait": Look(GREEN, LONG, "o"),
     "xdctcp": Look(MOSS, DASH_DOT_DOT, "v"),
     "d3": Look(ORANGE, LONG, "P"),
     "tcppr": Look(BROWN, LONG, "X"),

@@ -52,12 +52,11 @@ class Experiment:
 
 
 #: With the least timeout of a kernel of 250 ticks a second, an ingredient of that mode. Times are 25-fold, as
-#: in figure 7. The constants are the same as in the control (deploy/linux/bpf/plus.h), which resumes blindly.
+#: in figure 7. The constants are the same as in the control (deploy/linux/bpf/plus.h).
 PLUS = Arm(
-    "d2tcp_plus",
+    "d2tcp_wait",
     set=(
         "transport.rto_min=8 ms",
-        "transport.waits=blindly",
         "transport.start=2",
         "transport.growth=1",
         "transport.growth_later=0.25",

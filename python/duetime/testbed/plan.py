@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from duetime.contract.scenarios import Network, Resolved, Traffic, Transport
 
 #: Transport of a scenario -> the kernel's name of the congestion control.
-CONTROLS = {"tcp": "reno", "cubic": "cubic", "dctcp": "d2tcp", "d2tcp": "d2tcp", "d2tcp_plus": "d2tcp"}
+CONTROLS = {"tcp": "reno", "cubic": "cubic", "dctcp": "d2tcp", "d2tcp": "d2tcp", "d2tcp_wait": "d2tcp"}
 #: Transports whose programs tell deadlines -> the mode of the congestion control.
-MODES = {"d2tcp": "d2tcp", "d2tcp_plus": "plus"}
-#: Times of d2tcp_plus, as the control has them before its `--time-scale`.
+MODES = {"d2tcp": "d2tcp", "d2tcp_wait": "plus"}
+#: Times of d2tcp_wait, as the control has them before its `--time-scale`.
 PLUS_TIMES = {
     "floor_horizon": "10 ms",
     "hold_most": "20 ms",
@@ -300,7 +300,7 @@ def _control(transports: list[Transport], options: Options) -> dict[str, object]
 
 
 def _time_scale(transport: Transport) -> float:
-    """Return the factor of the times of d2tcp_plus: the control has only one for all."""
+    """Return the factor of the times of d2tcp_wait: the control has only one for all."""
     scales = {time_ps(transport[key]) / time_ps(PLUS_TIMES[key]) for key in SCALED}
     if len(scales) > 1:
         raise Unreadable(f"on Linux {', '.join(PLUS_TIMES)} can only be multiplied by one number")

@@ -42,7 +42,6 @@ impl Draws {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Standing {
     pub(super) end: u64,
-    pub(super) deadline: Instant,
     /// Segments that are left before it is complete.
     pub(super) rest: f64,
     /// It is the first of its connection.
@@ -70,6 +69,6 @@ impl Standing {
         let share = (rest / own).min(1.0);
         let need = if left > 0.0 { rest * rtt / left } else { f64::INFINITY };
         let opens = current.end <= bytes.0;
-        Some(Standing { end: current.end, deadline, opens, rest, whole: own.max(rest), share, left, rtt, need })
+        Some(Standing { end: current.end, opens, rest, whole: own.max(rest), share, left, rtt, need })
     }
 }

@@ -3,21 +3,34 @@
 
 mod keys;
 
-use units::{Bytes, Instant, Span, Value, Values};
+use units::{Bytes, Instant, Span};
 
 use super::dctcp::{self, Marking};
 use super::deferral::{Draws, LAXITY, NEED, Standing};
 use super::{Acked, Cwnd, Ecn, Lost, Window};
-use crate::{Descriptor, Needs, Observation, Pacing, Site, Surroundings};
+use crate::{Descriptor, Needs, Observation, Pacing, Site};
 
-use keys::{Constants, KEYS};
+use keys::{Constants, KEYS, settle};
 
 /// D2TCP with deferral and needed rates.
 pub(super) const DESCRIPTOR: Descriptor<D2tcpPlus> = Descriptor {
     name: "d2tcp_plus",
     help: "D2TCP's promise from the sender alone: insists on the rate that a deadline needs, or stands back while it can",
     source: "duetime's own; docs/promise.md",
-    aliases: &[("alpha", "initial_alpha"), ("gain", "g"), ("lax", "d2tcp_plus"), ("plus", "d2tcp_plus")],
+    aliases: &[
+        ("alpha", "initial_alpha"),
+        ("gain", "g"),
+        ("lax", "d2tcp_plus"),
+        ("plus", "d2tcp_plus"),
+        ("ask_scale", "ask_rate"),
+        ("hold_share", "ask_rate"),
+        ("ask_time", "first_rounds"),
+        ("first", "first_rounds"),
+        ("wide_rounds", "first_rounds"),
+        ("company_rounds", "company"),
+        ("floor_most", "growth_most"),
+        ("waits", "d2tcp_wait"),
+    ],
     groups: &[dctcp::KEYS, &dctcp::AS_RFC.keys(), KEYS],
     signals: &[dctcp::ALPHA, NEED, LAXITY],
     needs: Needs::of(
@@ -29,11 +42,8 @@ pub(super) const DESCRIPTOR: Descriptor<D2tcpPlus> = Descriptor {
     build: |values, connection| Ok(D2tcpPlus::new(Marking::from_values(values), Constants::of(values, connection), 0)),
 };
 
-fn settle(values: &mut Values, surroundings: &Surroundings) {
-    if values.find("base_rtt").is_none() {
-        values.set_default("base_rtt", Value::Time(surroundings.base_rtt));
-    }
-}
+/// The round trips that a deferral takes: one to stand back, and one to ask.
+const DEFERRAL: f64 = 2.0;
 
 /// Needed rates and deferral by laxity; DCTCP for messages without a deadline.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,6 +58,7 @@ pub struct D2tcpPlus {
     message: u64,
     /// The time left when it was first seen, in seconds.
     allowed: f64,
+    /// Its window was raised to its need.
     boosted: bool,
     /// It has had neither mark nor loss.
     calm: bool,
@@ -55,6 +66,8 @@ pub struct D2tcpPlus {
     pressed: bool,
     /// A packet of it has arrived without a mark since it was last deferred.
     admitted: bool,
+    /// Number of signs of congestion while it was not admitted.
+    refusals: u32,
     /// It was deferred, and probes before it continues.
     asking: bool,
     blocked_until: Instant,
@@ -74,6 +87,7 @@ impl D2tcpPlus {
             calm: true,
             pressed: false,
             admitted: false,
+            refusals: 0,
             asking: false,
             blocked_until: Instant::ZERO,
         }
@@ -96,6 +110,7 @@ impl D2tcpPlus {
             self.message = standing.end;
             self.allowed = standing.left;
             self.admitted = false;
+            self.refusals = 0;
             self.boosted = false;
             self.lets_go();
         }
@@ -107,9 +122,10 @@ impl D2tcpPlus {
         (self.asking, self.blocked_until, self.pressed) = (false, Instant::ZERO, false);
     }
 
-    /// Returns the factor by which the nearness of the deadline lifts growth and floor.
+    /// Returns the factor by which the nearness of the deadline lifts growth and floor: from 1 on, as the time left is a
+    /// part of the allowed time.
     fn urgency(&self, standing: &Standing) -> f64 {
-        (self.constants.floor_share * self.allowed / standing.left).min(self.constants.growth_most)
+        (self.allowed / standing.left).min(self.constants.growth_most)
     }
 
     /// Returns the window after a sign of congestion: half of the part above the floor is cut.
@@ -123,9 +139,8 @@ impl D2tcpPlus {
         if self.calm {
             return 1.0;
         }
-        let most = self.constants.growth_most;
-        let urgency = if self.pressed { self.urgency(standing).max(1.0 / most) } else { 1.0 };
-        urgency / most
+        let urgency = if self.pressed { self.urgency(standing) } else { 1.0 };
+        urgency / self.constants.growth_most
     }
 
     /// Returns the laxity in seconds with the host's link to itself; negative if the message will be late.
@@ -139,33 +154,54 @@ impl D2tcpPlus {
         standing.rest * self.segment_time
     }
 
-    fn round(&self, standing: &Standing) -> f64 {
-        standing.rtt.max(self.constants.base_rtt) + self.constants.answer_delay
-    }
-
+    /// Returns true if it may be deferred: it has time for so many round trips until it is answered, and for its peers.
     fn can_wait(&self, standing: &Standing, rounds: f64) -> bool {
-        let time = (self.constants.peers * self.alone(standing)).max(rounds * self.round(standing));
-        self.constants.kappa > 0.0 && self.laxity(standing) > time
+        let round = standing.rtt.max(self.constants.base_rtt) + self.constants.answer_delay;
+        let time = (self.constants.peers * self.alone(standing)).max(rounds * round);
+        self.constants.ask_rate > 0.0 && self.laxity(standing) > time
     }
 
-    /// Returns the probability that a sign of congestion defers an admitted message.
+    /// Returns true if deferring and probing take as long as the message would by itself, had none of it been sent.
+    fn is_short(&self, standing: &Standing) -> bool {
+        let alone = standing.whole * self.segment_time;
+        alone > 0.0 && alone <= DEFERRAL * standing.rtt
+    }
+
+    /// Returns the seconds that the rest of a short message takes among the messages that share the link in congestion.
+    fn in_company(&self, standing: &Standing) -> f64 {
+        self.constants.company * self.alone(standing)
+    }
+
+    /// Returns true if it was refused so often that many messages must share the link, and if it would be late among
+    /// them. On an open connection others may be queued behind it, so that it tries.
+    fn comes_too_late(&self, standing: &Standing) -> bool {
+        let kept_out = !self.admitted && f64::from(self.refusals) >= self.constants.peers;
+        standing.opens && kept_out && self.is_short(standing) && standing.left < self.in_company(standing)
+    }
+
+    /// Returns the probability that a sign of congestion defers an admitted message. It is high when little has been
+    /// sent, deferring pays, and there is time. A short message yields if it would be in time among others even after
+    /// losing half of its time.
     fn yields(&self, standing: &Standing, laxity: f64) -> f64 {
         let alone = self.alone(standing);
         if alone == 0.0 {
             return 0.0;
         }
         let begun = libm::pow(standing.share, self.constants.hold_power);
-        let room = 1.0 - self.constants.peers * alone / laxity;
-        let pays = if self.constants.x1 > 0.0 { (1.0 - self.constants.x1 * standing.rtt / alone).max(0.0) } else { 1.0 };
-        begun * pays * room
+        if self.is_short(standing) {
+            return if standing.left > 2.0 * self.in_company(standing) { begun } else { 0.0 };
+        }
+        let pays = (1.0 - DEFERRAL * standing.rtt / alone).max(0.0);
+        begun * pays * (1.0 - self.constants.peers * alone / laxity)
     }
 
     /// Handles a sign of congestion: returns the new window, and may defer the message.
     fn stand_back(&mut self, now: Instant, standing: &Standing, cwnd: f64, timeout: bool) -> f64 {
         self.calm = false;
+        self.refusals += u32::from(!self.admitted);
         let cut = if timeout { 1.0 } else { self.cut(standing, cwnd) };
         let laxity = self.laxity(standing);
-        if laxity < 0.0 {
+        if laxity < 0.0 || self.comes_too_late(standing) {
             (self.admitted, self.asking) = (false, true);
             let wait = self.constants.hopeless_hold * self.allowed * (0.5 + self.draws.draw(now));
             self.hold(now, wait);
@@ -180,7 +216,9 @@ impl D2tcpPlus {
         }
         (self.admitted, self.asking) = (false, true);
         let power = libm::pow(standing.share, self.constants.hold_power);
-        let scale = self.constants.kappa * self.allowed + self.constants.ask_lengths * self.alone(standing);
+        // The rate of probing is proportional to the inverse square of the laxity x, which shrinks: 1/x grows by time over
+        // scale for each probe. Probes are as far apart as a Poisson process' events.
+        let scale = self.constants.ask_rate * self.allowed + self.constants.ask_lengths * self.alone(standing);
         let growth = -libm::log(1.0 - self.draws.draw(now)) * power * laxity / scale;
         self.hold(now, laxity * growth / (1.0 + growth));
         1.0
@@ -209,9 +247,6 @@ impl Window for D2tcpPlus {
         // The answer to a packet sent before the deferral does not describe the network after it.
         let waits = self.asking && ack.now < self.blocked_until;
         if !ack.marked && !waits {
-            if self.asking {
-                window.cwnd = window.cwnd.max(self.constants.admitted_window).min(window.limit);
-            }
             (self.admitted, self.asking) = (true, false);
         }
         if !self.boosted && standing.rtt > 0.0 && standing.left > 0.0 {
@@ -257,8 +292,8 @@ impl Window for D2tcpPlus {
         if standing.end != self.message {
             self.lets_go();
         }
-        if idle && self.constants.asks_first && (standing.opens || self.constants.open_first) && self.can_wait(&standing, self.constants.first_rounds) {
-            window.cwnd = window.cwnd.min(self.constants.admitted_window);
+        if idle && self.can_wait(&standing, self.constants.first_rounds) {
+            window.cwnd = window.cwnd.min(1.0);
             self.see(&standing);
             self.asking = true;
         }

@@ -6,8 +6,8 @@ mod keys;
 
 use units::{Instant, Span};
 
-use super::deferral::{Draws, LAXITY, NEED, Standing};
 use super::dctcp::{self, Marking};
+use super::deferral::{Draws, LAXITY, NEED, Standing};
 use super::{Acked, Cwnd, Ecn, Lost, Window};
 use crate::{Descriptor, Needs, Observation, Pacing, Site};
 
@@ -221,3 +221,6 @@ impl Window for D2tcpWait {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
