@@ -23,13 +23,9 @@ pub(super) const DESCRIPTOR: Descriptor<D2tcpPlus> = Descriptor {
         ("lax", "d2tcp_plus"),
         ("plus", "d2tcp_plus"),
         ("ask_scale", "ask_rate"),
-        ("hold_share", "ask_rate"),
         ("ask_time", "first_rounds"),
-        ("first", "first_rounds"),
         ("wide_rounds", "first_rounds"),
         ("company_rounds", "company"),
-        ("floor_most", "growth_most"),
-        ("waits", "d2tcp_wait"),
     ],
     groups: &[dctcp::KEYS, &dctcp::AS_RFC.keys(), KEYS],
     signals: &[dctcp::ALPHA, NEED, LAXITY],
@@ -289,12 +285,11 @@ impl Window for D2tcpPlus {
         self.segment_time = state.mss * 8.0 / site.rate.0 as f64;
         let Some(standing) = D2tcpPlus::next_due(state) else { return };
         // A message that needs more than the deferred one is not deferred with it.
-        if standing.end != self.message {
-            self.lets_go();
-        }
-        if idle && self.can_wait(&standing, self.constants.first_rounds) {
+        self.see(&standing);
+        // Where ACKs are delayed, that of a question would be: then what is sent first is data.
+        let answered = self.constants.answer_delay == 0.0;
+        if idle && answered && self.can_wait(&standing, self.constants.first_rounds) {
             window.cwnd = window.cwnd.min(1.0);
-            self.see(&standing);
             self.asking = true;
         }
     }

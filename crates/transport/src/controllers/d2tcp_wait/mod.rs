@@ -18,7 +18,7 @@ pub(super) const DESCRIPTOR: Descriptor<D2tcpWait> = Descriptor {
     name: "d2tcp_wait",
     help: "what Linux can have of d2tcp_plus: insists on needed rates, or waits for a random time, and does not ask",
     source: "duetime's own; deploy/linux/README.md",
-    aliases: &[("alpha", "initial_alpha"), ("gain", "g"), ("blindly", "d2tcp_wait"), ("wait", "d2tcp_wait")],
+    aliases: &[("alpha", "initial_alpha"), ("gain", "g"), ("waits", "d2tcp_wait"), ("blindly", "d2tcp_wait")],
     groups: &[dctcp::KEYS, &dctcp::AS_RFC.keys(), KEYS],
     signals: &[dctcp::ALPHA, NEED, LAXITY],
     needs: Needs::of(
