@@ -25,7 +25,7 @@ COVERAGE = Path(__file__).with_name("coverage.json")
 #: The share of networks in which all ranges are to hold.
 LEVEL = 0.9
 #: Transports of the networks that ranges were calibrated with.
-CALIBRATED = {"tcp", "cubic", "dctcp", "d2tcp", "d2tcp_plus", "d2tcp_wait", "xdctcp", "hull", "pfabric", "mcp"}
+CALIBRATED = {"tcp", "cubic", "dctcp", "d2tcp", "d2tcp_plus", "xdctcp", "hull", "pfabric", "mcp"}
 #: Of the packets that a check delivered, so many were dropped at most there.
 MAX_DROPPED = 0.05
 #: A check of fewer messages says too little of any figure.

@@ -67,7 +67,7 @@ pub(super) const KEYS: &[Key] = &[
         default: Default::Is("20"),
         range: Range::at_least(0.0),
         help: "a message on an idle connection asks before its first data only where its laxity is more than this many round trips \
-               (base_rtt) and its length leaves time for its peers; none does where receivers delay ACKs",
+               (base_rtt, and where receivers delay ACKs ack_delay) and its length leaves time for its peers",
         source: "under load a round trip is several of an empty network; a very large number: none asks first; measured, \
                  docs/decisions/d2tcp-plus.md",
     },

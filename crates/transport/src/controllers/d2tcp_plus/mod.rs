@@ -15,7 +15,7 @@ use keys::{Constants, KEYS, settle};
 /// D2TCP with deferral and needed rates.
 pub(super) const DESCRIPTOR: Descriptor<D2tcpPlus> = Descriptor {
     name: "d2tcp_plus",
-    help: "D2TCP's promise from the sender alone: insists on the rate that a deadline needs, or stands back while it can",
+    help: "D2TCP's promise from the sender alone: insists on the rate that a deadline needs, or waits while it can",
     source: "duetime's own; docs/promise.md",
     aliases: &[
         ("alpha", "initial_alpha"),
@@ -286,9 +286,7 @@ impl Window for D2tcpPlus {
         let Some(standing) = D2tcpPlus::next_due(state) else { return };
         // A message that needs more than the deferred one is not deferred with it.
         self.see(&standing);
-        // Where ACKs are delayed, that of a question would be: then what is sent first is data.
-        let answered = self.constants.answer_delay == 0.0;
-        if idle && answered && self.can_wait(&standing, self.constants.first_rounds) {
+        if idle && self.can_wait(&standing, self.constants.first_rounds) {
             window.cwnd = window.cwnd.min(1.0);
             self.asking = true;
         }

@@ -181,10 +181,6 @@ fn on_an_idle_connection_a_message_with_time_sends_a_question_first() {
     assert_eq!(begins(1610, true), (Some(Bytes(1)), 1.0));
     assert_eq!(begins(1606, true), (None, 10.0));
     assert_eq!(begins(1610, false), (None, 10.0));
-    let mut delayed = law();
-    delayed.constants.answer_delay = 1e-6;
-    delayed.on_message(&mut cwnd(10.0), &ack(0, false, Span::from_millis(50)), true, site(100));
-    assert_eq!(delayed.asks(), None);
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! `d2tcp_wait`: the law that Linux has for messages with deadlines (`deploy/linux/bpf/plus.h`). As `d2tcp_plus`, a
-//! sender insists on the rate that a message needs, and defers what needs less than a segment per round trip. It does
+//! sender insists on the rate that a message needs, and defers a message that needs less than a segment per round trip. It does
 //! not probe: a deferred message sends a segment after a random time.
 
 mod keys;
