@@ -44,10 +44,10 @@ use std::collections::BTreeMap;
 use std::io;
 
 use aside::{Aside, Merged, Run};
-use sim::Scenario;
 use sim::outcome::{Framing, Message, Outcome};
 use sim::topology::Graph;
 use sim::traffic::Request;
+use sim::{EmptyNetwork, Scenario};
 use units::{ClassId, Instant};
 
 use arrivals::{Arrival, Demands, Machine};
@@ -279,13 +279,19 @@ pub fn of_outcome(outcome: &Outcome) -> Bounds {
 pub fn of_scenario(scenario: &Scenario) -> Bounds {
     let Scenario { run, network, classes, .. } = scenario;
     let mut messages = Messages::new(classes.len());
+    let mut empty = None;
     for (class, source) in classes.iter().enumerate() {
         let mut generator = source.generator.again();
         let batches = std::iter::from_fn(|| generator.next()).take_while(|batch| batch.at < run.duration.after_start());
-        let requests = batches.flat_map(|batch| batch.messages);
-        requests
-            .filter(|request| run.counts(request.start))
-            .for_each(|request| messages.ask(ClassId::from_index(class), &request));
+        let mut numbered = 0;
+        for mut batch in batches {
+            if !batch.times_alone.is_empty() {
+                empty.get_or_insert_with(|| EmptyNetwork::of(scenario)).set_deadlines(class, numbered, &mut batch);
+            }
+            numbered += batch.messages.len() as u64;
+            let counted = batch.messages.iter().filter(|request| run.counts(request.start));
+            counted.for_each(|request| messages.ask(ClassId::from_index(class), request));
+        }
     }
     messages.bounds_on(&network.graph, &framings_of(scenario), run.latest(), None).expect(IN_MEMORY)
 }

@@ -392,3 +392,22 @@ fn a_bound_without_a_schedule_says_why() {
     let long = text.replace("20 ms", "2 s");
     assert_eq!(of(&long).gap, Some(Gap::Size));
 }
+
+/// Deadlines that are multiples of the times of messages alone follow from their routes, which a run finds.
+#[test]
+fn multiples_of_the_time_alone_are_foreseen() {
+    let network = "topology = 'custom'\nhosts = 8\nrate = '1 Gbps'\nswitches = ['left', 'fast', 'slow', 'right']\n\
+         links = [{ from = '0..4', to = 'left' }, { from = '4..8', to = 'right' }, { from = 'left', to = 'fast' }, \
+         { from = 'fast', to = 'right' }, { from = 'left', to = 'slow', rate = '300 Mbps' }, { from = 'slow', to = 'right' }]";
+    for connections in ["fresh", "persistent"] {
+        let class = format!("deadline = 'uniform(1, 3) * alone'\nconnections = '{connections}'\n");
+        let text = format!(
+            "[run]\nduration = '20 ms'\nwait_for = 'deadlines'\n[network]\n{network}\ndelay = '20 us'\n[transport]\nname = 'd2tcp'\n\
+             [[traffic]]\nname = 'a'\npattern = 'poisson'\nload = '60%'\nsize = 'exponential(9 KB)'\n{class}\
+             [[traffic]]\nname = 'b'\npattern = 'fan-in'\nleaves = 5\nparents = 2\nevery = 'exponential(1 ms)'\nsize = '8 KB'\n{class}"
+        );
+        let (bounds, missed) = under_every_transport(&text);
+        let least: u64 = bounds.classes.iter().flatten().map(|bound| bound.missed).sum();
+        assert!(0 < least && least <= missed, "{least} of {missed}: {text}");
+    }
+}

@@ -9,10 +9,10 @@ use sim::priorities::Priorities;
 use sim::topology::Graph;
 use sim::topology::routing::Routing;
 use sim::traffic::offered::{Demand, Offered, PerLink};
-use sim::traffic::{self, Above, Arrival, Departure, Generator, Request};
-use sim::{Class, Scenario, Transport};
+use sim::traffic::{self, Above, Arrival, Batch, Departure, Generator, Request};
+use sim::{Class, EmptyNetwork, Scenario, Transport};
 use transport::controllers::Window;
-use units::{Amount, Bytes, HostId, Instant, LinkId, Span, Table, pair};
+use units::{Amount, Bytes, HostId, Instant, LinkId, Table, pair};
 
 /// A scenario with the beginning of its traffic.
 pub(crate) struct Survey<'a> {
@@ -41,9 +41,8 @@ impl<'a> Survey<'a> {
     pub(crate) fn new(scenario: &'a Scenario, classes: &[Above], most: usize) -> Survey<'a> {
         let each = (most / classes.len().max(1)).max(20);
         let network = &scenario.network;
-        let routes = Routes::new(&network.graph);
-        let drawn = (0..classes.len()).map(|index| Drawn::new(scenario, &routes, classes, index, each)).collect();
-        Survey { scenario, drawn, routes, ports: Ports::new(network) }
+        let drawn = (0..classes.len()).map(|index| Drawn::new(scenario, classes, index, each)).collect();
+        Survey { scenario, drawn, routes: Routes::new(&network.graph), ports: Ports::new(network) }
     }
 
     /// Returns each class with its transport and its messages.
@@ -324,21 +323,18 @@ pub(crate) fn in_bytes(amount: Amount, frame: f64) -> f64 {
 }
 
 impl Drawn {
-    fn new(scenario: &Scenario, routes: &Routes, classes: &[Above], index: usize, most: usize) -> Drawn {
+    fn new(scenario: &Scenario, classes: &[Above], index: usize, most: usize) -> Drawn {
         let (run, graph) = (&scenario.run, &scenario.network.graph);
-        let connection = &scenario.transports[scenario.classes[index].transport].config.connection;
-        // On one of the shortest paths: few networks have others.
-        let alone = |request: &Request| {
-            let path: Vec<LinkId> = routes.path(request.from, request.to).into_iter().map(LinkId::from_index).collect();
-            let payload = request.bytes.unwrap_or_default();
-            scenario.network.time_alone(&path, payload, [connection.mss, connection.header])
+        let mut empty = None;
+        let mut set = |numbered: u64, batch: &mut Batch| {
+            empty.get_or_insert_with(|| EmptyNetwork::of(scenario)).set_deadlines(index, numbered, batch);
         };
-        let with = |seed: u64, most: usize| {
+        let mut with = |seed: u64, most: usize| {
             let context = traffic::Context { graph, seed, duration: run.duration, above: &classes[..index] };
             let pattern = traffic::find(classes[index].pattern).expect("the class was read");
             (pattern.build)(&classes[index].values, &context)
                 .ok()
-                .map(|mut own| draw(&mut *own, alone, run.duration.after_start(), most))
+                .map(|mut own| draw(&mut *own, &mut set, run.duration.after_start(), most))
         };
         let Beginning { messages, times_alone, until } = with(run.seed, most).unwrap_or_default();
         // As many as distinguish two streams of random numbers.
@@ -361,10 +357,11 @@ struct Beginning {
     until: Instant,
 }
 
-/// Returns the first messages of a generator, as they would start if the network took no time. `alone` returns the time
-/// of a message in an empty network.
-fn draw(generator: &mut dyn Generator, alone: impl Fn(&Request) -> Span, end: Instant, most: usize) -> Beginning {
+/// Returns the first messages of a generator, as they would start if the network took no time. `set` sets the deadlines
+/// of a batch that are multiples of the times of its messages alone, from the number of messages before.
+fn draw(generator: &mut dyn Generator, set: &mut dyn FnMut(u64, &mut Batch), end: Instant, most: usize) -> Beginning {
     let (mut messages, mut times_alone, mut until) = (Vec::new(), Vec::new(), end);
+    let mut numbered = 0;
     while let Some(mut batch) = generator.next() {
         if batch.at >= end {
             break;
@@ -373,8 +370,11 @@ fn draw(generator: &mut dyn Generator, alone: impl Fn(&Request) -> Span, end: In
             until = batch.at;
             break;
         }
-        times_alone.extend_from_slice(&batch.times_alone);
-        batch.set_deadlines(|_, request| alone(request));
+        if !batch.times_alone.is_empty() {
+            times_alone.extend_from_slice(&batch.times_alone);
+            set(numbered, &mut batch);
+        }
+        numbered += batch.messages.len() as u64;
         let mut waiting = if batch.messages.is_empty() { generator.sketch(batch.at) } else { batch.messages };
         waiting.sort_by_key(|request| Reverse(request.start));
         while let Some(mut request) = waiting.pop() {

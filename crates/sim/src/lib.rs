@@ -29,6 +29,7 @@ pub mod traffic;
 mod world;
 
 pub use class::{Class, Transport};
+pub use fabric::empty::EmptyNetwork;
 pub use fabric::network;
 pub use fabric::plan::{PortGroup, Reason};
 pub use fabric::port::LinkRole;

@@ -5,6 +5,7 @@ mod calendar;
 pub(crate) mod channel;
 mod deferred;
 mod deferred_drops;
+pub(crate) mod empty;
 mod epochs;
 mod faulty;
 mod host_ports;
@@ -97,8 +98,7 @@ impl Net {
     /// Returns an empty network.
     pub(crate) fn new(network: Network, seed: u64, service: Service) -> Net {
         let Network { mut graph, switch, frame_overhead, host_jitter, settings, .. } = network;
-        // Events at the same time are ordered by link index: by the node at which they happen.
-        graph.links.sort_by_key(|link| (link.to, link.from));
+        in_order(&mut graph);
         let longest_hop = graph.links.iter().map(|link| link.rate.transmission().of(Bytes(1600)) + link.delay).max();
         let mut shared_buffers = Vec::new();
         if let Sharing::Dynamic(alpha) = switch.sharing {
@@ -127,7 +127,7 @@ impl Net {
             now: Instant::ZERO,
             events: EventQueue::new(ports.len(), longest_hop.unwrap_or_default()),
             counters: Counters::default(),
-            router: Router::new(&graph, Stream::new(seed, "paths of flows", 0).bits()),
+            router: Router::new(&graph, empty::paths(seed)),
             graph,
             sent_before: vec![Span::ZERO; ports.len()].into(),
             ports: ports.into(),
@@ -522,6 +522,12 @@ pub(crate) struct Segments {
     pub mss: u32,
     /// Header of each packet, without the frame's overhead.
     pub header: u32,
+}
+
+/// Sorts the links of a graph as ports are numbered.
+fn in_order(graph: &mut Graph) {
+    // Events at the same time are ordered by link index: by the node at which they happen.
+    graph.links.sort_by_key(|link| (link.to, link.from));
 }
 
 /// Returns the time that a message takes along links of an empty network. The last packet waits at each hop for the

@@ -1,7 +1,7 @@
 //! The section `[network]`: the keys that all topologies share.
 
 use transport::Surroundings;
-use units::{Alias, Amount, Bytes, Default, Key, Kind, LinkId, Marks, Problem, Range, Rate, Span, Values};
+use units::{Alias, Amount, Bytes, Default, Key, Kind, Marks, Problem, Range, Rate, Span, Values};
 
 use crate::class::Transport;
 use crate::fabric::marker::{self, MARKERS};
@@ -151,15 +151,6 @@ pub struct Network {
     pub host_queue: HostQueue,
     /// All checked values of the section, for the discipline and the marker.
     pub settings: Values,
-}
-
-impl Network {
-    /// Returns the time that a message takes along the links of a route when the network is empty, in segments of at most
-    /// `mss` with a `header` each.
-    pub fn time_alone(&self, route: &[LinkId], payload: Bytes, [mss, header]: [u32; 2]) -> Span {
-        let links = route.iter().map(|link| &self.graph.links[link.index()]);
-        super::ideal_along(links, self.frame_overhead.0 as u16, super::Segments { payload, mss, header })
-    }
 }
 
 /// The queue of data at a host's port.
