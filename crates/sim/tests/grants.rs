@@ -26,17 +26,18 @@ fn ends(outcome: &Outcome) -> Vec<Instant> {
 
 #[test]
 fn a_request_a_grant_and_then_the_data() {
-    let one = "{ from = 0, to = 1, size = '1460 B' }";
+    let one = "{ from = 0, to = 1, size = '1460 B', deadline = '50 ms' }";
     assert_eq!(ends(&star("edf-grants", "", one)), [(CONTROL + CONTROL + DATA).after_start()]);
-    // Unscheduled data arrive at once.
+    // Unscheduled data arrive at once, and so does a message that cannot wait for a grant.
     for transport in ["homa", "sird"] {
         assert_eq!(ends(&star(transport, "", one)), [DATA.after_start()]);
     }
+    assert_eq!(ends(&star("edf-grants", "", &one.replace("50 ms", "150 us"))), [DATA.after_start()]);
 }
 
 #[test]
 fn what_is_lost_on_either_way_is_repeated() {
-    let one = "{ from = 0, to = 1, size = '1460 B' }";
+    let one = "{ from = 0, to = 1, size = '1460 B', deadline = '50 ms' }";
     let exchange = CONTROL + CONTROL + DATA;
     let lost = |link, until, of| {
         let fault = format!("{{ kind = 'loss', probability = 1.0, of = '{of}', link = '{link}', until = '{until}' }}");
@@ -46,11 +47,12 @@ fn what_is_lost_on_either_way_is_repeated() {
     };
     // The request is repeated after 1 ms.
     assert_eq!(lost("host 0 -> switch", "50 us", "control"), ((Span::from_millis(1) + exchange).after_start(), 1, 0));
-    // The grant: 1 ms later the receiver grants again. The sender, which has received nothing, has sent another request
-    // by then.
+    // The grant: 1 ms later the receiver probes, which makes up for it. The sender, which has received nothing, has sent
+    // another request by then.
     let again = CONTROL + Span::from_millis(1) + CONTROL + DATA;
     assert_eq!(lost("host 1 -> switch", "100 us", "control"), (again.after_start(), 2, 0));
-    // The data: as before, and they are sent twice.
+    // The data: the probe is returned, which shows that they are lost, and they are granted and sent again.
+    let again = again + CONTROL + CONTROL;
     assert_eq!(lost("host 0 -> switch", "200 us", "data"), (again.after_start(), 1, 1));
 }
 
@@ -58,7 +60,7 @@ fn what_is_lost_on_either_way_is_repeated() {
 /// makes up for it, and nothing is late. Otherwise, the first segment would arrive 1 ms after the others.
 #[test]
 fn the_next_grant_makes_up_for_one_that_is_lost() {
-    let three = "{ from = 0, to = 1, size = '4380 B' }";
+    let three = "{ from = 0, to = 1, size = '4380 B', deadline = '50 ms' }";
     let first = "{ kind = 'loss', probability = 1.0, of = 'control', link = 'host 1 -> switch', until = '61.8 us' }";
     let outcome = star("edf-grants", first, three);
     assert_eq!(outcome.faults.expect("there is one").drops, 1);

@@ -37,7 +37,7 @@ impl Config {
     /// Returns the number of priorities into which the controller divides its packets, if it does.
     pub fn levels(&self) -> Option<u8> {
         match &self.control {
-            Control::Grants(own) => own.levels.map(|levels| levels.count as u8),
+            Control::Grants(own) => own.priorities(),
             other => other.law().and_then(Controller::levels),
         }
     }

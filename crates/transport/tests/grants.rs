@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use transport::grants::{Answer, Ask, Grant, Header};
+use transport::grants::{Answer, Ask, Grant, Header, Policy, Probe};
 use transport::host::{AtHost, End, HostOutput};
-use transport::registry::Config;
+use transport::registry::{Config, Control};
 use transport::{Expired, Extension, Flags, Message, Output, Packet, Receiver, Sender, Shared, Site};
 use units::{Bytes, ConnectionId, HostId, Instant, Rate, Span};
 
@@ -137,10 +137,20 @@ struct Receiving {
 }
 
 impl Receiving {
-    /// Returns a host without a limit on data granted at once, unless a key sets one.
     fn new(name: &str, keys: &str, ends: usize) -> Receiving {
-        let at_once = if name == "edf-grants" && !keys.contains("at_once") { "at_once = '100 packets'\n" } else { "" };
-        let config = config(name, &format!("{at_once}{keys}"));
+        Receiving::with(name, keys, ends, |_| ())
+    }
+
+    /// Returns a host with a changed policy. Without a change `edf-grants` grants all its credit at once, and to one sender,
+    /// whether its link is busy or not.
+    fn with(name: &str, keys: &str, ends: usize, change: impl FnOnce(&mut Policy)) -> Receiving {
+        let mut config = config(name, keys);
+        let Control::Grants(policy) = &mut config.control else { panic!("{name}") };
+        if let Some(limits) = policy.limits.as_mut().filter(|_| name == "edf-grants") {
+            (policy.at_once, policy.busy) = (u64::MAX, None);
+            (limits.most, policy.follows.limit) = (policy.budget.clamp(MSS, 1 << 40), false);
+        }
+        change(policy);
         let ends = (0..ends).map(|_| Receiver::new(&config)).collect();
         Receiving { config, desk: Desk::default(), ends, now: Instant::ZERO }
     }
@@ -178,6 +188,27 @@ impl Receiving {
         self.take(of, Packet::data(segment * MSS, MSS as u32, 0, self.now, flags), None);
     }
 
+    fn take_header(&mut self, to: u32, header: Header) {
+        self.desk.acting = end(to);
+        let packet = Packet::data(0, 0, 64, Instant::MAX, Flags::SYN);
+        let mut extension = Some(header.extension());
+        self.ends[to as usize].on_packet(&self.config, self.now, &packet, extension.as_mut(), &mut self.desk);
+    }
+
+    fn echo(&mut self, of: u32, probe: Probe) {
+        self.take_header(of, Header::Echo(probe));
+    }
+
+    /// Returns the probes since the last call.
+    fn probes(&mut self) -> Vec<Probe> {
+        let sent = self.desk.sent.drain(..);
+        sent.filter_map(|(_, _, extension)| match header(&extension)? {
+            Header::Answer(Answer { probe, .. }) => probe,
+            _ => None,
+        })
+        .collect()
+    }
+
     /// Returns the grants since the last call, as connections and segments, and drops mere answers.
     fn granted(&mut self) -> Vec<(u32, u64)> {
         let grants = self.desk.sent.iter().filter_map(|(to, _, extension)| match header(extension)? {
@@ -191,6 +222,7 @@ impl Receiving {
 }
 
 const TWO: &str = "outstanding = '2 packets'\n";
+const UNPACED: &str = "outstanding = '2 packets'\npaced = false\n";
 
 #[test]
 fn the_earliest_deadline_of_all_connections_of_a_host_is_granted_first() {
@@ -217,7 +249,7 @@ fn a_request_that_must_wait_is_answered_and_one_that_is_granted_is_not_answered_
     host.ask(1, (0, 2), Instant::from_millis(20));
     let (to, packet, extension) = host.desk.sent[2].clone();
     assert_eq!((to, packet.size, packet.seq), (1, 64, 0));
-    assert_eq!(header(&extension), Some(Header::Answer(Answer { known: 2 * MSS, grant: None })));
+    assert_eq!(header(&extension), Some(Header::Answer(Answer { known: 2 * MSS, grant: None, probe: None })));
 }
 
 #[test]
@@ -278,13 +310,13 @@ fn to_shed_what_is_on_its_way_frees_nothing() {
 /// fast as the link carries their segments.
 #[test]
 fn what_frames_take_on_the_link_counts() {
-    let framed = |keys: &str| {
-        let mut host = Receiving::new("edf-grants", keys, 2);
+    let framed = |keys: &str, at_once: u64| {
+        let mut host = Receiving::with("edf-grants", keys, 2, |policy| policy.at_once = at_once);
         host.desk.frame_overhead = Bytes(250);
         host
     };
     for (deadline, first) in [(110, 1), (121, 0)] {
-        let mut host = framed(&format!("{TWO}header = '250 B'\n"));
+        let mut host = framed(&format!("{TWO}header = '250 B'\n"), u64::MAX);
         host.ask(0, (0, 10), Instant::from_micros(deadline));
         host.ask(1, (0, 5), Instant::from_micros(190));
         assert_eq!(host.granted(), [(0, 0), (0, 1)]);
@@ -292,7 +324,7 @@ fn what_frames_take_on_the_link_counts() {
         host.data(0, 0, Flags::NONE);
         assert_eq!(host.granted()[0].0, first, "{deadline}");
     }
-    let mut host = framed("outstanding = '12 packets'\nat_once = '2 packets'\nheader = '250 B'\n");
+    let mut host = framed("outstanding = '12 packets'\nheader = '250 B'\n", 2 * MSS);
     host.ask(0, (0, 20), Instant::MAX);
     host.granted();
     assert_eq!(host.desk.ring_host(), Instant::from_micros(12));
@@ -385,7 +417,7 @@ fn what_is_lost_counts_as_long_as_it_is_wherever_it_is_in_the_stream() {
 
 #[test]
 fn what_is_late_is_granted_again_also_by_who_looks_later() {
-    let mut host = Receiving::new("edf-grants", TWO, 2);
+    let mut host = Receiving::new("sird", UNPACED, 2);
     host.ask(0, (0, 1), Instant::from_millis(100));
     host.granted();
     host.now = Instant::from_micros(1500);
@@ -395,7 +427,7 @@ fn what_is_late_is_granted_again_also_by_who_looks_later() {
 
 #[test]
 fn what_does_not_arrive_is_granted_again_each_time_after_twice_as_long() {
-    let mut host = Receiving::new("edf-grants", TWO, 1);
+    let mut host = Receiving::new("sird", UNPACED, 1);
     host.ask(0, (0, 1), Instant::from_millis(100));
     assert_eq!(host.granted(), [(0, 0)]);
     // 1 ms, and then 2, 4, 8 after that.
@@ -744,7 +776,7 @@ fn a_message_that_is_there_before_its_request_is_confirmed_and_not_granted() {
     host.desk.sent.clear();
     host.ask(0, (1, 2), Instant::MAX);
     assert_eq!(host.desk.sent.len(), 1);
-    assert_eq!(header(&host.desk.sent[0].2), Some(Header::Answer(Answer { known: 2 * MSS, grant: None })));
+    assert_eq!(header(&host.desk.sent[0].2), Some(Header::Answer(Answer { known: 2 * MSS, grant: None, probe: None })));
     assert_eq!(host.answers(), [2]);
 }
 
@@ -806,7 +838,7 @@ fn who_waits_is_told_once_that_it_is_known() {
 
 #[test]
 fn each_is_late_at_its_own_time() {
-    let mut host = Receiving::new("edf-grants", "outstanding = '4 packets'\n", 2);
+    let mut host = Receiving::new("sird", "outstanding = '4 packets'\npaced = false\n", 2);
     host.ask(0, (0, 2), Instant::from_millis(100));
     host.now = Instant::from_micros(500);
     host.ask(1, (0, 1), Instant::from_millis(100));
@@ -852,7 +884,7 @@ fn what_is_granted_goes_by_the_way_that_its_connection_takes_now() {
 fn marks_do_not_count_while_the_link_of_the_receiver_is_full() {
     // One that is marked: nine may be in flight, the rest of ten.
     let granted = |gap| {
-        let mut host = Receiving::new("edf-grants", "outstanding = '10 packets'\nlimit_cut = 0.5\n", 1);
+        let mut host = Receiving::new("edf-grants", "outstanding = '10 packets'\n", 1);
         host.ask(0, (0, 100), Instant::from_millis(50));
         host.granted();
         for segment in 0..30 {
@@ -882,13 +914,14 @@ fn a_second_message_of_a_connection_waits_for_the_first_and_makes_it_urgent() {
     // A request that does not follow the known messages is not accepted.
     host.ask(0, (6, 8), Instant::from_millis(10));
     assert_eq!(host.ends[0].next(), 4 * MSS);
-    assert_eq!(header(&host.desk.sent[0].2), Some(Header::Answer(Answer { known: 4 * MSS, grant: None })));
+    assert_eq!(header(&host.desk.sent[0].2), Some(Header::Answer(Answer { known: 4 * MSS, grant: None, probe: None })));
 }
 
 #[test]
 fn what_messages_without_a_deadline_are_granted_counts_when_others_are_shed() {
     // Every second grant is that of the last one, so that 4 segments take 64 us and not 32: until 60 us they cannot be there.
-    let mut host = Receiving::new("edf-grants", "outstanding = '1 packet'\nbackground_every = 2\n", 3);
+    let mut host =
+        Receiving::new("edf-grants", "outstanding = '1 packet'\nbackground_every = 2\nundated_times = 0\n", 3);
     host.ask(2, (0, 20), Instant::MAX);
     host.ask(0, (0, 4), Instant::from_micros(60));
     host.ask(1, (0, 5), Instant::from_micros(200));
@@ -900,7 +933,8 @@ fn what_messages_without_a_deadline_are_granted_counts_when_others_are_shed() {
     }
     assert_eq!(order, [[(2, 0)], [(2, 1)], [(1, 0)]]);
     // With every fifth they take 40 us.
-    let mut host = Receiving::new("edf-grants", "outstanding = '1 packet'\nbackground_every = 5\n", 3);
+    let mut host =
+        Receiving::new("edf-grants", "outstanding = '1 packet'\nbackground_every = 5\nundated_times = 0\n", 3);
     host.ask(2, (0, 20), Instant::MAX);
     host.ask(0, (0, 4), Instant::from_micros(60));
     host.ask(1, (0, 5), Instant::from_millis(1));
@@ -912,7 +946,7 @@ fn what_messages_without_a_deadline_are_granted_counts_when_others_are_shed() {
 
 #[test]
 fn messages_without_a_deadline_have_every_so_manyth_grant_and_share_it() {
-    let keys = "outstanding = '1 packet'\nbackground_every = 3\n";
+    let keys = "outstanding = '1 packet'\nbackground_every = 3\nundated_times = 0\n";
     let mut host = Receiving::new("edf-grants", keys, 3);
     host.ask(0, (0, 20), Instant::from_millis(100));
     host.ask(1, (0, 20), Instant::MAX);
@@ -929,7 +963,7 @@ fn messages_without_a_deadline_have_every_so_manyth_grant_and_share_it() {
 
 #[test]
 fn so_much_is_granted_at_once_and_the_rest_as_fast_as_the_link_carries_it() {
-    let mut host = Receiving::new("edf-grants", "outstanding = '12 packets'\nat_once = '3 packets'\n", 1);
+    let mut host = Receiving::with("edf-grants", "outstanding = '12 packets'\n", 1, |policy| policy.at_once = 3 * MSS);
     host.ask(0, (0, 20), Instant::MAX);
     assert_eq!(host.granted(), [(0, 0), (0, 1), (0, 2)]);
     // A segment takes 8 us: then the link has carried one of the three.
@@ -945,7 +979,7 @@ fn so_much_is_granted_at_once_and_the_rest_as_fast_as_the_link_carries_it() {
     host.desk.ring_host();
     assert_eq!(host.granted(), [(0, 4), (0, 5), (0, 6)]);
     // With as much in flight as allowed, only late data needs a timer.
-    let mut host = Receiving::new("edf-grants", "outstanding = '2 packets'\nat_once = '2 packets'\n", 1);
+    let mut host = Receiving::with("edf-grants", TWO, 1, |policy| policy.at_once = 2 * MSS);
     host.ask(0, (0, 20), Instant::MAX);
     assert_eq!((host.granted().len(), host.desk.host_timer), (2, Instant::from_millis(1)));
 }
@@ -972,7 +1006,7 @@ fn a_connection_that_is_closed_gives_others_its_place() {
 
 #[test]
 fn messages_without_a_deadline_share_alike_wherever_they_are_in_their_streams() {
-    let mut host = Receiving::new("edf-grants", "outstanding = '1 packet'\n", 2);
+    let mut host = Receiving::new("edf-grants", "outstanding = '1 packet'\nundated_times = 0\n", 2);
     host.ask(0, (0, 2), Instant::MAX);
     (0..2).for_each(|segment| host.data(0, segment, Flags::NONE));
     host.granted();
@@ -988,30 +1022,139 @@ fn messages_without_a_deadline_share_alike_wherever_they_are_in_their_streams() 
 }
 
 #[test]
-fn a_host_whose_queue_is_long_is_granted_less() {
-    let mut host = Receiving::new("edf-grants", "outstanding = '10 packets'\nlimit_cut = 0.5\n", 2);
+fn a_host_whose_data_is_marked_is_granted_less() {
+    let mut host = Receiving::new("edf-grants", "outstanding = '10 packets'\n", 2);
     host.ask(0, (0, 100), Instant::from_millis(5));
     host.ask(1, (0, 100), Instant::from_millis(9));
     assert_eq!(host.granted().len(), 10);
-    // Half of ten: of the nine in flight five may be, so the other host is granted.
-    host.data(0, 0, Flags::ECE);
+    // A tenth less than ten: the nine in flight are all that may be, so the other host is granted.
+    host.data(0, 0, Flags::CE);
     assert_eq!(host.granted(), [(1, 0)]);
-    // A mark of a switch does the same.
-    host.data(1, 0, Flags::CE);
+    // Without a mark the limit grows by a ninth of a segment, which is too little for another one.
+    host.data(0, 1, Flags::NONE);
+    assert_eq!(host.granted(), [(0, 10)]);
+}
+
+/// Ten segments are late together: their sender is asked after once, and once more after twice the time. Its echo shows
+/// that they are lost, which halves the limit of ten.
+#[test]
+fn what_is_late_is_asked_after_and_granted_again_once_it_is_lost() {
+    let mut host = Receiving::new("edf-grants", "outstanding = '10 packets'\n", 1);
+    host.ask(0, (0, 100), Instant::from_millis(50));
+    assert_eq!(host.granted().len(), 10);
+    for at in [1, 3] {
+        host.now = host.desk.ring_host();
+        assert_eq!(host.now, Instant::from_millis(at));
+        assert_eq!(host.probes(), [Probe { before: 10, rank: 5 }]);
+    }
+    // What is in the class of the echo and arrives before it is not lost.
+    host.data(0, 4, Flags::NONE);
+    assert_eq!(host.granted(), [(0, 10)]);
+    host.echo(0, Probe { before: 10, rank: 5 });
+    assert_eq!(host.granted(), [0, 1, 2, 3].map(|segment| (0, segment)), "four more with 10 are five");
+    // An echo in a higher priority says nothing of the lower one, nor one of a probe that was sent before them.
+    for (before, rank) in [(100, 4), (10, 5)] {
+        host.echo(0, Probe { before, rank });
+        assert_eq!(host.granted(), []);
+    }
+}
+
+#[test]
+fn who_is_busy_is_asked_again_after_twice_the_time() {
+    let mut host = Receiving::new("edf-grants", TWO, 1);
+    host.ask(0, (0, 9), Instant::from_millis(900));
+    host.granted();
+    for at in [1, 3, 7, 15] {
+        while host.probes().is_empty() {
+            host.now = host.desk.ring_host();
+        }
+        assert_eq!(host.now, Instant::from_millis(at));
+        host.take_header(0, Header::Busy(0));
+    }
+}
+
+/// A sender returns a probe behind its data, in the priority of the data; with data in its queue it is busy. Data of
+/// which the grant was lost is sent first.
+#[test]
+fn a_probe_follows_the_data_that_it_is_about() {
+    let probe = Probe { before: 7, rank: 3 };
+    let echo = |free: u64, segment: u64| {
+        let mut host = Sending::new("edf-grants", "");
+        host.message(3, Some(Instant::from_millis(20)));
+        host.ranked(3, 0, 3);
+        host.desk.sent.clear();
+        host.desk.free = Instant::from_micros(free);
+        let (start, end) = (segment * MSS, (segment + 1) * MSS);
+        let grant = Some(Grant { start, end, rank: 3, again: false, late: true });
+        host.take(0, Answer { known: 3 * MSS, grant, probe: Some(probe) });
+        let sent = host.desk.sent.iter();
+        sent.map(|(_, packet, extension)| (u32::from(packet.payload), packet.rank, header(extension)))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(echo(0, 0), [(0, 3, Some(Header::Echo(probe)))]);
+    assert_eq!(echo(0, 1), [(1000, 3, None), (0, 3, Some(Header::Echo(probe)))]);
+    assert_eq!(echo(100, 1), [(0, 0, Some(Header::Busy(MSS)))]);
+}
+
+/// Laxity and priority at a link where a segment takes 8 us: half of what asking may take ends the first class, four times
+/// as much the second.
+#[test]
+fn packets_have_priorities_by_laxity() {
+    let Control::Grants(policy) = config("edf-grants", "").control else { panic!() };
+    let first = policy.classes.unwrap().first;
+    let ranks = |due: Instant| {
+        let mut host = Receiving::new("edf-grants", "outstanding = '1 packet'\n", 1);
+        host.ask(0, (0, 2), due);
+        let grants = host.desk.sent.iter().filter_map(|(_, _, extension)| match header(extension)? {
+            Header::Answer(Answer { grant, .. }) => grant.map(|grant| grant.rank),
+            _ => None,
+        });
+        grants.collect::<Vec<_>>()
+    };
+    let due = |laxity: Span| Instant::from_micros(16) + laxity;
+    let steps =
+        [Span::ZERO, first, first + Span(1), first * 4, first * 4 + Span(1), first * 64 + Span(1), first * 9999];
+    assert_eq!(steps.map(|laxity| ranks(due(laxity))), [1, 1, 2, 2, 3, 5, 5].map(|rank| vec![rank]));
+    assert_eq!(ranks(Instant::from_micros(15)), [6], "late");
+    assert_eq!(policy.priorities(), Some(7));
+}
+
+/// Of two messages that cannot both be in time one has no deadline. It is shed, though it is the shorter one.
+#[test]
+fn messages_without_a_deadline_are_shed_before_others() {
+    let mut host = Receiving::new("edf-grants", "outstanding = '1 packet'\nundated_times = 1\n", 2);
+    host.ask(1, (0, 10), Instant::MAX);
+    host.granted();
+    host.ask(0, (0, 1000), Instant::from_micros(8050));
+    host.data(1, 0, Flags::NONE);
+    assert_eq!(host.granted(), [(0, 0)]);
+    // Due after ten times what it takes alone, it goes first, for the other one can wait as long.
+    let mut host = Receiving::new("edf-grants", "outstanding = '1 packet'\n", 2);
+    host.ask(1, (0, 10), Instant::MAX);
+    host.granted();
+    host.ask(0, (0, 1000), Instant::from_micros(8900));
+    host.data(1, 0, Flags::NONE);
     assert_eq!(host.granted(), [(1, 1)]);
 }
 
-/// Data that is late together halves the limit once, from ten segments to five, two (2.5) and one; each time its timer
-/// is doubled.
+/// While the link had no pause for a round trip, less may be in flight.
 #[test]
-fn what_is_late_together_cuts_the_limit_once() {
-    let mut host = Receiving::new("edf-grants", "outstanding = '10 packets'\nlimit_cut = 0.5\n", 1);
-    host.ask(0, (0, 100), Instant::from_millis(50));
-    assert_eq!(host.granted().len(), 10);
-    for (at, granted) in [(1, 5), (3, 2), (7, 1)] {
-        assert_eq!(host.desk.ring_host(), Instant::from_millis(at));
-        assert_eq!(host.granted().len(), granted, "{at} ms");
-    }
+fn credit_for_stalled_senders_needs_a_link_that_is_idle() {
+    let granted = |gap: u64| {
+        let keys = "outstanding = '6 packets'\nsender_limit = '6 packets'\n";
+        let mut host = Receiving::with("edf-grants", keys, 1, |policy| {
+            (policy.at_once, policy.busy) = (u64::MAX, Some((2 * MSS, Span::from_micros(80))));
+        });
+        host.ask(0, (0, 100), Instant::from_millis(50));
+        host.granted();
+        (0..20).for_each(|segment| {
+            host.now += Span::from_micros(gap);
+            host.data(0, segment, Flags::NONE);
+        });
+        host.granted().len()
+    };
+    // In the 80 us after the pause at first, ten; then none until only two are in flight, and one for each of the last six.
+    assert_eq!((granted(8), granted(17)), (10 + 6, 20));
 }
 
 #[test]
@@ -1072,10 +1215,22 @@ impl Sending {
     }
 
     fn hear(&mut self, next: u64, known: u64, grant: Option<Grant>) {
-        let answer = Header::Answer(Answer { known, grant });
+        let answer = Header::Answer(Answer { known, grant, probe: None });
         let mut extension = Some(Extension::of_header(transport::Header::Grants(Box::new(answer))));
         let packet = Packet::ack(next, 64, Instant::MAX, Flags::NONE);
         self.end.on_packet(&self.config, self.now, &packet, extension.as_mut(), &mut self.desk);
+    }
+
+    fn take(&mut self, next: u64, answer: Answer) {
+        let packet = Packet::ack(next * MSS, 64, Instant::MAX, Flags::NONE);
+        let mut extension = Some(Header::Answer(answer).extension());
+        self.end.on_packet(&self.config, self.now, &packet, extension.as_mut(), &mut self.desk);
+    }
+
+    /// Receives a grant of a segment in a priority.
+    fn ranked(&mut self, known: u64, segment: u64, rank: u32) {
+        let (start, end) = (segment * MSS, (segment + 1) * MSS);
+        self.hear(0, known * MSS, Some(Grant { start, end, rank, again: false, late: false }));
     }
 
     fn timer(&mut self) -> Instant {
@@ -1115,7 +1270,7 @@ fn a_request_is_repeated_after_1_2_4_and_8_ms_until_it_is_answered() {
 
 #[test]
 fn what_is_granted_is_sent_when_the_link_is_free_and_says_how_much_waits() {
-    let mut host = Sending::new("edf-grants", "backlog = '1 packet'\n");
+    let mut host = Sending::new("sird", "backlog = '1 packet'\nunscheduled_up_to = '1 packet'\n");
     host.message(9, Some(Instant::from_millis(20)));
     host.sent();
     host.desk.free = Instant::from_micros(100);
@@ -1141,15 +1296,11 @@ fn what_is_granted_is_sent_when_the_link_is_free_and_says_how_much_waits() {
 /// A receiver grants a stream from its start, so a grant includes all data before it.
 #[test]
 fn a_grant_makes_up_for_those_before_it_that_were_lost() {
-    let granted = |keys: &str| {
-        let mut host = Sending::new("edf-grants", keys);
-        host.message(5, None);
-        host.answer(0, 5, Some(0));
-        host.answer(0, 5, Some(3));
-        host.sent()
-    };
-    assert_eq!(granted(""), [None, Some(0), Some(1), Some(2), Some(3)]);
-    assert_eq!(granted("grant_covers = 'itself'\n"), [None, Some(0), Some(3)]);
+    let mut host = Sending::new("edf-grants", "");
+    host.message(5, None);
+    host.answer(0, 5, Some(0));
+    host.answer(0, 5, Some(3));
+    assert_eq!(host.sent(), [None, Some(0), Some(1), Some(2), Some(3)]);
     // A grant that was delayed, not lost, changes nothing; data that is granted again is sent again.
     let mut host = Sending::new("edf-grants", "");
     host.message(5, None);
@@ -1203,7 +1354,9 @@ fn the_link_of_the_sending_host_goes_to_the_shortest_message_or_the_earliest_dea
         let mut host = Sending::new(name, keys);
         host.desk.free = Instant::from_micros(100);
         messages.into_iter().for_each(|(segments, deadline)| host.message(segments, deadline));
-        (0..grants).for_each(|segment| host.answer(0, grants, Some(segment)));
+        // The first class of laxity, or with what is late.
+        let rank = |segment| if segment < messages[0].0 || messages[1].1.is_some() { 1 } else { 6 };
+        (0..grants).for_each(|segment| host.ranked(grants, segment, rank(segment)));
         host.desk.sent.clear();
         host.desk.free = Instant::ZERO;
         host.desk.ring_host();
@@ -1214,17 +1367,30 @@ fn the_link_of_the_sending_host_goes_to_the_shortest_message_or_the_earliest_dea
     assert_eq!(order("homa", "rtt_bytes = '9 packets'\n", [(2, None), (3, None)], 0), [0, 1, 2, 3, 4]);
     assert_eq!(order("edf-grants", "", [(3, later), (2, soon)], 5), [3, 4, 0, 1, 2]);
     assert_eq!(order("edf-grants", "", [(3, soon), (2, later)], 5), [0, 1, 2, 3, 4]);
-    // Without such a queue, the first granted data is sent first, whatever its deadline.
-    let first_come = "sender_queue = 'first-come'\n";
-    assert_eq!(order("edf-grants", first_come, [(3, later), (2, soon)], 5), [0, 1, 2, 3, 4]);
-    assert_eq!(order("edf-grants", first_come, [(2, None), (2, soon)], 4), [0, 1, 2, 3]);
-    // Every third packet is of those without a deadline, or none while others wait.
+    // A connection keeps its order, whatever is late.
+    assert_eq!(order("edf-grants", "background_every = 2\n", [(6, soon), (3, None)], 9), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
+}
+
+/// Every third packet is of those that are late, or none while others are queued.
+#[test]
+fn late_messages_have_every_so_manyth_packet_of_their_host() {
     let turns = |every: u64| {
-        let keys = format!("background_every = {every}\n");
-        order("edf-grants", &keys, [(6, soon), (3, None)], 9)
+        let mut host = Sending::new("edf-grants", &format!("background_every = {every}\n"));
+        let mut other = Sender::new(&host.config);
+        host.desk.free = Instant::from_micros(100);
+        for (number, segments, rank) in [(0, 6, 1), (1, 3, 6)] {
+            host.desk.acting = end(number);
+            host.message(segments, Some(Instant::from_millis(5)));
+            (0..segments).for_each(|segment| host.ranked(segments, segment, rank));
+            std::mem::swap(&mut host.end, &mut other);
+        }
+        host.desk.sent.clear();
+        host.desk.free = Instant::ZERO;
+        host.desk.ring_host();
+        host.desk.sent.iter().map(|(of, ..)| *of).collect::<Vec<_>>()
     };
-    assert_eq!(turns(3), [0, 1, 6, 2, 3, 7, 4, 5, 8]);
-    assert_eq!(turns(0), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
+    assert_eq!(turns(3), [0, 0, 1, 0, 0, 1, 0, 0, 1]);
+    assert_eq!(turns(0), [0, 0, 0, 0, 0, 0, 1, 1, 1]);
 }
 
 /// Nine segments of a message were granted and seven have left when messages of three and of one are granted, or of three
@@ -1272,13 +1438,16 @@ fn of_many_answers_at_once_little_is_sent_unasked() {
     assert_eq!(sent("incast_unscheduled = '9 packets'\n", 5), 2000);
 }
 
-/// A request would take too long for messages that are due soon. Messages with more time are requested, whatever their
-/// size, and so are many short answers at once.
+/// A request would take too long for messages with little laxity: a segment takes 8 us. Messages with more are requested,
+/// and so are messages that are late anyway, and many answers at once.
 #[test]
-fn what_is_due_soon_and_short_is_sent_without_asking() {
-    const FOUR: &str = "unasked = '4 packets'\n";
+fn what_cannot_wait_for_a_grant_is_sent_without_asking() {
+    const FOUR: &str = "unasked = '4 packets'\noutstanding = '5 packets'\n";
     let sent = |keys: &str, segments: u64, asked: u32, due: Option<u64>| {
-        let mut host = Sending::new("edf-grants", &format!("unasked_within = '300 us'\n{keys}"));
+        let mut host = Sending::new("edf-grants", keys);
+        let Control::Grants(policy) = &mut host.config.control else { panic!() };
+        (policy.within, policy.rate) = (Span::from_micros(300), Rate::from_gbps(1));
+        host.end = Sender::new(&host.config);
         let deadline = due.map(Instant::from_micros);
         let message = Message { deadline, asked, ..Message::of(Bytes(segments * MSS)) };
         host.end.enqueue_message(&host.config, host.now, message, &mut host.desk);
@@ -1293,9 +1462,12 @@ fn what_is_due_soon_and_short_is_sent_without_asking() {
         assert_eq!(of(&host), said);
         said
     };
-    assert_eq!([1, 4, 5].map(|segments| sent(FOUR, segments, 1, Some(300))), [1, 4, 0]);
-    assert_eq!([Some(301), None].map(|due| sent(FOUR, 1, 1, due)), [0, 0]);
-    // Two answers of two, and three.
+    // 308 us less 8 us for each segment, and four segments at most.
+    assert_eq!([1, 4, 5, 38].map(|segments| sent(FOUR, segments, 1, Some(308))), [1, 4, 4, 4]);
+    assert_eq!([Some(309), Some(8), Some(7)].map(|due| sent(FOUR, 1, 1, due)), [0, 1, 0]);
+    // Without a deadline it is due after ten times what it takes alone, which a long one can spend on asking.
+    assert_eq!([1, 100].map(|segments| sent(FOUR, segments, 1, None)), [1, 0]);
+    // Two answers of two, and three, where five segments may be in flight.
     assert_eq!([0, 2, 3].map(|asked| sent(FOUR, 2, asked, Some(300))), [2, 2, 0]);
     assert_eq!(sent("unasked = '0 packets'\n", 1, 1, Some(300)), 0);
 }
@@ -1312,7 +1484,8 @@ fn what_waits_for_the_link_is_not_lost_and_its_host_says_so() {
         host.desk.sent.iter().map(|(_, packet, extension)| (packet.payload, header(extension))).collect::<Vec<_>>()
     };
     assert_eq!(said("homa", "rtt_bytes = '1 packet'\n"), [(0, Some(Header::Busy(2 * MSS)))]);
-    assert_eq!(said("edf-grants", ""), []);
+    assert_eq!(said("edf-grants", ""), [(0, Some(Header::Busy(2 * MSS)))]);
+    assert_eq!(said("sird", "unscheduled_up_to = '1 packet'\n"), []);
 }
 
 #[test]

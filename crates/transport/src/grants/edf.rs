@@ -1,88 +1,103 @@
 //! `edf-grants`: the receiving host grants its link to the earliest deadline, and sheds messages that cannot be in
-//! time.
+//! time. Packets have switch priorities by the laxity of their messages.
 
-use units::{Amount, Default, Key, Kind, Range, Span, Value, Values};
+use units::{Amount, Bytes, Default, Key, Kind, Range, Span, Value, Values};
 
 use super::keys::{self, follows, payload, policy, rule, settle};
 use super::limits::Cut;
-use super::policy::{Follows, Order, Policy};
+use super::policy::{Classes, Follows, Order, Policy, Undated};
 use super::{Config, SIGNALS};
 use crate::{Descriptor, Needs, Surroundings};
 
 /// The descriptor of deadline-ordered grants.
 pub(super) const DESCRIPTOR: Descriptor<Config> = Descriptor {
     name: "edf-grants",
-    help: "receiving hosts grant packet by packet, earliest deadline first, and let as few messages be late as possible. Of \
-           the shared parameters only mss, header and dup_ack_threshold mean anything to it",
-    source: "duetime's own; shedding as Moore and Hodgson 1968, limits for shared links as SIRD (NSDI 2025)",
+    help: "receiving hosts grant packet by packet, earliest deadline first, and let as few messages be late as possible. \
+           Packets have switch priorities by laxity. Of the shared parameters only mss, header and dup_ack_threshold mean \
+           anything to it",
+    source: "duetime's own; shedding as Moore and Hodgson 1968, limits for shared links as SIRD (NSDI 2025), more credit \
+             than a link takes as Homa (SIGCOMM 2018)",
     aliases: &[("grants", "edf-grants"), ("credit", "outstanding")],
-    groups: &[keys::KEYS, KEYS],
+    groups: &[KEYS],
     needs: Needs::of(
-        "nothing; ECN marks above a threshold where links within the network are shared",
+        "strict priorities; ECN marks above a threshold where links within the network are shared",
         "sizes and deadlines from the application before the first byte, and state per host at both ends",
     )
+    .discipline("priority")
     .settling(|values, surroundings| {
+        settle_fixed(values);
         settle(values, surroundings, &[]);
         settle_amounts(values, keys::product(values, surroundings));
-        settle_asking(values, surroundings);
+        settle_times(values, surroundings);
     }),
     signals: SIGNALS,
     build: |values, connection| {
-        let order = Order::Deadline { sheds: values.choice("shedding") == "fewest-late" };
-        let budget = payload(values, "outstanding", connection);
-        let unasked = payload(values, "unasked", connection);
-        let (outstanding, backlog) = (!values.is_given("outstanding"), !values.is_given("backlog"));
+        let undated = Undated { times: values.count("undated_times"), one_way: values.time(ONE_WAY) };
+        let order = Order::Deadline { sheds: values.choice("shedding") == "fewest-late", undated };
+        let (budget, most) = (payload(values, "outstanding", connection), payload(values, "sender_limit", connection));
+        let follows = |name| !values.is_given(name);
+        let count = values.count("classes") as u32;
         Ok(Policy {
-            follows: Follows { budget: outstanding, limit: outstanding, backlog, ..Follows::default() },
+            follows: Follows { budget: follows("outstanding"), limit: follows("sender_limit"), ..Follows::default() },
             budget,
-            unscheduled: unasked,
-            unscheduled_up_to: unasked,
-            together: unasked,
-            within: values.time("unasked_within"),
-            at_once: payload(values, "at_once", connection),
-            limits: Some(rule(budget, connection, Cut::Each, values.number("limit_cut"))),
-            own_link_apart: values.choice("marks") == "shared-links",
-            first_come: values.choice("sender_queue") == "first-come",
-            backlog: payload(values, "backlog", connection),
+            busy: Some((payload(values, BUSY, connection).min(budget), values.time(ONE_WAY) * 2)),
+            unscheduled: payload(values, "unasked", connection),
+            unscheduled_up_to: u64::MAX,
+            together: budget,
+            within: values.time(ASKING),
+            at_once: AT_ONCE * u64::from(connection.mss),
+            limits: Some(rule(most, connection, Cut::Each, values.number(LIMIT_CUT.0))),
+            own_link_apart: true,
+            classes: (count > 0).then(|| Classes { count, first: values.time(ASKING) / 2 }),
             background_every: values.count("background_every"),
-            cumulative: values.choice("grant_covers") == "all-before",
+            cumulative: true,
+            probes: true,
+            by_silence: true,
             ..policy(values, connection, order)
         })
     },
 };
 
-/// The default part of a limit that a sign of congestion removes at most,
-const LIMIT_CUT: f64 = 0.1;
-/// which is the part where a bandwidth-delay product is this number of packets: in the D2TCP paper's network.
+/// Number of packets that a receiver grants at once; beyond that, grants are as far apart as their packets on its link.
+/// Eight are half a bandwidth-delay product of the D2TCP paper's network.
+const AT_ONCE: u64 = 8;
+/// The name of the part of a limit that a mark removes, and its maximum. A product of the packets in flight removes 80 %
+/// of a limit, as in the D2TCP paper's network,
+const LIMIT_CUT: (&str, f64) = ("limit_cut", 0.1);
+/// which has a bandwidth-delay product of this number of packets.
 const PACKETS: f64 = 16.0;
+/// The name of the limit of data in flight while the link is busy: 1.5 bandwidth-delay products, as SIRD's B. More would
+/// only be queued in front of the link, granted too early.
+const BUSY: &str = "busy";
+/// Names of times that follow from the network: what asking may take, and half of the longest round trip.
+const ASKING: &str = "asking";
+const ONE_WAY: &str = "one_way";
 
-/// Sets the limits of outstanding and unsent data and the cut of a limit, for a bandwidth-delay product in packets. The
-/// first two are no less than a receiver grants at once. All packets of a window may carry a sign, and a limit grows by
-/// a segment per window. With a longer window each sign has to remove less.
+/// Sets what other transports of the family have as keys.
+fn settle_fixed(values: &mut Values) {
+    // The shortest Ethernet frame.
+    values.set_default("control", Value::Size(Bytes(64)));
+    values.set_default("overtaken", Value::Choice("is-lost"));
+}
+
+/// Sets the limits of data in flight, and the cut of a limit, for a bandwidth-delay product in packets. All packets of a
+/// window may be marked, and a limit grows by a segment per window. With a longer window each mark has to remove less.
 fn settle_amounts(values: &mut Values, product: f64) {
-    let at_once = packets_at_once(values);
-    for (name, products) in [("outstanding", 1.5), ("backlog", 0.5)] {
+    for (name, products) in [("outstanding", 4.0), (BUSY, 1.5), ("sender_limit", 1.0), ("unasked", 1.0)] {
         let packets = (product * products).ceil() as u64;
-        follows(values, name, |_| Value::Amount(Amount::Packets(packets.max(at_once))));
+        follows(values, name, |_| Value::Amount(Amount::Packets(packets.max(AT_ONCE))));
     }
-    follows(values, "limit_cut", |_| Value::Number(LIMIT_CUT.min(LIMIT_CUT * PACKETS / product)));
+    let (name, most) = LIMIT_CUT;
+    values.set_default(name, Value::Number(most.min(most * PACKETS / product)));
 }
 
-/// Returns the number of packets that a receiver grants at once.
-fn packets_at_once(values: &Values) -> u64 {
-    match values.amount_if_set("at_once") {
-        Some(Amount::Bytes(bytes)) => bytes.div_ceil(values.size("mss").0),
-        Some(Amount::Packets(packets)) => packets,
-        None => 0,
-    }
-}
-
-/// Sets the time that a request may take. A request, a grant and the data each cross the network, behind as much as a
-/// receiver grants at once.
-fn settle_asking(values: &mut Values, surroundings: &Surroundings) {
-    let queue = packets_at_once(values) as f64 / keys::product(values, surroundings);
-    let asking = Span::from_secs_f64(3.0 * (0.5 + queue) * surroundings.base_rtt.as_secs_f64());
-    follows(values, "unasked_within", |_| Value::Time(asking));
+/// Sets the times that follow from the network. A request, a grant and the data each cross the network, behind as much as
+/// a receiver grants at once; and as much again, for the messages that are granted first.
+fn settle_times(values: &mut Values, surroundings: &Surroundings) {
+    let queue = AT_ONCE as f64 / keys::product(values, surroundings);
+    let round_trip = surroundings.base_rtt.as_secs_f64();
+    values.set_default(ASKING, Value::Time(Span::from_secs_f64(2.0 * 3.0 * (0.5 + queue) * round_trip)));
+    values.set_default(ONE_WAY, Value::Time(surroundings.base_rtt / 2));
 }
 
 const KEYS: &[Key] = &[
@@ -92,36 +107,40 @@ const KEYS: &[Key] = &[
         default: Default::Absent,
         range: Range::POSITIVE,
         help: "how much may be granted to a receiving host's senders and not have arrived, all of its connections together, in \
-               packets or payload bytes; when left out, one and a half bandwidth-delay products, or at_once if that is more",
-        source: "SIRD: B = 1.5 BDP; below one BDP the link idles. As at_once: where a product is a few packets, two hosts that are \
-                 busy with what others have granted would hold all of it",
+               packets or payload bytes; when left out, four bandwidth-delay products, and eight packets at least",
+        source: "chosen: with 1.5, as SIRD's B, links idle while senders are busy with what others have granted; 2 to 8 are \
+                 alike (docs/promise/receivers.md). Homa's overcommitment is of seven",
+    },
+    Key {
+        name: "sender_limit",
+        kind: Kind::Amount,
+        default: Default::Absent,
+        range: Range::POSITIVE,
+        help: "the most of it that may be on its way from one host, before marks; when left out, one bandwidth-delay product, and \
+               eight packets at least",
+        source: "a link that one host alone feeds needs one; with two, what waits at busy senders is twice as long; SIRD: 1 BDP",
     },
     Key {
         name: "unasked",
         kind: Kind::Amount,
-        default: Default::Is("8 packets"),
-        range: Range::at_least(0.0),
-        help: "messages that are due within unasked_within are sent without asking if all that were asked for with them are no more \
-               than this together, in packets or payload bytes; 0 packets: all ask",
-        source: "as at_once: so much a receiver grants at once; SIRD sends messages up to a BDP so, Homa the beginnings of all",
-    },
-    Key {
-        name: "unasked_within",
-        kind: Kind::Time,
         default: Default::Absent,
-        range: Range::POSITIVE,
-        help: "see unasked; when left out, what asking may take: a request, a grant and the data each take half of the network's longest \
-               round trip, behind at_once packets",
-        source: "who has more time asks, as relaxed messages that come unasked make urgent ones late (docs/promise.md)",
+        range: Range::at_least(0.0),
+        help: "how much of a message that cannot wait for a grant is sent without asking, if those that were asked for with it \
+               do not exceed outstanding together, in packets or payload bytes; 0 packets: all ask; when left out, one \
+               bandwidth-delay product, and eight packets at least",
+        source: "Homa 3.2 and SIRD: a round trip's worth. Who has time asks, as relaxed messages that are sent unasked make \
+                 urgent ones late",
     },
     Key {
-        name: "at_once",
-        kind: Kind::Amount,
-        default: Default::Is("8 packets"),
-        range: Range::POSITIVE,
-        help: "so much is granted at once, in packets or payload bytes; beyond that, grants are as far apart as their packets on the \
-               host's link",
-        source: "as backlog: what is granted at once waits at its host, and more than that would be told as if it were others'",
+        name: "classes",
+        kind: Kind::Count,
+        default: Default::Is("5"),
+        range: Range::between(0.0, 30.0),
+        help: "switch priorities for messages that can be in time, by laxity: the first up to half of what asking may take, each \
+               next one up to four times as much. Requests and grants go before them, and what is late behind them; 0: all \
+               packets are alike",
+        source: "eight priorities, as commodity switches have; one fewer for what is in time misses more, and ratios of 2 to 8 \
+                 are alike (docs/promise/receivers.md)",
     },
     Key {
         name: "shedding",
@@ -133,62 +152,32 @@ const KEYS: &[Key] = &[
         source: "Moore and Hodgson 1968: no choice leaves fewer late on one link; it is looked at again with each message",
     },
     Key {
+        name: "undated_times",
+        kind: Kind::Count,
+        default: Default::Is("10"),
+        range: Range::between(0.0, 1e6),
+        help: "a message without a deadline is due after so many times what it takes alone, and is shed before any with a deadline; \
+               0: it has what is left",
+        source: "chosen: ten, as the most lenient deadlines of promise/open-loop, keep its slowdown within DCTCP's",
+    },
+    Key {
         name: "background_every",
         kind: Kind::Count,
         default: Default::Is("5"),
         range: Range::between(0.0, 1e6),
-        help: "every so manyth grant goes to messages without a deadline where some wait, and every so manyth packet at their \
-               host; 0: they have what is left",
+        help: "every so manyth grant goes to messages without a deadline that were shed, if there are any, and every so manyth \
+               packet at a host to what is late; 0: they have what is left",
         source: "chosen: beside services that load a host's link by 20 or 50 %, a fifth leaves a message of 1 MB at least what it has \
                  where all is TCP; with a tenth it is at the limit",
     },
     Key {
-        name: "sender_queue",
-        kind: Kind::Choice(&["earliest-deadline", "first-come"]),
-        default: Default::Is("earliest-deadline"),
-        range: Range::ANY,
-        help: "what several receivers have granted to one host waits there for its link: the earliest deadline goes first, or what \
-               was granted first",
-        source: "no receiver knows what others have granted; first-come is what a host without such a queue does, to see what it \
-                 brings",
-    },
-    Key {
-        name: "backlog",
-        kind: Kind::Amount,
+        name: "resend_after",
+        kind: Kind::Time,
         default: Default::Absent,
         range: Range::POSITIVE,
-        help: "a host says so in its data when more than this was granted by all of its receivers and waits for its link; when \
-               left out, half a bandwidth-delay product, or at_once if that is more",
-        source: "SIRD: SThr = 0.5 BDP; as at_once: what one receiver grants at once is not to be told",
+        help: "a message of which nothing has arrived for so long after a grant has its sender asked whether it is lost; each time \
+               in a row it takes twice as long; when left out, 1 ms where hosts' links have 10 Gbit/s or less, on faster ones in \
+               proportion less, and three of the network's longest round trips at least",
+        source: "1 ms: the RTO floor of the other transports' recovery in experiments/promise; Homa 3.7: a few milliseconds",
     },
-    Key {
-        name: "limit_cut",
-        kind: Kind::Share,
-        default: Default::Absent,
-        range: Range::above(0.0, 1.0),
-        help: "each packet that says so, or that a switch has marked, lowers by this what may be on its way from its host; \
-               others raise it, by a segment per window; what is late halves it; when left out, 10 %, or what makes 160 % in the \
-               packets of a bandwidth-delay product if these are more than 16",
-        source: "chosen: ten signs leave 35 % of a limit in the D2TCP paper's network; a product of them takes as much in others",
-    },
-    Key {
-        name: "marks",
-        kind: Kind::Choice(&["shared-links", "all"]),
-        default: Default::Is("shared-links"),
-        range: Range::ANY,
-        help: "which marks of switches count: those that come while the receiving host's own link is not full, or all; the queue \
-               in front of a full one is of its own making, and bounded by outstanding",
-        source: "SIRD schedules the link that it owns and reacts on shared ones, and has switches mark above 1.25 BDP so that the \
-                 former does not count; D2TCP's K at a host's port is less",
-    },
-    Key {
-        name: "grant_covers",
-        kind: Kind::Choice(&["itself", "all-before"]),
-        default: Default::Is("all-before"),
-        range: Range::ANY,
-        help: "a grant stands for its segment, or for all those before it too that its sender was not granted, so that it makes up \
-               for grants that are lost; the last one of a message is made up for by time alone",
-        source: "Homa 3.3: a grant says up to where a message may be sent; itself is to see what that brings where grants are lost",
-    },
-    keys::BY_ORDER,
 ];

@@ -13,6 +13,8 @@ pub enum Header {
     Answer(Answer),
     /// From the sender: the data that starts here, and was granted again, has not been sent yet, and is not lost.
     Busy(u64),
+    /// From the sender, behind all the data that it was granted before a probe: see [`Answer::probe`].
+    Echo(Probe),
 }
 
 impl Header {
@@ -52,6 +54,18 @@ pub struct Answer {
     pub known: u64,
     /// The data to send.
     pub grant: Option<Grant>,
+    /// The grant was made before, and its data is late: its sender returns this behind the data, if it has sent that.
+    pub probe: Option<Probe>,
+}
+
+/// A question for late data of a connection. Packets of one priority keep their order: what was granted before the probe,
+/// and has not arrived before its echo, is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Probe {
+    /// Number of segments that the receiver had expected when it sent the probe.
+    pub before: u64,
+    /// The priority of the echo, and the highest one of the data that it is about.
+    pub rank: u32,
 }
 
 /// A range of a stream that may be sent: at most a segment.

@@ -207,7 +207,7 @@ const KEYS: &[Key] = &[
         source: "chosen: 1, 4 and 16 KB",
     },
     keys::ORDER,
-    keys::BY_TIME,
+    keys::OVERTAKEN,
 ];
 
 #[cfg(test)]

@@ -47,6 +47,9 @@ impl Desk {
     /// Sends the grants and the data that are due.
     pub(super) fn work(&mut self, now: Instant, out: &mut impl HostOutput) {
         self.incoming.look_for_late(now);
+        while let Some((end, packet, extension)) = self.incoming.probe() {
+            out.send_from(end, packet, Some(extension));
+        }
         while let Some((end, packet, extension)) = self.incoming.grant(now) {
             out.send_from(end, packet, Some(extension));
         }

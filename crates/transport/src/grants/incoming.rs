@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 use units::{Bytes, ConnectionId, HostId, Instant, Rate, Span};
 
 use super::limits::Limits;
-use super::policy::{Levels, Order};
-use super::shedding::{Job, shed};
-use super::{Answer, Ask, Grant, Header, Policy};
+use super::policy::Order;
+use super::shedding::{Job, shed, shed_some};
+use super::{Answer, Ask, Grant, Header, Policy, Probe};
 use crate::host::End;
 use crate::{Extension, Flags, Packet};
 
@@ -21,9 +21,12 @@ pub(super) struct Incoming {
     overhead: u64,
     /// The flows by their connections.
     flows: BTreeMap<ConnectionId, Flow>,
-    /// The flows with a deadline, or all where sizes decide, the first first; and the flows without a deadline.
+    /// The flows in the order of grants, the first first; and those that share what is left: messages without a deadline
+    /// for which there is no time.
     order: Vec<ConnectionId>,
     background: Vec<ConnectionId>,
+    /// The connections whose late data is to be asked for, with its start, end and priority.
+    probes: Vec<(ConnectionId, Granted)>,
     /// The time at which this order was computed, if it is still valid.
     arranged: Option<Instant>,
     senders: BTreeMap<HostId, Limits>,
@@ -66,6 +69,8 @@ struct Flow {
     /// Number of successive lates, and the first segment that was granted after the last one.
     lates: u32,
     late_until: u64,
+    /// The time from which late data may be asked for again.
+    ask_at: Instant,
 }
 
 /// A message that has not arrived completely.
@@ -73,7 +78,9 @@ struct Flow {
 struct Wanted {
     start: u64,
     end: u64,
-    deadline: Instant,
+    /// The time at which it should be complete, and whether that is a deadline.
+    due: Instant,
+    dated: bool,
     /// The position before which all was granted, or sent without a grant.
     granted: u64,
     /// Bytes that have not arrived.
@@ -173,16 +180,19 @@ impl Flow {
         Some(Grant { start, end: message.granted, rank, again: false, late: false })
     }
 
-    /// Returns the earliest deadline of its messages that are not all granted. They arrive one after the other, so the
-    /// first is as urgent as any.
-    fn deadline(&self) -> Instant {
+    /// Returns the earliest time at which one of its messages is due that are not all granted, and whether one of them
+    /// has a deadline. They arrive one after the other, so the first is as urgent as any.
+    fn due(&self) -> (Instant, bool) {
         let waits = |message: &&Wanted| message.granted < message.end || !self.again.is_empty();
-        self.messages.iter().filter(waits).map(|message| message.deadline).min().unwrap_or(Instant::MAX)
+        self.messages
+            .iter()
+            .filter(waits)
+            .fold((Instant::MAX, false), |(due, dated), message| (due.min(message.due), dated || message.dated))
     }
 
-    /// Returns the earliest deadline of its messages that have not arrived.
-    fn due(&self) -> Instant {
-        self.messages.iter().map(|message| message.deadline).min().unwrap_or(Instant::MAX)
+    /// Returns the earliest time at which one of its messages is due that have not arrived.
+    fn first_due(&self) -> Instant {
+        self.messages.iter().map(|message| message.due).min().unwrap_or(Instant::MAX)
     }
 
     /// Returns the missing bytes of the first message.
@@ -213,6 +223,7 @@ impl Incoming {
             flows: BTreeMap::new(),
             order: Vec::new(),
             background: Vec::new(),
+            probes: Vec::new(),
             arranged: None,
             senders: BTreeMap::new(),
             in_flight: 0,
@@ -227,9 +238,17 @@ impl Incoming {
         }
     }
 
-    /// Records the announcement of a message, which follows the earlier ones. `there` of its bytes have arrived, and
-    /// `is_there` tests one.
-    pub(super) fn ask(&mut self, now: Instant, end: End, ask: &Ask, there: u64, is_there: impl Fn(u64) -> bool) {
+    /// Records the announcement of a message, which follows the earlier ones. Its unscheduled packets have priority
+    /// `rank`. `there` of its bytes have arrived, and `is_there` tests one.
+    pub(super) fn ask(
+        &mut self,
+        now: Instant,
+        end: End,
+        ask: &Ask,
+        rank: u32,
+        there: u64,
+        is_there: impl Fn(u64) -> bool,
+    ) {
         let flow = self.flows.entry(end.connection).or_insert_with(|| Flow {
             end,
             from: ask.from,
@@ -242,14 +261,14 @@ impl Incoming {
             in_flight: 0,
             lates: 0,
             late_until: 0,
+            ask_at: Instant::ZERO,
         });
         let missing = ask.end - ask.start - there;
         flow.known = ask.end;
         let &Ask { start, end: to, deadline, unscheduled, .. } = ask;
-        flow.messages.push_back(Wanted { start, end: to, deadline, granted: unscheduled, missing, heard: now });
+        let (due, dated) = (self.policy.due(now, to - start, deadline), deadline != Instant::MAX);
+        flow.messages.push_back(Wanted { start, end: to, due, dated, granted: unscheduled, missing, heard: now });
         self.arranged = None;
-        let size = ask.end - ask.start;
-        let rank = self.policy.levels.map_or(Packet::UNTAGGED, |levels| levels.of_unscheduled(size));
         let mut start = ask.start;
         while start < ask.unscheduled {
             let to = (start + u64::from(self.policy.mss)).min(ask.unscheduled);
@@ -331,6 +350,15 @@ impl Incoming {
         }
     }
 
+    /// Records that a connection's late data is not sent yet: it is asked for again after twice the time.
+    pub(super) fn busy(&mut self, now: Instant, id: ConnectionId, start: u64) {
+        let lates = self.flows.get(&id).map_or(0, |flow| flow.lates);
+        self.hear(now, id, start);
+        if let Some(flow) = self.flows.get_mut(&id).filter(|_| self.policy.probes) {
+            flow.lates = lates;
+        }
+    }
+
     /// Forgets the complete messages of a connection; returns true if there was one.
     fn complete(&mut self, id: ConnectionId) -> bool {
         let Some(flow) = self.flows.get_mut(&id) else { return false };
@@ -388,6 +416,7 @@ impl Incoming {
             }
             match self.may_come_until(now, id, number) {
                 Some(later) => self.late_at.push(Reverse((later, id, number))),
+                None if self.policy.probes => self.ask_after(now, id, number),
                 None => self.give_up(id, number, true),
             }
         }
@@ -426,6 +455,41 @@ impl Incoming {
         let may_wait = self.idle_at < there && granted.overtaken == 0 && granted.waits < MAX_WAITS;
         granted.waits += 1;
         may_wait.then(|| now.saturating_add(resend_after))
+    }
+
+    /// Has the late data of a connection asked for, unless that was done a short time ago, and waits for the echo.
+    fn ask_after(&mut self, now: Instant, id: ConnectionId, number: u64) {
+        let Some(flow) = self.flows.get_mut(&id) else { return };
+        if flow.ask_at <= now {
+            flow.lates += 1;
+            let patience = self.policy.resend_after.0.saturating_mul(1 << flow.lates.min(MAX_DOUBLINGS));
+            flow.ask_at = now.saturating_add(Span(patience));
+            // An echo of the lowest priority among them is about all of them.
+            if let Some(lowest) = flow.on_the_way.iter().max_by_key(|granted| (granted.rank, Reverse(granted.number))) {
+                self.probes.push((id, *lowest));
+            }
+        }
+        self.late_at.push(Reverse((flow.ask_at, id, number)));
+    }
+
+    /// Returns the next probe to send: the end that it is for, and the packet.
+    pub(super) fn probe(&mut self) -> Option<(End, Packet, Extension)> {
+        let (id, Granted { start, end, rank, .. }) = self.probes.pop()?;
+        let Some(flow) = self.flows.get(&id) else { return self.probe() };
+        let grant = Some(Grant { start, end, rank, again: false, late: true });
+        let probe = Some(Probe { before: self.segments, rank });
+        let header = Header::Answer(Answer { known: flow.known, grant, probe });
+        Some((flow.end, answer_packet(&self.policy, flow.next), header.extension()))
+    }
+
+    /// Processes the echo of a probe: the data that was in flight before it is lost.
+    pub(super) fn echoed(&mut self, id: ConnectionId, probe: Probe) {
+        let Some(flow) = self.flows.get(&id) else { return };
+        let is_lost = |granted: &&Granted| granted.number < probe.before && granted.rank <= probe.rank;
+        let lost: Vec<u64> = flow.on_the_way.iter().filter(is_lost).map(|granted| granted.number).collect();
+        for number in lost {
+            self.give_up(id, number, true);
+        }
     }
 
     /// Records a segment in flight.
@@ -475,8 +539,7 @@ impl Incoming {
     /// Returns the next grant, if one may be sent now: the end that it is for, and the packet.
     pub(super) fn grant(&mut self, now: Instant) -> Option<(End, Packet, Extension)> {
         self.resume = Instant::MAX;
-        if self.flows.is_empty()
-            || self.in_flight > 0 && self.in_flight + u64::from(self.policy.mss) > self.policy.budget
+        if self.flows.is_empty() || self.in_flight > 0 && self.in_flight + u64::from(self.policy.mss) > self.budget(now)
         {
             return None;
         }
@@ -488,17 +551,23 @@ impl Incoming {
         if self.arranged.is_none_or(|at| now >= at + self.policy.review) {
             self.arrange(now);
         }
-        let (id, rank) = self.choose()?;
+        let (id, rank) = self.choose(now)?;
         let flow = self.flows.get_mut(&id)?;
         let grant = flow.take(u64::from(self.policy.mss), rank)?;
         let Grant { start, end, .. } = grant;
         flow.told = flow.known;
-        let header = Header::Answer(Answer { known: flow.known, grant: Some(grant) });
+        let header = Header::Answer(Answer { known: flow.known, grant: Some(grant), probe: None });
         let (to, packet) = (flow.end, answer_packet(&self.policy, flow.next));
         self.grants += 1;
         self.carried_at = self.carried_at.max(now) + self.takes(end - start);
         self.expect(now, id, start, end, rank);
         Some((to, packet, header.extension()))
+    }
+
+    /// Returns the maximum of data in flight: less if the link had no pause for a while, for then its senders do send.
+    fn budget(&self, now: Instant) -> u64 {
+        let Policy { budget, busy, .. } = self.policy;
+        busy.filter(|(_, pause)| self.idle_at.saturating_add(*pause) < now).map_or(budget, |(bytes, _)| bytes)
     }
 
     /// Returns the time from which a segment may be granted: at most `at_once` is granted beyond the data that the link
@@ -509,7 +578,7 @@ impl Incoming {
     }
 
     /// Returns the connection to grant now, and the rank of its packet.
-    fn choose(&self) -> Option<(ConnectionId, u32)> {
+    fn choose(&self, now: Instant) -> Option<(ConnectionId, u32)> {
         let waits = |id: ConnectionId| self.flows[&id].upcoming(u64::from(self.policy.mss)).is_some();
         if let Some(levels) = &self.policy.levels {
             let mut senders = BTreeSet::new();
@@ -536,7 +605,15 @@ impl Incoming {
         let every = self.policy.background_every;
         let turn = every > 0 && (self.grants + 1).is_multiple_of(every);
         let id = if turn { patient().or_else(urgent) } else { urgent().or_else(patient) };
-        id.map(|id| (id, Packet::UNTAGGED))
+        id.map(|id| (id, self.rank(now, id)))
+    }
+
+    /// Returns the priority of the next data of a connection.
+    fn rank(&self, now: Instant, id: ConnectionId) -> u32 {
+        let Some(classes) = &self.policy.classes else { return Packet::UNTAGGED };
+        let flow = &self.flows[&id];
+        let (due, _) = flow.due();
+        classes.of(self.policy.laxity(now, flow.missing(), due).filter(|_| due != Instant::MAX))
     }
 
     fn may_be_granted(&self, id: ConnectionId) -> bool {
@@ -550,7 +627,6 @@ impl Incoming {
     fn arrange(&mut self, now: Instant) {
         self.arranged = Some(now);
         self.order.clear();
-        self.background.clear();
         match self.policy.order {
             Order::Remaining => {
                 let mut all: Vec<(u64, ConnectionId)> =
@@ -560,41 +636,53 @@ impl Incoming {
             }
             Order::Due => {
                 let mut all: Vec<(Instant, u64, ConnectionId)> =
-                    self.flows.iter().map(|(id, flow)| (flow.due(), flow.missing(), *id)).collect();
+                    self.flows.iter().map(|(id, flow)| (flow.first_due(), flow.missing(), *id)).collect();
                 all.sort_unstable();
                 self.order.extend(all.into_iter().map(|(.., id)| id));
             }
-            Order::Deadline { sheds } => self.by_deadline(now, sheds),
+            Order::Deadline { sheds, .. } => self.by_deadline(now, sheds),
         }
     }
 
     fn by_deadline(&mut self, now: Instant, sheds: bool) {
-        let mut urgent = Vec::new();
+        let shared = !std::mem::take(&mut self.background).is_empty();
+        let mut waiting: Vec<Waiting> = Vec::new();
         for (&id, flow) in &self.flows {
-            match (flow.deadline(), flow.rest()) {
+            match (flow.due(), flow.rest()) {
                 // Granted data arrives, also where other data is shed.
                 (_, 0) => {}
-                (Instant::MAX, _) => self.background.push(id),
-                (deadline, rest) => urgent.push((deadline, id, self.takes(rest))),
+                ((Instant::MAX, _), _) => self.background.push(id),
+                ((due, dated), rest) => {
+                    waiting.push(Waiting { due, id, dated, takes: self.beside_others(self.takes(rest), shared) })
+                }
             }
         }
-        urgent.sort_unstable();
-        let job =
-            |&(deadline, _, takes): &(Instant, ConnectionId, Span)| Job { deadline, takes: self.beside_others(takes) };
-        let jobs: Vec<Job> = urgent.iter().map(job).collect();
+        waiting.sort_unstable();
         // Data in flight is first, and cannot be taken back: to shed its message frees nothing.
         let from = now.saturating_add(self.takes(self.in_flight));
-        let late = if sheds { shed(from, &jobs) } else { vec![false; jobs.len()] };
-        let place = |number: usize| (late[number], if late[number] { jobs[number].takes } else { Span::ZERO }, number);
-        let mut places: Vec<_> = (0..urgent.len()).map(place).collect();
-        places.sort_unstable();
-        self.order.extend(places.into_iter().map(|(.., number)| urgent[number].1));
+        // Those with a deadline first: no other may make one of them late.
+        let dated: Vec<Waiting> = waiting.iter().filter(|one| one.dated).copied().collect();
+        let mut late = if sheds { shed(from, &jobs(&dated)) } else { vec![false; dated.len()] }.into_iter();
+        let (mut kept, mut over): (Vec<Waiting>, Vec<Waiting>) = (Vec::new(), Vec::new());
+        for one in waiting {
+            match one.dated && late.next().unwrap_or(false) {
+                true => over.push(one),
+                false => kept.push(one),
+            }
+        }
+        let undated = |number: usize| !kept[number].dated;
+        let late = if sheds { shed_some(from, &jobs(&kept), undated) } else { vec![false; kept.len()] };
+        over.sort_by_key(|one| one.takes);
+        for (one, late) in kept.iter().zip(late) {
+            if late { self.background.push(one.id) } else { self.order.push(one.id) }
+        }
+        self.order.extend(over.iter().map(|one| one.id));
     }
 
-    /// Adds the time of the grants to messages without a deadline, which are one in `background_every`.
-    fn beside_others(&self, takes: Span) -> Span {
+    /// Adds the time of the grants to messages without time, which are one in `background_every`, if there are any.
+    fn beside_others(&self, takes: Span, shared: bool) -> Span {
         match self.policy.background_every {
-            every @ 2.. if !self.background.is_empty() => Span(takes.0.saturating_add(takes.0 / (every - 1))),
+            every @ 2.. if shared => Span(takes.0.saturating_add(takes.0 / (every - 1))),
             _ => takes,
         }
     }
@@ -609,10 +697,25 @@ impl Incoming {
     }
 }
 
+/// A flow that waits for grants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Waiting {
+    due: Instant,
+    id: ConnectionId,
+    dated: bool,
+    /// The time that the link takes for its rest.
+    takes: Span,
+}
+
+/// Returns flows as jobs of the link.
+fn jobs(waiting: &[Waiting]) -> Vec<Job> {
+    waiting.iter().map(|one| Job { deadline: one.due, takes: one.takes }).collect()
+}
+
 /// Returns a packet that acknowledges everything before `next`.
 pub(super) fn answer_packet(policy: &Policy, next: u64) -> Packet {
     let mut packet = Packet::ack(next, policy.control, Instant::MAX, Flags::NONE);
-    packet.rank = policy.levels.map_or(Packet::UNTAGGED, |_| Levels::CONTROL);
+    packet.rank = policy.control_rank();
     packet
 }
 

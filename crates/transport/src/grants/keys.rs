@@ -66,21 +66,15 @@ pub(super) const ORDER: Key = Key {
     source: "Homa 3.2 and SIRD 4.4: the fewest remaining bytes; SIRD leaves the policy to the receiver",
 };
 
-/// The detection of losses where a transport's source leaves it to time.
-pub(super) const BY_TIME: Key =
-    Key { name: "overtaken", kind: Kind::Choice(&["waits", "is-lost"]), default: Default::Is("waits"), ..OVERTAKEN };
-/// The detection of losses for a path on which packets stay in order.
-pub(super) const BY_ORDER: Key =
-    Key { name: "overtaken", kind: Kind::Choice(&["waits", "is-lost"]), default: Default::Is("is-lost"), ..OVERTAKEN };
-const OVERTAKEN: Key = Key {
+/// The detection of losses.
+pub(super) const OVERTAKEN: Key = Key {
     name: "overtaken",
     kind: Kind::Choice(&["waits", "is-lost"]),
-    default: Default::Required,
+    default: Default::Is("waits"),
     range: Range::ANY,
     help: "a segment that dup_ack_threshold of the same connection have overtaken, which were granted later, waits for its \
            time, or is granted again at once",
-    source: "Homa 3.7 and SIRD find losses by time alone, since packets may take different paths; the paths here keep the order \
-             (is-lost)",
+    source: "Homa 3.7 and SIRD find losses by time alone, since packets may take different paths",
 };
 
 /// Sets the values that follow from the network, for keys that were left out: each a multiple of the bandwidth-delay
@@ -135,6 +129,7 @@ pub(super) fn policy(values: &Values, connection: &connection::Config, order: Or
         rate: values.rate(LINE_RATE),
         follows: Follows::default(),
         budget: u64::MAX,
+        busy: None,
         at_once: u64::MAX,
         window: u64::MAX,
         active: usize::MAX,
@@ -145,13 +140,14 @@ pub(super) fn policy(values: &Values, connection: &connection::Config, order: Or
         incast: None,
         limits: None,
         own_link_apart: false,
-        first_come: false,
         by_rest: false,
         one_per_sender: false,
         backlog: u64::MAX,
         levels: None,
+        classes: None,
         background_every: 0,
         cumulative: false,
+        probes: false,
         overtaken: (values.choice("overtaken") == "is-lost").then_some(connection.dup_ack_threshold),
         resend_after: values.time("resend_after"),
         by_silence: false,
@@ -173,6 +169,7 @@ pub(super) fn rule(most: u64, connection: &connection::Config, cut: fn(u64) -> C
 
 #[cfg(test)]
 mod tests {
+    use super::super::policy::Classes;
     use super::*;
     use crate::registry::{self, Control};
     use units::Bytes;
@@ -186,15 +183,20 @@ mod tests {
 
     #[test]
     fn what_may_be_on_its_way_follows_from_the_network() {
-        // 14.6 us at 10 Gbit/s are 18 250 B, 12.17 packets of 1500 B: 19 make one and a half of that, 13 one, 7 half.
+        // 14.6 us at 10 Gbit/s are 18 250 B, 12.17 packets of 1500 B: 49 make four of that, 19 one and a half, 13 one and 7
+        // half.
         let fast = Surroundings { line_rate: Rate::from_gbps(10), base_rtt: Span::from_nanos(14_600) };
         let packets = |packets: u64| packets * 1460;
         let edf = policy_of("edf-grants", &fast);
-        assert_eq!((edf.budget, edf.backlog, edf.unscheduled), (packets(19), packets(8), packets(8)));
+        assert_eq!((edf.budget, edf.unscheduled, edf.at_once), (packets(49), packets(13), packets(8)));
+        assert_eq!(edf.busy, Some((packets(19), Span::from_nanos(14_600))));
+        // A request, a grant and the data each take half of that and the 9.6 us of eight packets; twice 50.7 us.
+        assert_eq!(edf.within, Span::from_nanos(101_400));
+        assert_eq!(edf.classes, Some(Classes { count: 5, first: Span::from_nanos(50_700) }));
         // A tenth of 65 536, and a sixteenth.
         let rule =
             |most, least: [u64; 2], cut| Some(Rule { most: packets(most), step: 1460, least: least.map(packets), cut });
-        assert_eq!(edf.limits, rule(19, [1, 1], Cut::Each(6554)));
+        assert_eq!(edf.limits, rule(13, [1, 1], Cut::Each(6554)));
         let sird = policy_of("sird", &fast);
         assert_eq!((sird.budget, sird.backlog, sird.unscheduled), (packets(19), packets(7), packets(13)));
         // A tenth of 12.17 packets, and three hundredths.
@@ -218,7 +220,7 @@ mod tests {
 
     #[test]
     fn what_follows_from_the_network_follows_from_the_link_of_the_host() {
-        // As above: 19, 13 and 7 packets at 10 Gbit/s.
+        // As above: 49, 19, 13 and 7 packets at 10 Gbit/s.
         let fast = Surroundings { line_rate: Rate::from_gbps(10), base_rtt: Span::from_nanos(14_600) };
         let packets = |packets: u64| packets * 1460;
         let at = |name, rate| policy_of(name, &fast).at(rate);
@@ -226,9 +228,11 @@ mod tests {
         assert_eq!(at("edf-grants", fast.line_rate), policy_of("edf-grants", &fast));
         let edf = at("edf-grants", tenfold);
         assert_eq!(edf.rate, tenfold);
-        assert_eq!((edf.budget, edf.limits.unwrap().most, edf.backlog), (packets(190), packets(190), packets(80)));
-        // A tenth is two packets; but all data that is granted at once is in flight at once.
-        assert_eq!((at("edf-grants", tenth).budget, at("edf-grants", tenth).backlog), (packets(8), packets(8)));
+        assert_eq!((edf.budget, edf.limits.unwrap().most), (packets(490), packets(130)));
+        assert_eq!(edf.busy, Some((packets(190), Span::from_nanos(14_600))));
+        // A tenth is five packets, two and two; but all data that is granted at once is in flight at once.
+        let edf = at("edf-grants", tenth);
+        assert_eq!([edf.budget, edf.limits.unwrap().most, edf.busy.unwrap().0], [packets(8); 3]);
         let sird = at("sird", tenth);
         assert_eq!((sird.budget, sird.limits.unwrap().most, sird.backlog), (packets(2), packets(2), packets(1)));
         let homa = at("homa", tenfold);
@@ -241,12 +245,10 @@ mod tests {
 
     #[test]
     fn what_may_be_on_its_way_is_no_less_than_what_is_granted_at_once() {
-        // 4 packets of 1500 B: one and a half products are 6.
-        let short = Surroundings { line_rate: Rate::from_gbps(10), base_rtt: Span::from_nanos(4800) };
+        // 1.5 packets of 1500 B: four products are six.
+        let short = Surroundings { line_rate: Rate::from_gbps(10), base_rtt: Span::from_nanos(1800) };
         let edf = policy_of("edf-grants", &short);
-        assert_eq!((edf.budget, edf.limits.unwrap().most), (8 * 1460, 8 * 1460));
-        // Three times half of 4.8 us and the 9.6 us that the link takes for eight packets.
-        assert_eq!((edf.unscheduled, edf.together, edf.within), (8 * 1460, 8 * 1460, Span::from_micros(36)));
+        assert_eq!([edf.budget, edf.limits.unwrap().most, edf.busy.unwrap().0, edf.unscheduled], [8 * 1460; 4]);
     }
 
     #[test]
@@ -257,27 +259,13 @@ mod tests {
                 &Surroundings { line_rate: Rate::from_gbps(10), base_rtt: Span::from_micros(microseconds) },
             )
         };
-        // 60 us at 10 Gbit/s are 75 000 B, 50 packets of 1500 B: the backlog is half, and each sign cuts 1.6 / 50, in
-        // 65 536ths.
-        assert_eq!((edf(60).backlog, edf(60).limits.unwrap().cut), (25 * 1460, Cut::Each(2097)));
+        // 60 us at 10 Gbit/s are 75 000 B, 50 packets of 1500 B: each sign cuts 1.6 / 50, in 65 536ths.
+        assert_eq!(edf(60).limits.unwrap().cut, Cut::Each(2097));
         // The rest of a limit after a product of signs: e to the -1.6 at most, and 0.9 to the 16th at least.
         for (microseconds, packets) in [(24, 20), (60, 50), (240, 200)] {
             let Cut::Each(share) = edf(microseconds).limits.unwrap().cut else { panic!() };
             let left = (1.0 - share as f64 / 65536.0).powi(packets);
             assert!((0.185..=0.202).contains(&left), "{packets}: {left}");
-        }
-        // The amount that a receiver grants at once is no backlog, however much it is.
-        let backlog = |at_once| {
-            let edf = registry::find("edf-grants").unwrap();
-            let Control::Grants(policy) = edf.with(&[("at_once", at_once)]).unwrap().control else { panic!() };
-            policy.backlog
-        };
-        assert_eq!(backlog("20 packets"), 20 * 1460);
-        assert_eq!(backlog("20 KB"), 14 * 1460, "20000 B are 13.7 segments");
-        assert_eq!(backlog("1 packet"), 7 * 1460, "half of the product's 12.17");
-        // 16 packets and fewer: the amount granted at once is no backlog, and a sign cuts a tenth.
-        for microseconds in [6, 19] {
-            assert_eq!((edf(microseconds).backlog, edf(microseconds).limits.unwrap().cut), (8 * 1460, Cut::Each(6554)));
         }
     }
 }

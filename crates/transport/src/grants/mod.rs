@@ -24,7 +24,7 @@ mod sender;
 mod shedding;
 mod sird;
 
-pub use header::{Answer, Ask, Grant, Header};
+pub use header::{Answer, Ask, Grant, Header, Probe};
 pub use host::Host;
 pub use policy::{Cutoffs, Expected, Policy};
 pub use receiver::Receiver;

@@ -77,6 +77,18 @@ impl Outgoing {
         }
     }
 
+    /// Returns true if it has data of a connection.
+    pub(super) fn holds(&self, connection: ConnectionId) -> bool {
+        self.places.range((connection, 0)..=(connection, u64::MAX)).next().is_some()
+    }
+
+    /// Returns the key of the segment whose turn it is among the last ones: the first one of that connection, so that its
+    /// data stays in order.
+    fn last(&self) -> Option<(u64, u64)> {
+        let (_, Segment { end: End { connection, .. }, .. }) = self.queue.range((LAST, 0)..).next()?;
+        self.places.range((*connection, 0)..).next().map(|(_, key)| *key)
+    }
+
     /// Removes the segments of a closed connection.
     pub(super) fn forget(&mut self, connection: ConnectionId) {
         let of_it: Vec<(ConnectionId, u64)> =
@@ -96,8 +108,7 @@ impl Outgoing {
             }
             self.taken += 1;
             let turn = policy.background_every > 0 && self.taken.is_multiple_of(policy.background_every);
-            let last = || self.queue.range((LAST, 0)..).next().map(|(key, _)| *key);
-            let key = if turn { last().unwrap_or(first) } else { first };
+            let key = if turn { self.last().unwrap_or(first) } else { first };
             let Some(segment) = self.queue.remove(&key) else { return };
             self.places.remove(&(segment.end.connection, segment.start));
             self.bytes -= u64::from(segment.payload);

@@ -1,9 +1,11 @@
 //! The policy of a receiving host: which data it grants, in which order, and how much. It has all the differences
 //! between the family's transports.
 
-use units::{Rate, Span};
+use units::{Bytes, Instant, Rate, Span};
 
 use super::limits::Rule;
+use crate::Packet;
+use crate::connection::ENDLESS;
 
 /// The parameters of a transport of this family. Sizes are in bytes of payload.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -16,6 +18,8 @@ pub struct Policy {
     pub follows: Follows,
     /// Maximum of the data in flight to a host.
     pub budget: u64,
+    /// Maximum of it while the host's link is busy, and the time without a pause for which it counts as such.
+    pub busy: Option<(u64, Span)>,
     /// The amount that is granted at once; beyond that, grants are as far apart as their packets on the host's link.
     pub at_once: u64,
     /// Maximum of one connection's data in flight.
@@ -26,9 +30,9 @@ pub struct Policy {
     pub unscheduled: u64,
     /// if it is no longer than this,
     pub unscheduled_up_to: u64,
-    /// all messages that were requested together with it are no longer than this in sum,
+    /// those of all messages that were requested together with it are no more than this in sum,
     pub together: u64,
-    /// and it is due within this,
+    /// and it has no more laxity than this,
     pub within: Span,
     /// and fewer of a message that its receiver has requested together with many others, if that is limited.
     pub incast: Option<Incast>,
@@ -36,20 +40,22 @@ pub struct Policy {
     pub limits: Option<Rule>,
     /// Marks count only while the host's own link is not full.
     pub own_link_apart: bool,
-    /// Granted data leaves its host in the order of the grants, whatever its urgency.
-    pub first_come: bool,
     /// A sending host orders shorter messages first, by their rest instead of their size.
     pub by_rest: bool,
     /// Only messages from different senders are granted at a time.
     pub one_per_sender: bool,
     /// A sending host signals a backlog above this.
     pub backlog: u64,
-    /// The division of packets into priorities, if there is one.
+    /// The division of packets into priorities by size and order, if there is one.
     pub levels: Option<Levels>,
+    /// The division of packets into priorities by laxity, if there is one.
+    pub classes: Option<Classes>,
     /// One grant in this number is for messages without a deadline, if both kinds are expected; 0: none.
     pub background_every: u64,
     /// A grant includes all data before it in its stream that its sender was not granted: those grants are lost.
     pub cumulative: bool,
+    /// Late data is granted again only after a probe of its sender has shown that it is lost.
+    pub probes: bool,
     /// Number of later segments whose arrival shows that a segment is lost; none: only time does.
     pub overtaken: Option<u32>,
     /// The time after its grant at which data that has not arrived is granted again,
@@ -91,6 +97,42 @@ pub struct Follows {
 }
 
 impl Policy {
+    /// Returns the time that a link of this policy's rate takes for this number of bytes of data.
+    pub fn takes(&self, bytes: u64) -> Span {
+        // A message without an end takes longer than any run.
+        const LONGEST: u64 = 1_000_000;
+        let bytes = bytes.min((self.rate.0 / 8).saturating_mul(LONGEST));
+        let headers = bytes.div_ceil(u64::from(self.mss)).saturating_mul(self.header.into());
+        self.rate.transmission().of(Bytes(bytes.saturating_add(headers)))
+    }
+
+    /// Returns the time at which a message that is sent now should be complete; [`Instant::MAX`] if it has what is left.
+    pub fn due(&self, now: Instant, bytes: u64, deadline: Instant) -> Instant {
+        match self.order {
+            Order::Deadline { undated, .. } if deadline == Instant::MAX && bytes < ENDLESS / 2 && undated.times > 0 => {
+                let alone = undated.one_way.saturating_add(self.takes(bytes));
+                now.saturating_add(Span(alone.0.saturating_mul(undated.times)))
+            }
+            _ => deadline,
+        }
+    }
+
+    /// Returns the laxity of a message with this rest; none if it cannot be in time.
+    pub fn laxity(&self, now: Instant, rest: u64, due: Instant) -> Option<Span> {
+        let over = now.saturating_add(self.takes(rest));
+        (over <= due).then(|| due.saturating_sub(over))
+    }
+
+    /// Returns the priority of requests, grants and what else has no data.
+    pub fn control_rank(&self) -> u32 {
+        if self.levels.is_some() || self.classes.is_some() { Levels::CONTROL } else { Packet::UNTAGGED }
+    }
+
+    /// Returns the number of priorities of its packets, if they have any.
+    pub fn priorities(&self) -> Option<u8> {
+        self.levels.map(|levels| levels.count as u8).or(self.classes.map(|classes| classes.lowest() as u8 + 1))
+    }
+
     /// Returns the same for a host whose link has another rate, with a proportional bandwidth-delay product. The amount
     /// of unscheduled data stays: a sender does not know the link of its receiver.
     pub fn at(&self, rate: Rate) -> Policy {
@@ -109,6 +151,7 @@ impl Policy {
         Policy {
             rate,
             budget: at(budget, self.budget),
+            busy: self.busy.map(|(bytes, pause)| (at(budget, bytes), pause)),
             window: at(window, self.window),
             limits: self.limits.map(|rule| Rule { most: at(limit, rule.most), ..rule }),
             backlog: at(backlog, self.backlog),
@@ -181,11 +224,52 @@ pub enum Order {
     Deadline {
         /// Messages that cannot be in time make room for others.
         sheds: bool,
+        /// The place of messages without a deadline.
+        undated: Undated,
     },
     /// The earliest deadline is first, of equal ones the fewest missing bytes. Messages without a deadline are last.
     Due,
     /// The message with the fewest missing bytes is first.
     Remaining,
+}
+
+/// The time at which messages without a deadline are due: a multiple of the time that they take alone. They are shed
+/// before any with a deadline. With a multiple of 0 they have what is left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Undated {
+    /// This multiple.
+    pub times: u64,
+    /// Half of the network's longest round trip.
+    pub one_way: Span,
+}
+
+/// Priorities by laxity: control packets first, then classes of laxity, then messages that are late.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Classes {
+    /// Number of classes.
+    pub count: u32,
+    /// The largest laxity of the first class; each ends at [`Classes::RATIO`] times the end of the one above it.
+    pub first: Span,
+}
+
+impl Classes {
+    /// The ratio of the ends of two classes.
+    pub const RATIO: u64 = 4;
+
+    /// Returns the priority of data of a message with this laxity, or of a late one.
+    pub fn of(&self, laxity: Option<Span>) -> u32 {
+        let Some(laxity) = laxity else { return self.lowest() };
+        let (mut class, mut end) = (1, self.first.0);
+        while class < self.count && laxity.0 > end {
+            (class, end) = (class + 1, end.saturating_mul(Classes::RATIO));
+        }
+        class
+    }
+
+    /// Returns the priority of late messages.
+    pub fn lowest(&self) -> u32 {
+        self.count + 1
+    }
 }
 
 /// Messages that are expected to be sent.

@@ -57,7 +57,15 @@ impl Receiver {
             Some(Header::Ask(ask)) => Some(ask),
             Some(Header::Busy(start)) => {
                 let id = out.end().connection;
-                return at_desk(&self.state.policy, out, |desk, _| desk.incoming.hear(now, id, start));
+                return at_desk(&self.state.policy, out, |desk, _| desk.incoming.busy(now, id, start));
+            }
+            Some(Header::Echo(probe)) => {
+                let id = out.end().connection;
+                return at_desk(&self.state.policy, out, |desk, out| {
+                    desk.incoming.comes(now, desk.incoming.takes_for_control(packet.size));
+                    desk.incoming.echoed(id, probe);
+                    desk.work(now, out);
+                });
             }
             _ => None,
         };
@@ -101,14 +109,17 @@ impl State {
                 desk.incoming.comes(now, desk.incoming.takes_for_control(packet.size));
             }
             if let Some(ask) = fresh {
-                desk.incoming.ask(now, own, &ask, there, was_there);
+                // Unscheduled data has the priority of the packet that announces it.
+                let by_size = policy.levels.map(|levels| levels.of_unscheduled(ask.end - ask.start));
+                let rank = if packet.payload > 0 { packet.rank } else { by_size.unwrap_or(Packet::UNTAGGED) };
+                desk.incoming.ask(now, own, &ask, rank, there, was_there);
             }
             let confirms = arrival.is_some_and(|arrival| desk.incoming.arrived(now, own, &arrival) || !arrival.new);
             desk.work(now, out);
             // A grant contains all this too.
             let told = desk.incoming.is_to_be_told(own.connection);
             if confirms || asks_again || told {
-                let answer = Header::Answer(Answer { known, grant: None });
+                let answer = Header::Answer(Answer { known, grant: None, probe: None });
                 out.send_extended(answer_packet(&policy, next), answer.extension());
             }
         });

@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 
 use units::{Instant, Span};
 
-use super::header::{Answer, Ask, Grant, Header};
+use super::header::{Answer, Ask, Grant, Header, Probe};
 use super::host::at_desk;
 use super::outgoing::{LAST, Segment};
-use super::policy::{Levels, Order};
+use super::policy::Order;
 use super::{Config, Policy, WAITING};
 use crate::connection::{self, ENDLESS};
 use crate::host::AtHost;
@@ -42,30 +42,37 @@ struct Own {
     /// The end of the data that is sent without a grant.
     unscheduled: u64,
     deadline: Instant,
+    /// The time at which it should be complete, also without a deadline.
+    due: Instant,
 }
+
+/// The number of bits of a deadline in the key of a segment, below those of its priority: 13 days in picoseconds.
+const RANK: u32 = 60;
 
 impl Own {
     /// Returns the request for this message.
     fn ask(&self, out: &impl AtHost) -> Ask {
-        let &Own { start, end, unscheduled, deadline } = self;
+        let &Own { start, end, unscheduled, deadline, .. } = self;
         Ask { start, end, unscheduled, deadline, from: out.site().host }
     }
 
-    /// Returns the key in the sending host's queue, low keys first: by deadline, by size, or in the order of arrival.
-    fn key(&self, policy: &Policy) -> u64 {
-        match policy.order {
-            _ if policy.first_come => 0,
-            Order::Deadline { .. } | Order::Due => self.deadline.0,
-            Order::Remaining => (self.end - self.start).min(LAST - 1),
+    /// Returns the key in the sending host's queue, low keys first: by priority and deadline, or by size.
+    fn key(&self, policy: &Policy, rank: u32) -> u64 {
+        match (policy.order, policy.classes) {
+            (Order::Remaining, _) => (self.end - self.start).min(LAST - 1),
+            (_, Some(classes)) if rank >= classes.lowest() => LAST,
+            (_, Some(_)) => u64::from(rank) << RANK | (self.due.0 & ((1 << RANK) - 1)),
+            (_, None) => self.due.0,
         }
     }
 }
 
-/// Returns the unscheduled bytes of a message of this size, which is due within `due_in` and was requested with `asked`
-/// in all.
-fn unscheduled(policy: &Policy, size: u64, due_in: Span, asked: u32) -> u64 {
-    let together = size.saturating_mul(asked.max(1).into());
-    if size > policy.unscheduled_up_to || together > policy.together || due_in > policy.within {
+/// Returns the unscheduled bytes of a message of this size and laxity, which was requested with `asked` in all. A message
+/// that cannot be in time has no laxity, and need not hurry.
+fn unscheduled(policy: &Policy, size: u64, laxity: Option<Span>, asked: u32) -> u64 {
+    let together = size.min(policy.unscheduled).saturating_mul(asked.max(1).into());
+    let has_to = laxity.is_some_and(|laxity| laxity <= policy.within) || policy.within == Span::MAX;
+    if size > policy.unscheduled_up_to || together > policy.together || !has_to {
         return 0;
     }
     let limited = policy.incast.filter(|incast| asked > incast.after);
@@ -98,9 +105,11 @@ impl Sender {
         let start = self.end;
         self.end = self.end.saturating_add(message.bytes.map_or(ENDLESS, |bytes| bytes.0)).min(ENDLESS);
         let deadline = message.deadline.unwrap_or(Instant::MAX);
-        let unscheduled =
-            start + unscheduled(&self.policy, self.end - start, deadline.saturating_sub(now), message.asked);
-        let own = Own { start, end: self.end, unscheduled, deadline };
+        let size = self.end - start;
+        let due = self.policy.due(now, size, deadline);
+        let laxity = self.policy.laxity(now, size, due);
+        let unscheduled = start + unscheduled(&self.policy, size, laxity, message.asked);
+        let own = Own { start, end: self.end, unscheduled, deadline, due };
         if own.start == own.end {
             return;
         }
@@ -133,7 +142,7 @@ impl Sender {
         extension: Option<&mut Extension>,
         out: &mut impl AtHost,
     ) {
-        let Some(Header::Answer(Answer { known, grant })) = Header::take(extension) else { return };
+        let Some(Header::Answer(Answer { known, grant, probe })) = Header::take(extension) else { return };
         self.acknowledged = self.acknowledged.max(packet.seq.min(self.end));
         self.known = self.known.max(known);
         while self.messages.front().is_some_and(|message| message.end <= self.acknowledged) {
@@ -144,6 +153,9 @@ impl Sender {
                 self.granted(now, &Grant { start, end, again: false, late: false, ..grant }, out);
             }
             self.granted(now, &grant, out);
+            if let Some(probe) = probe {
+                self.echo(grant.start, probe, out);
+            }
         }
         self.asked = 0;
         self.rest(now, out);
@@ -193,7 +205,10 @@ impl Sender {
     /// Sends a request in each packet of unscheduled data: one that arrives is enough.
     fn send_unscheduled(&mut self, now: Instant, own: &Own, ask: Ask, out: &mut impl AtHost) {
         let (mss, end) = (u64::from(self.policy.mss), out.end());
-        let rank = self.policy.levels.map_or(Packet::UNTAGGED, |levels| levels.of_unscheduled(own.end - own.start));
+        let (policy, size) = (self.policy, own.end - own.start);
+        let by_laxity = || policy.classes.map(|classes| classes.of(policy.laxity(now, size, own.due)));
+        let by_size = || policy.levels.map(|levels| levels.of_unscheduled(size));
+        let rank = by_laxity().or_else(by_size).unwrap_or(Packet::UNTAGGED);
         self.sent.insert(ask.start, ask.unscheduled);
         at_desk(&self.policy, out, |desk, out| {
             let mut start = ask.start;
@@ -201,7 +216,7 @@ impl Sender {
                 let payload = mss.min(ask.unscheduled - start);
                 let (payload, until) = (payload as u32, own.end);
                 let segment = Segment { end, start, until, payload, rank, again: false, ask: Some(ask) };
-                desk.outgoing.put(&self.policy, own.key(&self.policy), segment);
+                desk.outgoing.put(&policy, own.key(&policy, rank), segment);
                 start += u64::from(payload);
             }
             desk.work(now, out);
@@ -240,7 +255,7 @@ impl Sender {
         let (payload, until, policy) = ((end - start) as u32, own.end, self.policy);
         let segment = Segment { end: out.end(), start, until, payload, rank: grant.rank, again, ask: None };
         at_desk(&policy, out, |desk, out| {
-            if !desk.outgoing.put(&policy, own.key(&policy), segment) {
+            if !desk.outgoing.put(&policy, own.key(&policy, grant.rank), segment) {
                 if policy.by_silence {
                     out.send_extended(control_packet(&policy, start), Header::Busy(start).extension());
                 }
@@ -255,6 +270,18 @@ impl Sender {
                 out.timed_out(Expired::Own);
             }
             desk.work(now, out);
+        });
+    }
+
+    /// Returns a probe behind the data of this connection, or says that some of that is not sent yet.
+    fn echo(&self, start: u64, probe: Probe, out: &mut impl AtHost) {
+        let (id, policy) = (out.end().connection, self.policy);
+        at_desk(&policy, out, |desk, out| {
+            if desk.outgoing.holds(id) {
+                return out.send_extended(control_packet(&policy, start), Header::Busy(start).extension());
+            }
+            let packet = Packet { rank: probe.rank, ..control_packet(&policy, start) };
+            out.send_extended(packet, Header::Echo(probe).extension());
         });
     }
 
@@ -282,6 +309,6 @@ impl Sender {
 /// A packet without data.
 fn control_packet(policy: &Policy, start: u64) -> Packet {
     let mut packet = Packet::data(start, 0, policy.control, Instant::MAX, Flags::SYN);
-    packet.rank = policy.levels.map_or(Packet::UNTAGGED, |_| Levels::CONTROL);
+    packet.rank = policy.control_rank();
     packet
 }

@@ -16,12 +16,19 @@ pub(super) struct Job {
 /// Returns which of `jobs`, in the order of their deadlines, are to be late, if the link begins with them now. Of the
 /// jobs up to the first late one, the longest is chosen, again and again. No choice leaves fewer late.
 pub(super) fn shed(now: Instant, jobs: &[Job]) -> Vec<bool> {
+    shed_some(now, jobs, |_| true)
+}
+
+/// Returns the same where only some of the jobs may be chosen: of those as few as possible are late.
+pub(super) fn shed_some(now: Instant, jobs: &[Job], may_be: impl Fn(usize) -> bool) -> Vec<bool> {
     let mut late = vec![false; jobs.len()];
     let mut kept: BinaryHeap<(Span, usize)> = BinaryHeap::new();
     let mut over = now;
     for (number, job) in jobs.iter().enumerate() {
         over = over.saturating_add(job.takes);
-        kept.push((job.takes, number));
+        if may_be(number) {
+            kept.push((job.takes, number));
+        }
         while over > job.deadline {
             let Some((takes, longest)) = kept.pop() else { break };
             late[longest] = true;

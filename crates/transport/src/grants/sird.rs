@@ -4,7 +4,7 @@ use units::{Default, Key, Kind, Range, Values};
 
 use super::keys::{self, payload, policy, rule, settle};
 use super::limits::{Cut, Rule};
-use super::policy::{Cutoffs, Follows, Levels, Order, Policy};
+use super::policy::{Cutoffs, Follows, Levels, Order, Policy, Undated};
 use super::{Config, SIGNALS};
 use crate::{Descriptor, Needs};
 
@@ -74,7 +74,7 @@ fn order(values: &Values) -> Order {
     match values.choice("order") {
         "remaining" => Order::Remaining,
         "deadline" => Order::Due,
-        _ => Order::Deadline { sheds: true },
+        _ => Order::Deadline { sheds: true, undated: Undated::default() },
     }
 }
 
@@ -169,5 +169,5 @@ const KEYS: &[Key] = &[
         help: "g: the weight of a window's share of marks, for what a host says and for switches alike",
         source: "DCTCP 3.3: 1/16, whose estimator SIRD takes",
     },
-    keys::BY_TIME,
+    keys::OVERTAKEN,
 ];
