@@ -152,7 +152,7 @@ fn everything_arrives_when_all_send_to_all_and_control_packets_are_lost() {
 fn sird_buffers_half_a_product_and_homa_three_round_trips_or_more() {
     let cases = [
         ("'sird', paced = false", 14.0 - 8.752, 14.0 - 8.752),
-        // Credit at the link's rate queues nothing but what requests take of it.
+        // Credit at the link's rate queues nothing but the time of requests.
         ("'sird'", 0.0, 14.0 - 8.752),
         ("'homa', unscheduled_levels = 4", 36.0 - 8.752, 72.0 - 8.752),
     ];

@@ -1047,7 +1047,7 @@ fn what_is_late_is_asked_after_and_granted_again_once_it_is_lost() {
         assert_eq!(host.now, Instant::from_millis(at));
         assert_eq!(host.probes(), [Probe { before: 10, rank: 5 }]);
     }
-    // What is in the class of the echo and arrives before it is not lost.
+    // Data in the class of the echo that arrives before it is not lost.
     host.data(0, 4, Flags::NONE);
     assert_eq!(host.granted(), [(0, 10)]);
     host.echo(0, Probe { before: 10, rank: 5 });
@@ -1128,7 +1128,7 @@ fn messages_without_a_deadline_are_shed_before_others() {
     host.ask(0, (0, 1000), Instant::from_micros(8050));
     host.data(1, 0, Flags::NONE);
     assert_eq!(host.granted(), [(0, 0)]);
-    // Due after ten times what it takes alone, it goes first, for the other one can wait as long.
+    // Due after ten times its own time, it is first, for the other one can wait as long.
     let mut host = Receiving::new("edf-grants", "outstanding = '1 packet'\n", 2);
     host.ask(1, (0, 10), Instant::MAX);
     host.granted();
@@ -1354,7 +1354,7 @@ fn the_link_of_the_sending_host_goes_to_the_shortest_message_or_the_earliest_dea
         let mut host = Sending::new(name, keys);
         host.desk.free = Instant::from_micros(100);
         messages.into_iter().for_each(|(segments, deadline)| host.message(segments, deadline));
-        // The first class of laxity, or with what is late.
+        // The first class of laxity, or the last one.
         let rank = |segment| if segment < messages[0].0 || messages[1].1.is_some() { 1 } else { 6 };
         (0..grants).for_each(|segment| host.ranked(grants, segment, rank(segment)));
         host.desk.sent.clear();
@@ -1371,7 +1371,7 @@ fn the_link_of_the_sending_host_goes_to_the_shortest_message_or_the_earliest_dea
     assert_eq!(order("edf-grants", "background_every = 2\n", [(6, soon), (3, None)], 9), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
 }
 
-/// Every third packet is of those that are late, or none while others are queued.
+/// Every third packet is of late messages, or none while others are queued.
 #[test]
 fn late_messages_have_every_so_manyth_packet_of_their_host() {
     let turns = |every: u64| {

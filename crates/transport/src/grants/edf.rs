@@ -91,8 +91,8 @@ fn settle_amounts(values: &mut Values, product: f64) {
     values.set_default(name, Value::Number(most.min(most * PACKETS / product)));
 }
 
-/// Sets the times that follow from the network. A request, a grant and the data each cross the network, behind as much as
-/// a receiver grants at once; and as much again, for the messages that are granted first.
+/// Sets the times that follow from the network. A request, a grant and the data each cross the network, behind the data
+/// that a receiver grants at once. Asking may take twice that time, since other messages may be granted first.
 fn settle_times(values: &mut Values, surroundings: &Surroundings) {
     let queue = AT_ONCE as f64 / keys::product(values, surroundings);
     let round_trip = surroundings.base_rtt.as_secs_f64();

@@ -58,8 +58,8 @@ pub struct Answer {
     pub probe: Option<Probe>,
 }
 
-/// A question for late data of a connection. Packets of one priority keep their order: what was granted before the probe,
-/// and has not arrived before its echo, is lost.
+/// A question for late data of a connection. Packets of one priority keep their order: data that was granted before the
+/// probe, and has not arrived before its echo, is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Probe {
     /// Number of segments that the receiver had expected when it sent the probe.

@@ -21,8 +21,8 @@ pub(super) struct Incoming {
     overhead: u64,
     /// The flows by their connections.
     flows: BTreeMap<ConnectionId, Flow>,
-    /// The flows in the order of grants, the first first; and those that share what is left: messages without a deadline
-    /// for which there is no time.
+    /// The flows in the order of grants, the first first; and the flows without a deadline that share the rest, since there
+    /// is no time for them.
     order: Vec<ConnectionId>,
     background: Vec<ConnectionId>,
     /// The connections whose late data is to be asked for, with its start, end and priority.

@@ -55,7 +55,7 @@ pub(super) const KEYS: &[Key] = &[
     },
 ];
 
-/// The order of grants for a transport whose source goes by sizes.
+/// The order of grants for a transport whose source orders by size.
 pub(super) const ORDER: Key = Key {
     name: "order",
     kind: Kind::Choice(&["remaining", "deadline"]),

@@ -30,7 +30,7 @@ pub struct Policy {
     pub unscheduled: u64,
     /// if it is no longer than this,
     pub unscheduled_up_to: u64,
-    /// those of all messages that were requested together with it are no more than this in sum,
+    /// the unscheduled bytes of all messages that were requested together with it are no more than this,
     pub together: u64,
     /// and it has no more laxity than this,
     pub within: Span,
@@ -106,7 +106,7 @@ impl Policy {
         self.rate.transmission().of(Bytes(bytes.saturating_add(headers)))
     }
 
-    /// Returns the time at which a message that is sent now should be complete; [`Instant::MAX`] if it has what is left.
+    /// Returns the time at which a message that is sent now should be complete; [`Instant::MAX`] if it has only the rest.
     pub fn due(&self, now: Instant, bytes: u64, deadline: Instant) -> Instant {
         match self.order {
             Order::Deadline { undated, .. } if deadline == Instant::MAX && bytes < ENDLESS / 2 && undated.times > 0 => {
@@ -234,10 +234,10 @@ pub enum Order {
 }
 
 /// The time at which messages without a deadline are due: a multiple of the time that they take alone. They are shed
-/// before any with a deadline. With a multiple of 0 they have what is left.
+/// before any with a deadline. With a multiple of 0 they have only the rest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Undated {
-    /// This multiple.
+    /// The time in multiples of the time alone.
     pub times: u64,
     /// Half of the network's longest round trip.
     pub one_way: Span,
@@ -246,7 +246,7 @@ pub struct Undated {
 /// Priorities by laxity: control packets first, then classes of laxity, then messages that are late.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Classes {
-    /// Number of classes.
+    /// Number of classes for messages that can be in time.
     pub count: u32,
     /// The largest laxity of the first class; each ends at [`Classes::RATIO`] times the end of the one above it.
     pub first: Span,

@@ -46,7 +46,7 @@ struct Own {
     due: Instant,
 }
 
-/// The number of bits of a deadline in the key of a segment, below those of its priority: 13 days in picoseconds.
+/// The number of bits of a deadline in the key of a segment, below the bits of its priority: 13 days in picoseconds.
 const RANK: u32 = 60;
 
 impl Own {

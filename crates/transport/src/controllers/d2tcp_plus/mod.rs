@@ -38,7 +38,7 @@ pub(super) const DESCRIPTOR: Descriptor<D2tcpPlus> = Descriptor {
     build: |values, connection| Ok(D2tcpPlus::new(Marking::from_values(values), Constants::of(values, connection), 0)),
 };
 
-/// The round trips that a deferral takes: one to stand back, and one to ask.
+/// The round trips that a deferral takes: one to defer, and one to ask.
 const DEFERRAL: f64 = 2.0;
 
 /// Needed rates and deferral by laxity; DCTCP for messages without a deadline.
