@@ -54,6 +54,7 @@ impl Config {
 macro_rules! control {
     ($($(#[$doc:meta])* $Family:ident($module:ident)),* $(,)?) => {
         /// The control of a connection's sending rate.
+        #[expect(clippy::large_enum_variant, reason = "a run has one for each transport")]
         #[derive(Clone, Debug, PartialEq)]
         pub enum Control {
             /// A window law in its first state, with its parameters.
