@@ -139,8 +139,8 @@ fn what_a_transport_does_not_read_is_named_and_left_out() {
     let set = ["transport.name=homa", "transport.nagle=perhaps"].map(String::from).to_vec();
     assert!(scenario::read(&source, &Options { set, ..Options::default() }).is_err());
     // A class that inherits takes over what it reads.
-    let inherits = "traffic.answers.transport={ name = \"homa\", inherit = true, nagle = true }";
-    let expected = "homa: it does not read `nagle` of `transport` of [[traffic]] `answers`";
+    let inherits = "traffic.answers.transport={ name = \"sird\", inherit = true, nagle = true }";
+    let expected = "sird: it does not read `nagle` of `transport` of [[traffic]] `answers`";
     assert_eq!(of(&[inherits]).0, [expected]);
 }
 
