@@ -11,7 +11,7 @@ use crate::error::{Checked, Fault};
 use crate::evaluate;
 use crate::expression::{self, Expr, Kind};
 use crate::functions::{NAMES, usage};
-use crate::{messages, suggest};
+use crate::{lines, suggest};
 
 /// A built-in distribution of the language.
 pub(crate) struct BuiltIn {
@@ -196,7 +196,7 @@ fn cdf(
     }
     let near = suggest::nearest(name, BUILT_IN.iter().map(|known| known.name));
     let file = context.files.read(name, node.part(range.clone()), near)?;
-    let cdf = messages::cdf(name, &file, measure)?;
+    let cdf = lines::cdf(name, &file, measure)?;
     Ok(Found { distribution: Distribution::Empirical(Arc::new(cdf)), measure, text })
 }
 

@@ -10,7 +10,7 @@ use crate::document::Node;
 use crate::error::{Checked, Fault};
 use crate::evaluate::{self, ALONE, Names};
 use crate::expression::{self, Expr, Kind, Operator};
-use crate::values::{check_range, distribution_of};
+use crate::ranges::{check_range, distribution_of};
 
 /// Reads a time or a size: a constant or a distribution, or a formula of the columns of the class's requests.
 pub(crate) fn amount(key: &Key, node: &Node, measure: Measure, context: &Context) -> Checked<(OfRequest, Json)> {

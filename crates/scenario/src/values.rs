@@ -13,10 +13,11 @@ use units::{
 use crate::context::Context;
 use crate::document::{Data, Entry, Node, Table};
 use crate::error::clip;
-use crate::error::{At, Checked, Fault};
+use crate::error::{Checked, Fault};
 use crate::evaluate::{self, Names};
+use crate::ranges::{check_range, distribution_of, wrong};
 use crate::table::{self, Read, only};
-use crate::{distribution, hosts, messages, nested, of_request, requests, suggest};
+use crate::{hosts, messages, nested, of_request, requests, suggest};
 
 /// Reads a table by its declared keys. `title` is the table's name in messages ("[network]"); the entries of `apart`
 /// are read elsewhere; `unknown` makes the message for a key that is not declared.
@@ -189,19 +190,6 @@ fn resolve<'a>(key: &Key, node: &'a Node, context: &Context<'a>) -> Checked<&'a 
         Kind::RequestTime | Kind::RequestSize | Kind::Allowed => Ok(node),
         _ => Err(evaluate::column_here(name, |message| node.fault(message))),
     }
-}
-
-pub(crate) fn wrong(key: &Key, node: &Node, wanted: &str) -> Fault {
-    node.fault(format!("`{}` must be {wanted}, not {}", key.name, node.what())).hint(format!(
-        "write for example {} = {}",
-        key.name,
-        key.kind.example()
-    ))
-}
-
-/// Checks that a value is in the key's range, which is in s, B, bit/s or 1.
-pub(crate) fn check_range(key: &Key, value: f64, scale: Scale, at: At) -> Checked<()> {
-    key.check(value, scale).map_err(|mistake| Fault::mistaken(at, mistake))
 }
 
 /// Reads a time, size or rate in its base unit.
@@ -413,27 +401,6 @@ fn formula(key: &Key, node: &Node, context: &Context) -> Checked<(Formula, Strin
 fn spread(key: &Key, node: &Node, measures: &[Measure], context: &Context) -> Checked<(Value, Json)> {
     let found = distribution_of(key, node, measures, context)?;
     Ok((Value::Distribution(found.distribution), json!(found.text)))
-}
-
-/// Reads a distribution whose values are in the key's range.
-pub(crate) fn distribution_of(
-    key: &Key,
-    node: &Node,
-    measures: &[Measure],
-    context: &Context,
-) -> Checked<distribution::Found> {
-    if !matches!(node.data, Data::Integer(_) | Data::Float(_) | Data::Text(_)) {
-        return Err(wrong(key, node, &format!("{} or a distribution", measures[0].what())));
-    }
-    let found = distribution::read(node, measures, measures.contains(&Measure::Share), context)?;
-    if let units::Distribution::Constant(x) = found.distribution {
-        let scale = if found.measure == Measure::Time { 1e12 } else { 1.0 };
-        check_range(key, x / scale, Scale::Of(found.measure), node.at)?;
-        if found.measure == Measure::Size && x < 0.5 {
-            return Err(node.fault("a message has at least 1 byte"));
-        }
-    }
-    Ok(found)
 }
 
 fn deadline(key: &Key, node: &Node, context: &Context) -> Checked<(Deadline, Json)> {

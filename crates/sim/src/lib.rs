@@ -9,6 +9,7 @@ mod class;
 mod control_message;
 mod cool_down;
 pub mod cutoffs;
+mod empty_network;
 mod fabric;
 pub mod faults;
 mod flow;
@@ -29,7 +30,7 @@ pub mod traffic;
 mod world;
 
 pub use class::{Class, Transport};
-pub use fabric::empty::EmptyNetwork;
+pub use empty_network::EmptyNetwork;
 pub use fabric::network;
 pub use fabric::plan::{PortGroup, Reason};
 pub use fabric::port::LinkRole;

@@ -98,6 +98,7 @@ SKY, PURPLE, GREY, BLACK = "#56B4E9", "#CC79A7", "#757575", "#000000"
 #: Not theirs: there are more transports than eight. Where two of them are near each other, to colour-blind
 #: readers too, they are seldom in one picture, and dashes and markers tell them as well.
 BROWN, OLIVE, MOSS, FOREST = "#7A4B2A", "#8C8A1F", "#6B8E23", "#1B6E37"
+JADE = "#66C2A5"
 INDIGO, VIOLET, WINE, ROSE = "#332288", "#7B5FC7", "#882255", "#D1567A"
 MAGENTA, TEAL, PETROL, SLATE, GOLD = "#B0359C", "#2AA6A6", "#1F6F8B", "#4A5560", "#B58A00"
 SOLID: Dash = "-"
@@ -116,7 +117,7 @@ TRANSPORTS = {
     "dctcp": Look(VERMILLION, DASHES, "D"),
     "d2tcp": Look(BLUE),
     "d2tcp_plus": Look(GREEN, SOLID, "s"),
-    "d2tcp_wait": Look(GREEN, LONG, "o"),
+    "d2tcp_wait": Look(JADE, LONG, "o"),
     "xdctcp": Look(MOSS, DASH_DOT_DOT, "v"),
     "d3": Look(ORANGE, LONG, "P"),
     "tcppr": Look(BROWN, LONG, "X"),

@@ -6,7 +6,7 @@ use units::{RequestTrace, counted};
 
 use super::{Requests, Shape};
 use crate::error::{Checked, clip};
-use crate::messages::Line;
+use crate::lines::Line;
 
 /// Bytes of the file's megabyte, as the benchmark's own simulator reads it.
 const MEGABYTE: f64 = 1048576.0;

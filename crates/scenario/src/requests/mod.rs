@@ -12,9 +12,10 @@ use units::{Default, Instant, Key, Kind, Nested, Range, RequestTrace, Values};
 use crate::context::Context;
 use crate::document::{Data, Entry, Node, Table};
 use crate::error::{Checked, Fault, clip};
-use crate::messages::Line;
+use crate::lines::Line;
+use crate::ranges::wrong;
 use crate::suggest;
-use crate::values::{read_table, wrong};
+use crate::values::read_table;
 
 /// A known format of such files.
 pub(crate) struct Format {

@@ -7,7 +7,7 @@ use units::RequestTrace;
 
 use super::{Requests, Shape};
 use crate::error::{Checked, Fault, clip};
-use crate::messages::{Line, cell};
+use crate::lines::{Line, cell};
 use crate::suggest;
 
 pub(super) fn read(file: &str, text: &str, shape: &Shape) -> Checked<RequestTrace> {

@@ -5,7 +5,6 @@ mod calendar;
 pub(crate) mod channel;
 mod deferred;
 mod deferred_drops;
-pub(crate) mod empty;
 mod epochs;
 mod faulty;
 mod host_ports;
@@ -43,7 +42,7 @@ use host_ports::HostPorts;
 use partition::Part;
 use plan::{Plan, Reason};
 pub(crate) use prefetch::{Next, Prefetch, Upcoming};
-use routing::Router;
+pub(crate) use routing::Router;
 use shared_buffer::SharedBuffer;
 
 /// The network and everything in it.
@@ -127,7 +126,7 @@ impl Net {
             now: Instant::ZERO,
             events: EventQueue::new(ports.len(), longest_hop.unwrap_or_default()),
             counters: Counters::default(),
-            router: Router::new(&graph, empty::paths(seed)),
+            router: Router::new(&graph, paths(seed)),
             graph,
             sent_before: vec![Span::ZERO; ports.len()].into(),
             ports: ports.into(),
@@ -524,15 +523,24 @@ pub(crate) struct Segments {
     pub header: u32,
 }
 
+/// Returns the salt by which the flows of a seed choose their routes.
+pub(crate) fn paths(seed: u64) -> u64 {
+    Stream::new(seed, "paths of flows", 0).bits()
+}
+
 /// Sorts the links of a graph as ports are numbered.
-fn in_order(graph: &mut Graph) {
+pub(crate) fn in_order(graph: &mut Graph) {
     // Events at the same time are ordered by link index: by the node at which they happen.
     graph.links.sort_by_key(|link| (link.to, link.from));
 }
 
 /// Returns the time that a message takes along links of an empty network. The last packet waits at each hop for the
 /// others.
-fn ideal_along<'a>(route: impl Iterator<Item = &'a LinkSpec>, frame_overhead: u16, message: Segments) -> Span {
+pub(crate) fn ideal_along<'a>(
+    route: impl Iterator<Item = &'a LinkSpec>,
+    frame_overhead: u16,
+    message: Segments,
+) -> Span {
     let Segments { payload, mss, header } = message;
     let overhead = Bytes::from(header) + Bytes::from(frame_overhead);
     let mss = Bytes::from(mss);

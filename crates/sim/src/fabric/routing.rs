@@ -11,7 +11,7 @@ use crate::topology::Graph;
 use crate::topology::routing::{Detours, Routing};
 
 /// Finds routes, and stores each different one once.
-pub(super) struct Router {
+pub(crate) struct Router {
     ways: Routing,
     /// Drawn from the seed: the routes of flows differ from seed to seed.
     salt: u64,
@@ -40,7 +40,7 @@ struct Known {
 
 impl Router {
     /// Returns a router for a graph, whose links are numbered in their order.
-    pub(super) fn new(graph: &Graph, salt: u64) -> Router {
+    pub(crate) fn new(graph: &Graph, salt: u64) -> Router {
         Router {
             ways: Routing::new(graph),
             salt,
@@ -95,7 +95,7 @@ impl Router {
     }
 
     /// Returns the links of the route of a flow, without storing it.
-    pub(super) fn find(&mut self, from: HostId, to: HostId, flow: Flow) -> &[LinkId] {
+    pub(crate) fn find(&mut self, from: HostId, to: HostId, flow: Flow) -> &[LinkId] {
         let Router { ways, avoided, detours, path, .. } = self;
         ways.prepare(to);
         let is_open = |link| !avoided.contains(&link);

@@ -1,9 +1,6 @@
 //! The times of messages in an empty network, before a run.
 
-use units::Stream;
-
-use super::routing::Router;
-use super::{Segments, ideal_along, in_order};
+use crate::fabric::{Router, Segments, ideal_along, in_order, paths};
 use crate::scenario::Scenario;
 use crate::topology::Graph;
 use crate::traffic::Batch;
@@ -39,9 +36,4 @@ impl EmptyNetwork<'_> {
             ideal_along(links, scenario.network.frame_overhead.0 as u16, message)
         });
     }
-}
-
-/// Returns the salt by which the flows of a seed choose their routes.
-pub(super) fn paths(seed: u64) -> u64 {
-    Stream::new(seed, "paths of flows", 0).bits()
 }
