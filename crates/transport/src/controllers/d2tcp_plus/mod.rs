@@ -6,7 +6,7 @@ mod keys;
 use units::{Bytes, Instant, Span};
 
 use super::dctcp::{self, Marking};
-use super::deferral::{Draws, LAXITY, NEED, Standing};
+use super::deferral::{Defers, Draws, LAXITY, NEED, Standing, pacing_rate};
 use super::{Acked, Cwnd, Ecn, Lost, Window};
 use crate::{Descriptor, Needs, Observation, Pacing, Site};
 
@@ -35,7 +35,7 @@ pub(super) const DESCRIPTOR: Descriptor<D2tcpPlus> = Descriptor {
     )
     .made_for(dctcp::MARKS)
     .settling(settle),
-    build: |values, connection| Ok(D2tcpPlus::new(Marking::from_values(values), Constants::of(values, connection), 0)),
+    build: |values, connection| Ok(D2tcpPlus::new(Marking::from_values(values), Constants::of(values, connection))),
 };
 
 /// The round trips that a deferral takes: one to defer, and one to ask.
@@ -71,11 +71,11 @@ pub struct D2tcpPlus {
 
 impl D2tcpPlus {
     /// Returns the state before the first message.
-    fn new(marking: Marking, constants: Constants, identity: u64) -> D2tcpPlus {
+    fn new(marking: Marking, constants: Constants) -> D2tcpPlus {
         D2tcpPlus {
             marking,
             constants: Box::new(constants),
-            draws: Draws::new(identity),
+            draws: Draws::default(),
             segment_time: 0.0,
             message: u64::MAX,
             allowed: 0.0,
@@ -89,30 +89,6 @@ impl D2tcpPlus {
         }
     }
 
-    /// Returns the state of the queued message that needs most, each with all data to be sent before it. Late messages
-    /// rank after the others, so that they do not defer the ones behind them.
-    fn next_due(ack: &Acked) -> Option<Standing> {
-        let presses = |standing: &Standing| if standing.left == 0.0 { -1.0 } else { standing.need };
-        let own = Standing::of(&ack.message, ack);
-        ack.later
-            .iter()
-            .filter_map(|later| Standing::of(later, ack))
-            .chain(own)
-            .reduce(|a, b| if presses(&b) >= presses(&a) { b } else { a })
-    }
-
-    fn see(&mut self, standing: &Standing) {
-        if self.message != standing.end {
-            self.message = standing.end;
-            self.allowed = standing.left;
-            self.admitted = false;
-            self.refusals = 0;
-            self.boosted = false;
-            self.lets_go();
-        }
-        self.pressed = standing.need >= 1.0 && standing.left > 0.0;
-    }
-
     /// Ends deferral and pacing, which were for the sake of another message.
     fn lets_go(&mut self) {
         (self.asking, self.blocked_until, self.pressed) = (false, Instant::ZERO, false);
@@ -122,12 +98,6 @@ impl D2tcpPlus {
     /// part of the allowed time.
     fn urgency(&self, standing: &Standing) -> f64 {
         (self.allowed / standing.left).min(self.constants.growth_most)
-    }
-
-    /// Returns the window after a sign of congestion: half of the part above the floor is cut.
-    fn cut(&self, standing: &Standing, cwnd: f64) -> f64 {
-        let floor = if self.pressed { standing.need * self.urgency(standing) } else { 0.0 };
-        (floor + (cwnd - floor) / 2.0).min(cwnd).max(1.0)
     }
 
     /// Returns the increase of the window per segment that is acknowledged without a mark.
@@ -191,6 +161,35 @@ impl D2tcpPlus {
         begun * pays * (1.0 - self.constants.peers * alone / laxity)
     }
 
+    fn hold(&mut self, now: Instant, seconds: f64) {
+        self.blocked_until = now + Span::from_secs_f64(seconds);
+    }
+}
+
+impl Defers for D2tcpPlus {
+    /// Late messages rank after the others, so that they do not defer the ones behind them.
+    fn next_due(ack: &Acked) -> Option<Standing> {
+        Standing::most_pressing(ack, |standing| if standing.left == 0.0 { -1.0 } else { standing.need })
+    }
+    fn marking(&mut self) -> &mut Marking {
+        &mut self.marking
+    }
+    fn see(&mut self, standing: &Standing) {
+        if self.message != standing.end {
+            self.message = standing.end;
+            self.allowed = standing.left;
+            self.admitted = false;
+            self.refusals = 0;
+            self.boosted = false;
+            self.lets_go();
+        }
+        self.pressed = standing.need >= 1.0 && standing.left > 0.0;
+    }
+    /// Returns the window after a sign of congestion: half of the part above the floor is cut.
+    fn cut(&self, standing: &Standing, cwnd: f64) -> f64 {
+        let floor = if self.pressed { standing.need * self.urgency(standing) } else { 0.0 };
+        (floor + (cwnd - floor) / 2.0).min(cwnd).max(1.0)
+    }
     /// Handles a sign of congestion: returns the new window, and may defer the message.
     fn stand_back(&mut self, now: Instant, standing: &Standing, cwnd: f64, timeout: bool) -> f64 {
         self.calm = false;
@@ -219,10 +218,6 @@ impl D2tcpPlus {
         self.hold(now, laxity * growth / (1.0 + growth));
         1.0
     }
-
-    fn hold(&mut self, now: Instant, seconds: f64) {
-        self.blocked_until = now + Span::from_secs_f64(seconds);
-    }
 }
 
 impl Window for D2tcpPlus {
@@ -231,7 +226,7 @@ impl Window for D2tcpPlus {
     }
     #[inline]
     fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked) -> bool {
-        let Some(standing) = D2tcpPlus::next_due(ack) else {
+        let Some(standing) = Self::next_due(ack) else {
             return self.marking.on_ack(window, ack, |_, alpha| alpha / 2.0);
         };
         // Marks are counted, and answered once per window, as by DCTCP; the answer itself differs.
@@ -261,29 +256,14 @@ impl Window for D2tcpPlus {
         self.marking.count(bytes, marked);
     }
     fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
-        self.marking.on_loss();
-        match D2tcpPlus::next_due(&loss.state) {
-            None => window.halve(loss),
-            Some(standing) => {
-                self.see(&standing);
-                window.ssthresh = if loss.timeout {
-                    self.cut(&standing, window.cwnd)
-                } else {
-                    self.stand_back(loss.now, &standing, window.cwnd, false)
-                };
-            }
-        }
+        self.answer_loss(window, loss);
     }
     fn on_timeout(&mut self, window: &mut Cwnd, loss_window: f64, loss: &Lost) {
-        window.cwnd = window.cwnd.min(loss_window);
-        if let Some(standing) = D2tcpPlus::next_due(&loss.state) {
-            self.see(&standing);
-            window.cwnd = window.cwnd.min(self.stand_back(loss.now, &standing, window.cwnd, true));
-        }
+        self.answer_timeout(window, loss_window, loss);
     }
     fn on_message(&mut self, window: &mut Cwnd, state: &Acked, idle: bool, site: Site) {
         self.segment_time = state.mss * 8.0 / site.rate.0 as f64;
-        let Some(standing) = D2tcpPlus::next_due(state) else { return };
+        let Some(standing) = Self::next_due(state) else { return };
         // A message that needs more than the deferred one is not deferred with it.
         self.see(&standing);
         if idle && self.can_wait(&standing, self.constants.first_rounds) {
@@ -301,7 +281,7 @@ impl Window for D2tcpPlus {
         true
     }
     fn pacing_rate(&self, pacing: &Pacing, window: &Cwnd) -> Option<f64> {
-        if self.pressed { Some(pacing.gain * window.cwnd) } else { pacing.gain(window).map(|gain| gain * window.cwnd) }
+        pacing_rate(self.pressed, pacing, window)
     }
     fn blocked_until(&self) -> Instant {
         self.blocked_until
@@ -314,7 +294,7 @@ impl Window for D2tcpPlus {
     }
     fn observe(&self, _: &Cwnd, ack: &Acked, seen: &mut Observation) {
         seen.add(&dctcp::ALPHA, self.marking.alpha);
-        if let Some(standing) = D2tcpPlus::next_due(ack).filter(|standing| standing.left > 0.0) {
+        if let Some(standing) = Self::next_due(ack).filter(|standing| standing.left > 0.0) {
             seen.add(&NEED, standing.need);
             seen.add(&LAXITY, self.laxity(&standing) * 1e6);
         }

@@ -2,6 +2,7 @@ use super::*;
 use crate::Message;
 use crate::controllers::Current;
 use crate::controllers::dctcp::tests::marking;
+use crate::controllers::deferral::tests::{OFF, a_timeout_halves_the_threshold, ack, standing};
 use crate::controllers::tests::{acked, cwnd};
 
 /// Round trips of 100 us, as in `acked`, and a message of 100 segments of which the ones after `una` are left.
@@ -25,18 +26,9 @@ fn law_of(identity: u64) -> D2tcpPlus {
         base_rtt: 80e-6,
         answer_delay: 0.0,
     };
-    D2tcpPlus::new(marking(0.0), constants, identity)
-}
-
-fn ack(una: u64, marked: bool, left: Span) -> Acked<'static> {
-    let ack = acked(una, marked);
-    let message = Message { deadline: Some(ack.now + left), ..Message::of(Bytes(100_000)) };
-    Acked { message: Current { end: 100_000, message }, ..ack }
-}
-
-/// 80 segments left of the message that ends at 100 000.
-fn standing(left: Span) -> Standing {
-    Standing::of(&ack(20, false, left).message, &ack(20, false, left)).unwrap()
+    let mut law = D2tcpPlus::new(marking(0.0), constants);
+    law.identify(identity);
+    law
 }
 
 fn blocked_for(law: &D2tcpPlus, now: Instant) -> f64 {
@@ -49,8 +41,6 @@ fn aware(identity: u64, allowed: Span) -> D2tcpPlus {
     law.see(&standing(allowed));
     law
 }
-
-const OFF: Pacing = Pacing { on: false, gain: 1.2, gain_slow_start: 2.0 };
 
 fn site(gbps: u64) -> Site {
     Site { rate: units::Rate::from_gbps(gbps), frame_overhead: Bytes::ZERO, host: units::HostId(0), own: 0 }
@@ -338,26 +328,15 @@ fn of_all_that_wait_the_one_that_needs_most_counts_and_late_ones_last() {
 
 #[test]
 fn a_timeout_halves_the_threshold_and_leaves_no_more_than_the_loss_window() {
-    let lost = |timeout: bool, left: Option<Span>| {
-        let (mut law, mut window) = (law(), Cwnd { ssthresh: f64::INFINITY, ..cwnd(20.0) });
+    a_timeout_halves_the_threshold(|| {
+        let mut law = law();
         law.constants.ask_rate = 0.0;
-        let state = left.map_or(acked(20, false), |left| ack(20, false, left));
-        let lost = Lost { now: state.now, state, flight: 12.0, timeout };
-        law.on_loss(&mut window, &lost);
-        if timeout {
-            law.on_timeout(&mut window, 1.0, &lost);
-        }
-        (window.cwnd, window.ssthresh, law.blocked_until)
-    };
-    // As cut by half: 0.16 segments per round trip are needed, and nothing is deferred here.
-    assert_eq!(lost(true, Some(Span::from_millis(50))), (1.0, 10.0, Instant::ZERO));
-    assert_eq!(lost(false, Some(Span::from_millis(50))), (20.0, 10.0, Instant::ZERO));
-    // Without a deadline: half of the segments in flight (RFC 5681 eq. 4).
-    assert_eq!(lost(true, None), (1.0, 6.0, Instant::ZERO));
+        law
+    });
 }
 
 #[test]
-fn what_is_pressed_is_spaced_and_the_rest_where_pacing_is_on() {
+fn a_pressed_message_is_spaced_and_the_rest_where_pacing_is_on() {
     let (mut law, window) = (law(), Cwnd { ssthresh: 100.0, ..cwnd(10.0) });
     assert_eq!(law.pacing_rate(&OFF, &window), None);
     assert_eq!(law.pacing_rate(&Pacing { on: true, ..OFF }, &window), Some(20.0), "slow start");

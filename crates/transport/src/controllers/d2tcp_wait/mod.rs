@@ -7,7 +7,7 @@ mod keys;
 use units::{Instant, Span};
 
 use super::dctcp::{self, Marking};
-use super::deferral::{Draws, LAXITY, NEED, Standing};
+use super::deferral::{Defers, Draws, LAXITY, NEED, Standing, pacing_rate};
 use super::{Acked, Cwnd, Ecn, Lost, Window};
 use crate::{Descriptor, Needs, Observation, Pacing, Site};
 
@@ -65,41 +65,9 @@ impl D2tcpWait {
         }
     }
 
-    /// Returns the state of the queued message that needs most, each with all data to be sent before it. A late one
-    /// needs most.
-    fn next_due(ack: &Acked) -> Option<Standing> {
-        let own = Standing::of(&ack.message, ack);
-        ack.later
-            .iter()
-            .filter_map(|later| Standing::of(later, ack))
-            .chain(own)
-            .reduce(|a, b| if b.need >= a.need { b } else { a })
-    }
-
-    fn see(&mut self, standing: &Standing) {
-        if self.message != standing.end {
-            self.message = standing.end;
-            self.allowed = standing.left;
-            (self.boosted, self.calm) = (false, true);
-            self.lets_go();
-        }
-        self.pressed = standing.need >= 1.0 && standing.left > 0.0;
-    }
-
     /// Ends deferral and pacing, which were for the sake of another message.
     fn lets_go(&mut self) {
         (self.blocked_until, self.pressed) = (Instant::ZERO, false);
-    }
-
-    /// Returns the window after a sign of congestion: half of the part above the floor is cut.
-    fn cut(&self, standing: &Standing, cwnd: f64) -> f64 {
-        let constants = &self.constants;
-        let floor = if self.pressed {
-            standing.need * (constants.floor_horizon / standing.left).min(constants.floor_most)
-        } else {
-            0.0
-        };
-        (floor + (cwnd - floor) / 2.0).min(cwnd).max(1.0)
     }
 
     /// Returns the laxity in seconds at this window; negative if the message will be late.
@@ -110,6 +78,38 @@ impl D2tcpWait {
         standing.left - guard - standing.rtt
     }
 
+    fn hold(&mut self, now: Instant, seconds: f64) {
+        self.blocked_until = now + Span::from_secs_f64(seconds);
+    }
+}
+
+impl Defers for D2tcpWait {
+    /// A late message presses most.
+    fn next_due(ack: &Acked) -> Option<Standing> {
+        Standing::most_pressing(ack, |standing| standing.need)
+    }
+    fn marking(&mut self) -> &mut Marking {
+        &mut self.marking
+    }
+    fn see(&mut self, standing: &Standing) {
+        if self.message != standing.end {
+            self.message = standing.end;
+            self.allowed = standing.left;
+            (self.boosted, self.calm) = (false, true);
+            self.lets_go();
+        }
+        self.pressed = standing.need >= 1.0 && standing.left > 0.0;
+    }
+    /// Returns the window after a sign of congestion: half of the part above the floor is cut.
+    fn cut(&self, standing: &Standing, cwnd: f64) -> f64 {
+        let constants = &self.constants;
+        let floor = if self.pressed {
+            standing.need * (constants.floor_horizon / standing.left).min(constants.floor_most)
+        } else {
+            0.0
+        };
+        (floor + (cwnd - floor) / 2.0).min(cwnd).max(1.0)
+    }
     /// Handles a sign of congestion: returns the new window, and may defer the message.
     fn stand_back(&mut self, now: Instant, standing: &Standing, cwnd: f64, timeout: bool) -> f64 {
         self.calm = false;
@@ -131,10 +131,6 @@ impl D2tcpWait {
         self.hold(now, wait.min(self.constants.hold_most));
         1.0
     }
-
-    fn hold(&mut self, now: Instant, seconds: f64) {
-        self.blocked_until = now + Span::from_secs_f64(seconds);
-    }
 }
 
 impl Window for D2tcpWait {
@@ -143,7 +139,7 @@ impl Window for D2tcpWait {
     }
     #[inline]
     fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked) -> bool {
-        let Some(standing) = D2tcpWait::next_due(ack) else {
+        let Some(standing) = Self::next_due(ack) else {
             return self.marking.on_ack(window, ack, |_, alpha| alpha / 2.0);
         };
         // Marks are counted, and answered once per window, as by DCTCP; the answer itself differs.
@@ -169,29 +165,14 @@ impl Window for D2tcpWait {
         self.marking.count(bytes, marked);
     }
     fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
-        self.marking.on_loss();
-        match D2tcpWait::next_due(&loss.state) {
-            None => window.halve(loss),
-            Some(standing) => {
-                self.see(&standing);
-                window.ssthresh = if loss.timeout {
-                    self.cut(&standing, window.cwnd)
-                } else {
-                    self.stand_back(loss.now, &standing, window.cwnd, false)
-                };
-            }
-        }
+        self.answer_loss(window, loss);
     }
     fn on_timeout(&mut self, window: &mut Cwnd, loss_window: f64, loss: &Lost) {
-        window.cwnd = window.cwnd.min(loss_window);
-        if let Some(standing) = D2tcpWait::next_due(&loss.state) {
-            self.see(&standing);
-            window.cwnd = window.cwnd.min(self.stand_back(loss.now, &standing, window.cwnd, true));
-        }
+        self.answer_timeout(window, loss_window, loss);
     }
     fn on_message(&mut self, _: &mut Cwnd, state: &Acked, _: bool, _: Site) {
         // A message that needs more than the deferred one is not deferred with it.
-        if D2tcpWait::next_due(state).is_some_and(|standing| standing.end != self.message) {
+        if Self::next_due(state).is_some_and(|standing| standing.end != self.message) {
             self.lets_go();
         }
     }
@@ -205,7 +186,7 @@ impl Window for D2tcpWait {
         true
     }
     fn pacing_rate(&self, pacing: &Pacing, window: &Cwnd) -> Option<f64> {
-        if self.pressed { Some(pacing.gain * window.cwnd) } else { pacing.gain(window).map(|gain| gain * window.cwnd) }
+        pacing_rate(self.pressed, pacing, window)
     }
     fn blocked_until(&self) -> Instant {
         self.blocked_until
@@ -215,7 +196,7 @@ impl Window for D2tcpWait {
     }
     fn observe(&self, window: &Cwnd, ack: &Acked, seen: &mut Observation) {
         seen.add(&dctcp::ALPHA, self.marking.alpha);
-        if let Some(standing) = D2tcpWait::next_due(ack).filter(|standing| standing.left > 0.0) {
+        if let Some(standing) = Self::next_due(ack).filter(|standing| standing.left > 0.0) {
             seen.add(&NEED, standing.need);
             seen.add(&LAXITY, self.laxity(&standing, window.cwnd) * 1e6);
         }

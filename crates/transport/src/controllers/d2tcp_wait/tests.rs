@@ -2,6 +2,7 @@ use super::*;
 use crate::Message;
 use crate::controllers::Current;
 use crate::controllers::dctcp::tests::marking;
+use crate::controllers::deferral::tests::{OFF, a_timeout_halves_the_threshold, ack, standing};
 use crate::controllers::tests::{acked, cwnd};
 use units::Bytes;
 
@@ -25,13 +26,9 @@ fn law_of(identity: u64) -> D2tcpWait {
         guard_share: 0.25,
         hopeless_hold: 0.1,
     };
-    D2tcpWait { draws: Draws::new(identity), ..D2tcpWait::new(marking(0.0), constants) }
-}
-
-fn ack(una: u64, marked: bool, left: Span) -> Acked<'static> {
-    let ack = acked(una, marked);
-    let message = Message { deadline: Some(ack.now + left), ..Message::of(Bytes(100_000)) };
-    Acked { message: Current { end: 100_000, message }, ..ack }
+    let mut law = D2tcpWait::new(marking(0.0), constants);
+    law.identify(identity);
+    law
 }
 
 fn blocked_for(law: &D2tcpWait, ack: &Acked) -> f64 {
@@ -61,8 +58,6 @@ fn a_message_that_needs_more_than_a_segment_keeps_its_floor_and_goes_on() {
     assert!((window.cwnd - (3.2 + 16.8 / 2.0)).abs() < 1e-9, "{}", window.cwnd);
     assert_eq!((law.blocked_until, law.pacing_rate(&OFF, &window)), (Instant::ZERO, Some(1.2 * window.cwnd)));
 }
-
-const OFF: Pacing = Pacing { on: false, gain: 1.2, gain_slow_start: 2.0 };
 
 #[test]
 fn one_that_can_wait_stands_back_by_its_laxity_if_it_has_not_begun() {
@@ -119,11 +114,6 @@ fn without_hope_it_lets_others_pass() {
     let wait = blocked_for(&law, &late);
     assert!((0.05..=0.15).contains(&wait), "{wait}");
     assert_eq!(law.asks(), None);
-}
-
-/// 80 segments left of the message that ends at 100 000, of which the law knows that it had 20 ms at first.
-fn standing(left: Span) -> Standing {
-    Standing::of(&ack(20, false, left).message, &ack(20, false, left)).unwrap()
 }
 
 #[test]
@@ -250,26 +240,15 @@ fn a_window_grows_with_what_is_acknowledged_without_a_mark_where_it_may() {
 
 #[test]
 fn a_timeout_halves_the_threshold_and_leaves_no_more_than_the_loss_window() {
-    let lost = |timeout: bool, left: Option<Span>| {
-        let (mut law, mut window) = (law(), Cwnd { ssthresh: f64::INFINITY, ..cwnd(20.0) });
+    a_timeout_halves_the_threshold(|| {
+        let mut law = law();
         law.constants.hold_share = 0.0;
-        let state = left.map_or(acked(20, false), |left| ack(20, false, left));
-        let lost = Lost { now: state.now, state, flight: 12.0, timeout };
-        law.on_loss(&mut window, &lost);
-        if timeout {
-            law.on_timeout(&mut window, 1.0, &lost);
-        }
-        (window.cwnd, window.ssthresh, law.blocked_until)
-    };
-    // As cut by half: 0.16 segments per round trip are needed, and nothing is deferred here.
-    assert_eq!(lost(true, Some(Span::from_millis(50))), (1.0, 10.0, Instant::ZERO));
-    assert_eq!(lost(false, Some(Span::from_millis(50))), (20.0, 10.0, Instant::ZERO));
-    // Without a deadline: half of the segments in flight (RFC 5681 eq. 4).
-    assert_eq!(lost(true, None), (1.0, 6.0, Instant::ZERO));
+        law
+    });
 }
 
 #[test]
-fn what_is_pressed_is_spaced_and_the_rest_where_pacing_is_on() {
+fn a_pressed_message_is_spaced_and_the_rest_where_pacing_is_on() {
     let (mut law, window) = (law(), Cwnd { ssthresh: 100.0, ..cwnd(10.0) });
     assert_eq!(law.pacing_rate(&OFF, &window), None);
     assert_eq!(law.pacing_rate(&Pacing { on: true, ..OFF }, &window), Some(20.0), "slow start");
