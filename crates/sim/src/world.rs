@@ -18,6 +18,7 @@ use crate::class::Framing;
 use crate::class::{Class, Transport};
 use crate::control_message::{ControlMessage, Opening};
 use crate::cool_down::CoolDown;
+use crate::empty_network::set_deadlines;
 use crate::fabric::network::HostQueue;
 use crate::fabric::{Net, Next, Prefetch, Segments, Upcoming};
 use crate::flow::Flow;
@@ -458,11 +459,8 @@ impl World {
         let World { net, sources, configs, .. } = self;
         let source = &sources[class];
         let connection = &configs[source.class.transport].connection;
-        batch.set_deadlines(|position, request| {
-            let flow = source.class.flow_of(request, source.numbered + position as u64);
-            let payload = request.bytes.expect("a message with a deadline has a size");
-            let message = Segments { payload, mss: connection.mss, header: connection.header };
-            net.ideal_of(request.from, request.to, flow, message)
+        set_deadlines(batch, &source.class, source.numbered, connection, |from, to, flow, message| {
+            net.ideal_of(from, to, flow, message)
         });
     }
 

@@ -1027,7 +1027,7 @@ fn a_host_whose_data_is_marked_is_granted_less() {
     host.ask(0, (0, 100), Instant::from_millis(5));
     host.ask(1, (0, 100), Instant::from_millis(9));
     assert_eq!(host.granted().len(), 10);
-    // A tenth less than ten: the nine in flight are all that may be, so the other host is granted.
+    // A tenth less than ten: nine are the maximum and are in flight, so the other host is granted.
     host.data(0, 0, Flags::CE);
     assert_eq!(host.granted(), [(1, 0)]);
     // Without a mark the limit grows by a ninth of a segment, which is too little for another one.
@@ -1465,7 +1465,7 @@ fn what_cannot_wait_for_a_grant_is_sent_without_asking() {
     // 308 us less 8 us for each segment, and four segments at most.
     assert_eq!([1, 4, 5, 38].map(|segments| sent(FOUR, segments, 1, Some(308))), [1, 4, 4, 4]);
     assert_eq!([Some(309), Some(8), Some(7)].map(|due| sent(FOUR, 1, 1, due)), [0, 1, 0]);
-    // Without a deadline it is due after ten times what it takes alone, which a long one can spend on asking.
+    // Without a deadline it is due after ten times its own time, which a long one can spend on asking.
     assert_eq!([1, 100].map(|segments| sent(FOUR, segments, 1, None)), [1, 0]);
     // Two answers of two, and three, where five segments may be in flight.
     assert_eq!([0, 2, 3].map(|asked| sent(FOUR, 2, asked, Some(300))), [2, 2, 0]);

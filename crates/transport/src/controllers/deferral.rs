@@ -70,7 +70,7 @@ impl Standing {
 
     /// Returns the state of the queued message that presses most, each with all data to be sent before it; of equal ones
     /// that of the last.
-    pub(super) fn most_pressing(ack: &Acked, presses: impl Fn(&Standing) -> f64) -> Option<Standing> {
+    pub(super) fn first_by(ack: &Acked, presses: impl Fn(&Standing) -> f64) -> Option<Standing> {
         let own = Standing::of(&ack.message, ack);
         ack.later
             .iter()

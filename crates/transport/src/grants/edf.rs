@@ -46,7 +46,7 @@ pub(super) const DESCRIPTOR: Descriptor<Config> = Descriptor {
             together: budget,
             within: values.time(ASKING),
             at_once: AT_ONCE * u64::from(connection.mss),
-            limits: Some(rule(most, connection, Cut::Each, values.number(LIMIT_CUT.0))),
+            limits: Some(rule(most, connection, Cut::Each, values.number(LIMIT_CUT))),
             own_link_apart: true,
             classes: (count > 0).then(|| Classes { count, first: values.time(ASKING) / 2 }),
             background_every: values.count("background_every"),
@@ -61,10 +61,11 @@ pub(super) const DESCRIPTOR: Descriptor<Config> = Descriptor {
 /// Number of packets that a receiver grants at once; beyond that, grants are as far apart as their packets on its link.
 /// Eight are half a bandwidth-delay product of the D2TCP paper's network.
 const AT_ONCE: u64 = 8;
-/// The name of the part of a limit that a mark removes, and its maximum. A product of the packets in flight removes 80 %
-/// of a limit, as in the D2TCP paper's network,
-const LIMIT_CUT: (&str, f64) = ("limit_cut", 0.1);
-/// which has a bandwidth-delay product of this number of packets.
+/// The name of the part of a limit that a mark removes.
+const LIMIT_CUT: &str = "limit_cut";
+/// Its maximum: 16 marks remove 80 % of a limit,
+const MAX_CUT: f64 = 0.1;
+/// which is a bandwidth-delay product of the D2TCP paper's network, in packets.
 const PACKETS: f64 = 16.0;
 /// The name of the limit of data in flight while the link is busy: 1.5 bandwidth-delay products, as SIRD's B. More would
 /// only be queued in front of the link, granted too early.
@@ -87,8 +88,7 @@ fn settle_amounts(values: &mut Values, product: f64) {
         let packets = (product * products).ceil() as u64;
         follows(values, name, |_| Value::Amount(Amount::Packets(packets.max(AT_ONCE))));
     }
-    let (name, most) = LIMIT_CUT;
-    values.set_default(name, Value::Number(most.min(most * PACKETS / product)));
+    values.set_default(LIMIT_CUT, Value::Number(MAX_CUT.min(MAX_CUT * PACKETS / product)));
 }
 
 /// Sets the times that follow from the network. A request, a grant and the data each cross the network, behind the data
@@ -108,7 +108,7 @@ const KEYS: &[Key] = &[
         range: Range::POSITIVE,
         help: "how much may be granted to a receiving host's senders and not have arrived, all of its connections together, in \
                packets or payload bytes; when left out, four bandwidth-delay products, and eight packets at least",
-        source: "chosen: with 1.5, as SIRD's B, links idle while senders are busy with what others have granted; 2 to 8 are \
+        source: "chosen: with 1.5, as SIRD's B, links idle while senders are busy with the grants of others; 2 to 8 are \
                  alike (docs/promise/receivers.md). Homa's overcommitment is of seven",
     },
     Key {
@@ -118,7 +118,7 @@ const KEYS: &[Key] = &[
         range: Range::POSITIVE,
         help: "the most of it that may be on its way from one host, before marks; when left out, one bandwidth-delay product, and \
                eight packets at least",
-        source: "a link that one host alone feeds needs one; with two, what waits at busy senders is twice as long; SIRD: 1 BDP",
+        source: "a link that one host alone feeds needs one; with two, queues at busy senders are twice as long; SIRD: 1 BDP",
     },
     Key {
         name: "unasked",
@@ -137,10 +137,9 @@ const KEYS: &[Key] = &[
         default: Default::Is("5"),
         range: Range::between(0.0, 30.0),
         help: "switch priorities for messages that can be in time, by laxity: the first up to half of what asking may take, each \
-               next one up to four times as much. Requests and grants go before them, and what is late behind them; 0: all \
+               next one up to four times as much. Requests and grants are sent before them, and late data behind them; 0: all \
                packets are alike",
-        source: "eight priorities, as commodity switches have; one fewer for what is in time misses more, and ratios of 2 to 8 \
-                 are alike (docs/promise/receivers.md)",
+        source: "eight priorities, as commodity switches have; ratios of 2 to 8 between classes are alike (docs/promise/receivers.md)",
     },
     Key {
         name: "shedding",
@@ -156,8 +155,8 @@ const KEYS: &[Key] = &[
         kind: Kind::Count,
         default: Default::Is("10"),
         range: Range::between(0.0, 1e6),
-        help: "a message without a deadline is due after so many times what it takes alone, and is shed before any with a deadline; \
-               0: it has what is left",
+        help: "a message without a deadline is due after its own time on an idle network, this many times over, and is shed before \
+               any with a deadline; 0: it has the rest of the link",
         source: "chosen: ten, as the most lenient deadlines of promise/open-loop, keep its slowdown within DCTCP's",
     },
     Key {
@@ -166,18 +165,14 @@ const KEYS: &[Key] = &[
         default: Default::Is("5"),
         range: Range::between(0.0, 1e6),
         help: "every so manyth grant goes to messages without a deadline that were shed, if there are any, and every so manyth \
-               packet at a host to what is late; 0: they have what is left",
+               packet at a host to late data; 0: they have the rest of the link",
         source: "chosen: beside services that load a host's link by 20 or 50 %, a fifth leaves a message of 1 MB at least what it has \
                  where all is TCP; with a tenth it is at the limit",
     },
     Key {
-        name: "resend_after",
-        kind: Kind::Time,
-        default: Default::Absent,
-        range: Range::POSITIVE,
         help: "a message of which nothing has arrived for so long after a grant has its sender asked whether it is lost; each time \
                in a row it takes twice as long; when left out, 1 ms where hosts' links have 10 Gbit/s or less, on faster ones in \
                proportion less, and three of the network's longest round trips at least",
-        source: "1 ms: the RTO floor of the other transports' recovery in experiments/promise; Homa 3.7: a few milliseconds",
+        ..keys::RESEND_AFTER
     },
 ];

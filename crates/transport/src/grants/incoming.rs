@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 use units::{Bytes, ConnectionId, HostId, Instant, Rate, Span};
 
 use super::limits::Limits;
-use super::policy::Order;
+use super::policy::{Order, time_of};
 use super::shedding::{Job, shed, shed_some};
 use super::{Answer, Ask, Grant, Header, Policy, Probe};
 use crate::host::End;
@@ -195,6 +195,13 @@ impl Flow {
         self.messages.iter().map(|message| message.due).min().unwrap_or(Instant::MAX)
     }
 
+    /// Records that the message of the data at `start` is not lost.
+    fn hear(&mut self, now: Instant, start: u64) {
+        if let Some(message) = self.messages.iter_mut().find(|message| start < message.end) {
+            message.heard = now;
+        }
+    }
+
     /// Returns the missing bytes of the first message.
     fn missing(&self) -> u64 {
         self.messages.front().map_or(0, |message| message.missing)
@@ -286,8 +293,9 @@ impl Incoming {
         self.link.carries(now, takes, self.policy.review);
         self.comes(now, takes);
         let marked = arrival.marked && !(self.policy.own_link_apart && self.link.full);
-        self.hear(now, id, arrival.start);
         let Some(flow) = self.flows.get_mut(&id) else { return false };
+        flow.hear(now, arrival.start);
+        flow.lates = 0;
         (flow.end, flow.next) = (end, arrival.next);
         if let Some(rule) = &self.policy.limits {
             let limits = self.senders.entry(flow.from).or_insert_with(|| Limits::new(rule));
@@ -341,21 +349,13 @@ impl Incoming {
         self.rate.transmission().of(Bytes(bytes.into()))
     }
 
-    /// Records that data of a connection at `start` has arrived or is announced: its message is not lost.
-    pub(super) fn hear(&mut self, now: Instant, id: ConnectionId, start: u64) {
-        let Some(flow) = self.flows.get_mut(&id) else { return };
-        flow.lates = 0;
-        if let Some(message) = flow.messages.iter_mut().find(|message| start < message.end) {
-            message.heard = now;
-        }
-    }
-
-    /// Records that a connection's late data is not sent yet: it is asked for again after twice the time.
+    /// Records that late data of a connection at `start` is not sent yet, and not lost. Its sender is probed again after
+    /// twice the time.
     pub(super) fn busy(&mut self, now: Instant, id: ConnectionId, start: u64) {
-        let lates = self.flows.get(&id).map_or(0, |flow| flow.lates);
-        self.hear(now, id, start);
-        if let Some(flow) = self.flows.get_mut(&id).filter(|_| self.policy.probes) {
-            flow.lates = lates;
+        let Some(flow) = self.flows.get_mut(&id) else { return };
+        flow.hear(now, start);
+        if !self.policy.probes {
+            flow.lates = 0;
         }
     }
 
@@ -474,8 +474,9 @@ impl Incoming {
 
     /// Returns the next probe to send: the end that it is for, and the packet.
     pub(super) fn probe(&mut self) -> Option<(End, Packet, Extension)> {
-        let (id, Granted { start, end, rank, .. }) = self.probes.pop()?;
-        let Some(flow) = self.flows.get(&id) else { return self.probe() };
+        // A connection may have been closed since.
+        let open = |(id, late)| Some((self.flows.get(&id)?, late));
+        let (flow, Granted { start, end, rank, .. }) = std::iter::from_fn(|| self.probes.pop()).find_map(open)?;
         let grant = Some(Grant { start, end, rank, again: false, late: true });
         let probe = Some(Probe { before: self.segments, rank });
         let header = Header::Answer(Answer { known: flow.known, grant, probe });
@@ -665,10 +666,7 @@ impl Incoming {
         let mut late = if sheds { shed(from, &jobs(&dated)) } else { vec![false; dated.len()] }.into_iter();
         let (mut kept, mut over): (Vec<Waiting>, Vec<Waiting>) = (Vec::new(), Vec::new());
         for one in waiting {
-            match one.dated && late.next().unwrap_or(false) {
-                true => over.push(one),
-                false => kept.push(one),
-            }
+            if one.dated && late.next().unwrap_or(false) { over.push(one) } else { kept.push(one) }
         }
         let undated = |number: usize| !kept[number].dated;
         let late = if sheds { shed_some(from, &jobs(&kept), undated) } else { vec![false; kept.len()] };
@@ -689,11 +687,7 @@ impl Incoming {
 
     /// Returns the time that the link takes for this number of bytes of data.
     fn takes(&self, bytes: u64) -> Span {
-        // A flow without end takes longer than any run.
-        const LONGEST: u64 = 1_000_000;
-        let bytes = bytes.min((self.rate.0 / 8).saturating_mul(LONGEST));
-        let beside = bytes.div_ceil(u64::from(self.policy.mss)).saturating_mul(self.overhead);
-        self.rate.transmission().of(Bytes(bytes.saturating_add(beside)))
+        time_of(self.rate, self.policy.mss, self.overhead, bytes)
     }
 }
 

@@ -6,6 +6,18 @@ use super::limits::{Cut, Rule};
 use super::policy::{Follows, Order, Policy};
 use crate::{Surroundings, connection};
 
+/// The time after which data is late.
+pub(super) const RESEND_AFTER: Key = Key {
+    name: "resend_after",
+    kind: Kind::Time,
+    default: Default::Absent,
+    range: Range::POSITIVE,
+    help: "what has not arrived so long after its grant is granted again; each time in a row it takes twice as long; when \
+           left out, 1 ms where hosts' links have 10 Gbit/s or less, on faster ones in proportion less, and three of the \
+           network's longest round trips at least",
+    source: "1 ms: the RTO floor of the other transports' recovery in experiments/promise; Homa 3.7: a few milliseconds",
+};
+
 /// Requests, grants, and the handling of lost ones.
 pub(super) const KEYS: &[Key] = &[
     Key {
@@ -16,16 +28,7 @@ pub(super) const KEYS: &[Key] = &[
         help: "a request or a grant on the wire",
         source: "the shortest Ethernet frame",
     },
-    Key {
-        name: "resend_after",
-        kind: Kind::Time,
-        default: Default::Absent,
-        range: Range::POSITIVE,
-        help: "what has not arrived so long after its grant is granted again; each time in a row it takes twice as long; when \
-               left out, 1 ms where hosts' links have 10 Gbit/s or less, on faster ones in proportion less, and three of the \
-               network's longest round trips at least",
-        source: "1 ms: the RTO floor of the other transports' recovery in experiments/promise; Homa 3.7: a few milliseconds",
-    },
+    RESEND_AFTER,
     Key {
         name: "ask_again",
         kind: Kind::Time,

@@ -77,6 +77,16 @@ pub struct Policy {
     pub header: u32,
 }
 
+/// Returns the time that a link of this rate takes for data in segments of at most `mss`, each with an overhead, all in
+/// bytes.
+pub(super) fn time_of(rate: Rate, mss: u32, overhead: u64, bytes: u64) -> Span {
+    // A message without an end takes longer than any run.
+    const LONGEST: u64 = 1_000_000;
+    let bytes = bytes.min((rate.0 / 8).saturating_mul(LONGEST));
+    let overheads = bytes.div_ceil(u64::from(mss)).saturating_mul(overhead);
+    rate.transmission().of(Bytes(bytes.saturating_add(overheads)))
+}
+
 /// The amounts that follow from the network, as they were left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Follows {
@@ -99,11 +109,7 @@ pub struct Follows {
 impl Policy {
     /// Returns the time that a link of this policy's rate takes for this number of bytes of data.
     pub fn takes(&self, bytes: u64) -> Span {
-        // A message without an end takes longer than any run.
-        const LONGEST: u64 = 1_000_000;
-        let bytes = bytes.min((self.rate.0 / 8).saturating_mul(LONGEST));
-        let headers = bytes.div_ceil(u64::from(self.mss)).saturating_mul(self.header.into());
-        self.rate.transmission().of(Bytes(bytes.saturating_add(headers)))
+        time_of(self.rate, self.mss, self.header.into(), bytes)
     }
 
     /// Returns the time at which a message that is sent now should be complete; [`Instant::MAX`] if it has only the rest.

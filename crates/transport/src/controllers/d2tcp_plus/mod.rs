@@ -120,7 +120,7 @@ impl D2tcpPlus {
         standing.rest * self.segment_time
     }
 
-    /// Returns true if it may be deferred: it has time for so many round trips until it is answered, and for its peers.
+    /// Returns true if it may be deferred: it has time for this number of round trips until it is answered, and for its peers.
     fn can_wait(&self, standing: &Standing, rounds: f64) -> bool {
         let round = standing.rtt.max(self.constants.base_rtt) + self.constants.answer_delay;
         let time = (self.constants.peers * self.alone(standing)).max(rounds * round);
@@ -169,7 +169,7 @@ impl D2tcpPlus {
 impl Defers for D2tcpPlus {
     /// Late messages rank after the others, so that they do not defer the ones behind them.
     fn next_due(ack: &Acked) -> Option<Standing> {
-        Standing::most_pressing(ack, |standing| if standing.left == 0.0 { -1.0 } else { standing.need })
+        Standing::first_by(ack, |standing| if standing.left == 0.0 { -1.0 } else { standing.need })
     }
     fn marking(&mut self) -> &mut Marking {
         &mut self.marking

@@ -86,7 +86,7 @@ impl D2tcpWait {
 impl Defers for D2tcpWait {
     /// A late message presses most.
     fn next_due(ack: &Acked) -> Option<Standing> {
-        Standing::most_pressing(ack, |standing| standing.need)
+        Standing::first_by(ack, |standing| standing.need)
     }
     fn marking(&mut self) -> &mut Marking {
         &mut self.marking
