@@ -70,3 +70,13 @@ def flows(*listed: dict[str, Any]) -> list[dict[str, Any]]:
 def first_us(result: dt.Result) -> float:
     """Completion time of the first message, in microseconds."""
     return float(result.flows.sort("start_us", "src")["fct_us"][0])
+
+
+def last_us(done: dt.Result) -> float:
+    """Return the longest completion time, in microseconds."""
+    return float(done.flows["fct_us"].max())  # type: ignore[arg-type]
+
+
+def mean_fct(done: dt.Result) -> float:
+    """Return the mean completion time, in microseconds."""
+    return float(done.flows["fct_us"].mean())  # type: ignore[arg-type]

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import duetime as dt
-from validate.check import MSS, WIRE, Check, flows, known, run, star, us_on_wire
+from validate.check import MSS, WIRE, Check, flows, known, last_us, mean_fct, run, star, us_on_wire
 
 #: Delay of a link, in microseconds: round trips near the papers' at their speeds.
 DELAY = {1.0: 20.0, 10.0: 2.0, 100.0: 1.0}
@@ -29,16 +29,6 @@ def checks() -> Iterable[Check]:
         yield from pfabric(gbps)
         yield from homa(gbps)
         yield from sird(gbps)
-
-
-def last_us(done: dt.Result) -> float:
-    """The longest completion time, in microseconds."""
-    return float(done.flows["fct_us"].max())  # type: ignore[arg-type]
-
-
-def mean_fct(done: dt.Result) -> float:
-    """The mean completion time, in microseconds."""
-    return float(done.flows["fct_us"].mean())  # type: ignore[arg-type]
 
 
 def pdq(gbps: float) -> Iterable[Check]:
