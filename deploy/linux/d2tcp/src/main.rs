@@ -51,7 +51,7 @@ fn main() -> ExitCode {
         audit::note(&options.audit, verb, &done);
         done
     };
-    let done = match options.command {
+    let done = place::leave_hidden_mounts().and_then(|()| match options.command {
         Command::Check { json } => check::run(&pins, json),
         Command::Attach(wanted) => audit("attach", attach_as(&pins, wanted)),
         Command::Apply { schema: true, .. } => {
@@ -82,7 +82,7 @@ fn main() -> ExitCode {
         #[cfg(feature = "package")]
         Command::Pages { folder } => pages::write(&folder),
         Command::Detach => audit("detach", attach::detach(&pins).map(|()| println!("detached"))),
-    };
+    });
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

@@ -141,11 +141,62 @@ impl Pins {
     }
 }
 
+/// Moves this process to the mounts around `ip netns exec` if it runs in it, and keeps its network namespace. That command
+/// hides cgroup2 and bpffs behind a `/sys` of its own, where pins would end with the process. Call it before the first
+/// thread starts. Without the permission it does nothing, and `check` reports the hidden mounts.
+pub fn leave_hidden_mounts() -> Result<()> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    if mount_of(&mounts, "cgroup2").is_some() || hiding(&mounts).is_none() {
+        return Ok(());
+    }
+    let Some(file) = outer_mounts().and_then(|path| File::open(path).ok()) else { return Ok(()) };
+    let folder = std::env::current_dir().context("find the working directory")?;
+    // SAFETY: the file is open, and the kernel checks that it is a namespace.
+    if unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWNS) } != 0 {
+        return Ok(());
+    }
+    // The call has changed the working directory to `/`, and arguments may be relative paths.
+    std::env::set_current_dir(&folder).context(format!("return to {}", folder.shown()))
+}
+
+/// Returns the name of the namespace whose `ip netns exec` has mounted `/sys`: it is the source of that mount.
+fn hiding(mountinfo: &str) -> Option<&str> {
+    let (_, right) = mountinfo.lines().rfind(|line| line.split(' ').nth(4) == Some("/sys"))?.split_once(" - ")?;
+    let (kind, source) = right.split(' ').next().zip(right.split(' ').nth(1))?;
+    (kind == "sysfs" && Path::new("/run/netns").join(source).is_file()).then_some(source)
+}
+
+/// Returns the mount namespace of the first process, or else of the nearest ancestor, that has the same root and other
+/// mounts: as around `ip netns exec`, and not around a container.
+fn outer_mounts() -> Option<PathBuf> {
+    let identity = |path: &Path| fs::metadata(path).ok().map(|file| (file.dev(), file.ino()));
+    let (own, root) = (identity(Path::new("/proc/self/ns/mnt"))?, identity(Path::new("/"))?);
+    std::iter::once(1).chain(ancestors()).map(|pid| Path::new("/proc").join(pid.to_string())).find_map(|process| {
+        let mounts = process.join("ns/mnt");
+        (identity(&mounts)? != own && identity(&process.join("root"))? == root).then_some(mounts)
+    })
+}
+
+/// Returns the processes above this one, from its parent to the first that it may see.
+fn ancestors() -> impl Iterator<Item = u32> {
+    std::iter::successors(Some(std::os::unix::process::parent_id()), |pid| {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+        status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
+    })
+    .take_while(|pid| *pid > 1)
+}
+
 /// Returns the mount point of cgroup2.
 pub fn cgroup_root() -> Result<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").context("read /proc/self/mountinfo")?;
     mount_of(&mounts, "cgroup2").ok_or_else(|| {
-        Failure::new(Kind::Unsupported, "cgroup2 is not mounted: mount -t cgroup2 none /sys/fs/cgroup/unified")
+        let why = match hiding(&mounts) {
+            Some(name) => {
+                format!("ip netns exec {name} hides cgroup2: run d2tcp outside of it, with --namespace={name}")
+            }
+            None => "cgroup2 is not mounted: mount -t cgroup2 none /sys/fs/cgroup/unified".to_owned(),
+        };
+        Failure::new(Kind::Unsupported, why)
     })
 }
 
@@ -304,6 +355,15 @@ mod tests {
             assert!(failure.kind == Kind::Usage && failure.message.contains("not in bpffs"), "{failure}");
         }
         assert_eq!(Pins { folder: "/sys/fs/bpf/x".into() }.parent().unwrap(), Path::new("/sys/fs/bpf"));
+    }
+
+    #[test]
+    fn a_sys_is_hidden_by_a_namespace_that_exists() {
+        let mounts =
+            |source: &str| format!("24 30 0:22 / /sys rw - sysfs sysfs rw\n81 60 0:44 / /sys rw - {source} rw\n");
+        assert_eq!(hiding(&mounts("sysfs sysfs")), None);
+        assert_eq!(hiding(&mounts("tmpfs none")), None);
+        assert_eq!(hiding("30 24 0:26 / /proc rw - proc proc rw\n"), None);
     }
 
     #[test]

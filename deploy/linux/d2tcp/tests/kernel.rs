@@ -893,6 +893,40 @@ fn a_namespaces_default_is_set_and_restored(bench) {
     transfer(&client, &server, 100_000);
 }
 
+fn the_tool_works_inside_ip_netns_exec(bench) {
+    let name = format!("d2tcp-test-{}", std::process::id());
+    sh(&format!("ip netns add {name}"));
+    let folder = tempfile::tempdir().unwrap();
+    let inside = |arguments: &str| {
+        let line = format!("exec ip netns exec {name} {TOOL} --pins {} {arguments}", bench.pins.display());
+        Command::new("sh").args(["-c", &line]).current_dir(folder.path()).output().unwrap()
+    };
+    let done = catch_unwind(|| {
+        let default = || {
+            let line = format!("ip netns exec {name} cat /proc/sys/net/ipv4/tcp_congestion_control");
+            let output = Command::new("sh").args(["-c", &line]).output().unwrap();
+            String::from_utf8(output.stdout).unwrap().trim().to_owned()
+        };
+        let before = default();
+        for arguments in ["check", "attach --namespace", "trace --for 100ms --out windows.csv"] {
+            let done = inside(arguments);
+            assert!(done.status.success(), "{arguments}: {done:?}");
+        }
+        // The pins outlive the command, and a relative path is of the caller's folder.
+        assert_eq!((default().as_str(), bench.status()["namespace"].as_str()), ("d2tcp", Some(&*format!("/run/netns/{name}"))));
+        assert!(folder.path().join("windows.csv").exists());
+        assert!(inside("detach").status.success());
+        assert_eq!((default(), bench.tool("status").status.code()), (before, Some(4)));
+        // A tool that may not see the other mounts names the command that hides cgroup2.
+        let line = format!("setpriv --bounding-set=-all,+bpf,+net_admin,+perfmon --inh-caps=-all {TOOL} check");
+        let poor = Command::new("ip").args(["netns", "exec", &name, "sh", "-c", &line]).output().unwrap();
+        let table = String::from_utf8(poor.stdout).unwrap();
+        assert!(poor.status.code() == Some(5) && table.contains(&format!("NO  cgroup2: ip netns exec {name} hides")), "{table}");
+    });
+    sh(&format!("ip netns del {name}"));
+    done.unwrap_or_else(|why| resume_unwind(why));
+}
+
 fn an_upgrade_leaves_connections_alone(bench) {
     bench.attach("--cap 3 --margin 1ms");
     bench.wire(10, 0);
