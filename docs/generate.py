@@ -266,6 +266,7 @@ def written() -> dict[str, str]:
             filled((DOCS / "howto/receive.md").read_text(encoding="utf-8"), RECORD, records),
             LINUX / "record/receive.json",
         ),
+        "../README.md": sped((DOCS.parent / "README.md").read_text(encoding="utf-8"), MEASURED),
         "../deploy/linux/testbed/README.md": on_testbed(
             (LINUX / "testbed/README.md").read_text(encoding="utf-8"), LINUX / "record"
         ),
@@ -593,6 +594,31 @@ def raced(text: str, folder: Path) -> str:
     where = f"{line['at'][:10]}, {line['cpu']}, {line['cores']} cores, load average {line['load']}"
     how = f"{where}, {line['rounds']} rounds; duetime in millions of packets per second."
     return placed(text, "peers", f"{tabled(heads, cells)}\n*{how}*\n")
+
+
+#: The workloads of `bench/workloads.toml`, as the README names them.
+WORKLOADS = {
+    "W1": "40 long flows into one port of 1 Gbps",
+    "W2": "8 long flows into one port of 10 Gbps",
+    "W3": "fan-in over 1000 hosts",
+}
+
+
+def sped(text: str, folder: Path) -> str:
+    """The README with `<!-- speed -->` filled from the last record of `bench/beside.py` without a profile."""
+    line = [each for each in recorded(folder, "peers") if each.get("build") == "without a profile"][-1]
+
+    def ratio(row: dict[str, Any]) -> str:
+        return f"{shown(row['times'])} ({shown(row['times_whole_process'])})"
+
+    cells = [
+        [f"{work}: {WORKLOADS[work]}", ratio(of["csg-htsim"]), ratio(of["ns-3"])]
+        for work, of in line["results"].items()
+    ]
+    how = (
+        f"Medians of {line['rounds']} interleaved rounds on one core of an {line['cpu']}, {line['at'][:10]}."
+    )
+    return placed(text, "speed", f"{tabled(['workload', 'csg-htsim', 'ns-3'], cells)}\n*{how}*\n")
 
 
 def growth(series: dict[str, Any], rows: list[dict[str, Any]], line: dict[str, Any]) -> str:
