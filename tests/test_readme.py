@@ -79,6 +79,9 @@ def test_the_citation_is_valid_and_of_this_version() -> None:
     package = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["workspace"]["package"]
     assert cited["version"] == package["version"]
     assert cited["license"] == package["license"].split(" OR ")
+    # A placeholder is no address.
+    address = package["repository"]
+    assert cited.get("repository-code") == (None if "example.org" in address else address)
     assert persons(cited["authors"])
     for each in cited["references"]:
         assert each.keys() >= {"type", "title", "authors"}
