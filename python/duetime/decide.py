@@ -515,9 +515,10 @@ def _values(
 
 
 def _same_unit(quantity: Quantity, other: Quantity, what: str) -> float:
-    if quantity.unit != other.unit:
-        raise errors.Unreadable(f"{what} must have the unit of the scenario's value, {other}, not {quantity}")
-    return quantity.number
+    number = quantity.in_unit(other.unit)
+    if number is None:
+        raise errors.Unreadable(f"{what} must have a unit like the scenario's value, {other}, not {quantity}")
+    return number
 
 
 def _step(now: Quantity) -> float:
