@@ -47,7 +47,7 @@ def mistakes(tag: str, root: Path = ROOT) -> list[str]:
 
 
 def main(arguments: list[str]) -> None:
-    """Print the notes of a tag, or fail with what is wrong."""
+    """Print the notes of a tag, or fail with the mistakes."""
     if len(arguments) != 1:
         sys.exit(__doc__)
     if wrong := mistakes(arguments[0]):

@@ -1,5 +1,6 @@
 """The documentation is true: its scenarios pass, its commands run, its reference is up to date."""
 
+import fcntl
 import json
 import os
 import re
@@ -17,18 +18,21 @@ import duetime
 import reproduced
 from duetime.columns import COLUMNS
 from duetime.experiments import places
+from duetime.testbed import need
 
 ROOT = Path(__file__).resolve().parent.parent
 WRITTEN = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))
 PAGES = ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "SECURITY.md", *WRITTEN]
 # Followed block by block in a folder of their own, as a reader would.
 HOW_TOS = [page for page in WRITTEN if page.startswith("docs/howto/")]
+OPERATOR = "docs/howto/service-to-decision.md"
 GUIDES = ["README.md", "docs/tutorial.md", "docs/python.md", *HOW_TOS]
-# A code block, and the comment before it with its treatment:
+# A code block, and the comment before it with its treatment.
 #   <!-- file: NAME -->       the reader saves it under this name
 #   <!-- output -->           what the commands above it print; BLESS=1 writes it anew
 #   <!-- fails: CODE -->      its command ends with this exit code
 #   <!-- not run: REASON -->
+#   <!-- on Linux -->         run as root where D2TCP can be attached
 BLOCK = re.compile(r"^(?:<!-- ([^\n]+?) -->\n)?```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 DUETIME = Path(sys.executable).with_name("duetime")
 # The sections that complete a part of a scenario.
@@ -103,7 +107,7 @@ def test_a_guide_can_be_followed(page: str, tmp_path: Path) -> None:
     printed = ""
     for block in blocks(page):
         kind = block.mark.partition(": ")[0]
-        assert kind in ("", "file", "output", "fails", "not run"), f"{block.where}: {block.mark}"
+        assert kind in ("", "file", "output", "fails", "not run", "on Linux"), f"{block.where}: {block.mark}"
         if kind == "output":
             if os.environ.get("BLESS"):
                 bless(page, block, printed)
@@ -111,7 +115,7 @@ def test_a_guide_can_be_followed(page: str, tmp_path: Path) -> None:
                 assert block.text == printed, f"{block.where}: BLESS=1 writes what is printed"
         elif block.file is not None:
             (tmp_path / block.file).write_text(block.text, encoding="utf-8")
-        elif kind != "not run" and block.language in ("sh", "python"):
+        elif kind not in ("not run", "on Linux") and block.language in ("sh", "python"):
             expected = int(block.mark.removeprefix("fails: ")) if kind == "fails" else 0
             answer = follow(block, tmp_path)
             assert answer.returncode == expected, f"{block.where}: {answer.stdout}{answer.stderr}"
@@ -133,10 +137,49 @@ def bless(page: str, block: Block, printed: str) -> None:
     path.write_text(text.replace(shown, f"<!-- output -->\n```text\n{printed}```"), encoding="utf-8")
 
 
-def follow(block: Block, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Do what a block of commands or of Python says."""
+@pytest.mark.real
+def test_the_operators_commands_attach_show_and_detach(tmp_path: Path) -> None:
+    found = need.find("d2tcp") if os.name == "posix" and os.geteuid() == 0 else None
+    if found is None:
+        pytest.skip("root and target/release/d2tcp (make linux) are needed")
+    checked = subprocess.run([found, "check"], capture_output=True, text=True)
+    if checked.returncode:
+        pytest.skip(f"this kernel: {checked.stderr}")
+    # Pins of this test, so that an attachment of the machine is never taken out.
+    pins = Path(f"/sys/fs/bpf/d2tcp-test-docs-{os.getpid()}")
+    tool = tmp_path / "d2tcp"
+    tool.write_text(f'#!/bin/sh\nexec {found} --pins {pins} --audit /nowhere/audit "$@"\n')
+    tool.chmod(0o755)
+    printed = ""
+    try:
+        # Names of congestion controls are global in the kernel: tests of the tool hold the same lock.
+        with open("/run/lock/d2tcp-test.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            for block in blocks(OPERATOR):
+                if block.mark == "on Linux":
+                    answer = follow(block, tmp_path, tool.parent)
+                    assert answer.returncode == 0, f"{block.where}: {answer.stdout}{answer.stderr}"
+                    printed += answer.stdout
+    finally:
+        subprocess.run([found, "--pins", pins, "detach"], capture_output=True)
+    assert re.search(r"(?m)^attached: .*answers\.service", printed)
+    assert re.search(r"(?m)^rule +answers\.service: ", printed)
+    assert printed.endswith("detached\n")
+    assert not pins.exists()
+    shown = set(re.findall(r"`(without ECN \(as Reno\)|with an echo|segments)`", page_of(OPERATOR)))
+    assert {name for name in shown if name in printed} == shown, "the page names what `status` prints"
+    assert len(shown) == 3
+
+
+def page_of(name: str) -> str:
+    """The text of a page."""
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def follow(block: Block, folder: Path, *programs: Path) -> subprocess.CompletedProcess[str]:
+    """Do what a block of commands or of Python says, with the programs of these folders."""
     program = ["bash", "-euc"] if block.language == "sh" else [sys.executable, "-W", "error", "-c"]
-    path = f"{DUETIME.parent}{os.pathsep}{os.environ['PATH']}"
+    path = os.pathsep.join([*map(str, programs), str(DUETIME.parent), os.environ["PATH"]])
     return subprocess.run(
         [*program, block.text],
         cwd=folder,

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 RECORDED = json.loads((ROOT / "docs/record/demo.json").read_text(encoding="utf-8"))["figures"]
-#: Keys of the Citation File Format 1.2.0, and those that it requires.
+#: Keys of the Citation File Format 1.2.0, and its required ones.
 KEYS = {
     "abstract",
     "authors",
