@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use sim::faults::{Effect, Fault};
+use sim::network::Sharing;
 use sim::priorities::Priorities;
 use sim::{Scenario, Transport};
 use transport::controllers::{Ecn, Window};
@@ -220,9 +221,22 @@ fn no_bottleneck(survey: &Survey) -> Vec<Finding> {
         let text = format!("nothing crosses the links between switches ({}, for one)", survey.link_name(link));
         found.push(Finding::new("network", "topology", text));
     }
+    // The switch whose ports share its buffer with this link's.
+    let pool = |link: usize| {
+        let dynamic = matches!(survey.scenario.network.switch.sharing, Sharing::Dynamic(_));
+        let switch = graph.links[link].from.checked_sub(graph.hosts)?;
+        let shares = dynamic && graph.links[link].buffer.is_none() && !graph.switches[switch as usize].unlimited;
+        shares.then_some(switch)
+    };
     for (index, class) in survey.scenario.classes.iter().enumerate().skip(1) {
         let own = &links[index];
-        let meets = |other: usize| links[other].keys().any(|link| own.contains_key(link));
+        // A queue at one port takes room from all ports of its buffer.
+        let filled: BTreeSet<u32> =
+            own.keys().filter(|&&link| contended(link)).filter_map(|&link| pool(link)).collect();
+        let meets = |other: usize| {
+            let fills = |link: usize| pool(link).is_some_and(|switch| filled.contains(&switch));
+            links[other].keys().any(|&link| own.contains_key(&link) || fills(link))
+        };
         if !own.is_empty() && !(0..links.len()).any(|other| other != index && meets(other)) {
             let text = format!("class `{}` shares no link with another class: it does not disturb them", class.name);
             found.push(Finding::of_class(&class.name, "name", text));

@@ -204,6 +204,11 @@ to = 9
     let notes = |text: &str| read_with(&format!("{QUIET}{text}"), &["network.hosts=11"]).notes;
     assert!(notes(apart)[0].contains("`aside` shares no link with another class"), "{:?}", notes(apart));
     assert_eq!((notes(apart).len(), notes(&apart.replace("to = 9", "to = 10"))), (1, vec![]));
+    // Two flows into one port fill a part of the buffer that the aggregator's port shares.
+    let filling = apart.replace("from = 8", "from = [7, 8]");
+    let dynamic = ["network.hosts=11", "network.sharing=dynamic"];
+    assert_eq!(read_with(&format!("{QUIET}{filling}"), &dynamic).notes, Vec::<String>::new());
+    assert_eq!(read_with(&format!("{QUIET}{apart}"), &dynamic).notes.len(), 1);
     let alone = QUIET.split("[[traffic]]").next().unwrap().to_owned() + apart;
     let notes = read_with(&alone, &["network.hosts=11"]).notes;
     assert!(notes.iter().any(|note| note.contains("no queue can build")), "{notes:?}");
