@@ -605,12 +605,21 @@ WORKLOADS = {
 
 
 def sped(text: str, folder: Path) -> str:
-    """The README with `<!-- speed -->` filled from the last record of `bench/beside.py` without a profile."""
+    """The README with its figures from the last record of `bench/beside.py` without a profile.
+
+    `<!-- speed -->` is the table, and `<!-- times: NAME -->` the range of the ratios to another simulator.
+    """
     line = [each for each in recorded(folder, "peers") if each.get("build") == "without a profile"][-1]
 
     def ratio(row: dict[str, Any]) -> str:
         return f"{shown(row['times'])} ({shown(row['times_whole_process'])})"
 
+    def times(match: re.Match[str]) -> str:
+        ratios = [of[match[1]]["times"] for of in line["results"].values()]
+        least, most = (f"{float(f'{ratio:.2g}'):g}" for ratio in (min(ratios), max(ratios)))
+        return f"<!-- times: {match[1]} -->{least} to {most}<!-- /times -->"
+
+    text = re.sub(r"<!-- times: (\S+) -->.*?<!-- /times -->", times, text)
     cells = [
         [f"{work}: {WORKLOADS[work]}", ratio(of["csg-htsim"]), ratio(of["ns-3"])]
         for work, of in line["results"].items()
