@@ -206,7 +206,7 @@ to = 9
     assert_eq!((notes(apart).len(), notes(&apart.replace("to = 9", "to = 10"))), (1, vec![]));
     // Two flows into one port fill a part of the buffer that the aggregator's port shares.
     let filling = apart.replace("from = 8", "from = [7, 8]");
-    let dynamic = ["network.hosts=11", "network.sharing=dynamic"];
+    let dynamic = ["network.hosts=11", "network.sharing=dynamic", "network.buffer=1 MB"];
     assert_eq!(read_with(&format!("{QUIET}{filling}"), &dynamic).notes, Vec::<String>::new());
     assert_eq!(read_with(&format!("{QUIET}{apart}"), &dynamic).notes.len(), 1);
     let alone = QUIET.split("[[traffic]]").next().unwrap().to_owned() + apart;
