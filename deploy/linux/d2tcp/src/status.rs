@@ -1,5 +1,8 @@
 //! `d2tcp status`: the attachment, in words or as JSON.
 
+use std::collections::BTreeSet;
+use std::path::Path;
+
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use serde::Serialize;
 use units::counted;
@@ -256,12 +259,11 @@ pub fn in_brief(pins: &Pins, about: &About) -> Result<String> {
         format!("attached: all connections of {}; {}", kernel::name(&about.namespace), governed.join("; "))
     };
     let root = place::cgroup_root()?;
-    for (_, rule) in &rules {
-        let path = kernel::path(&rule.cgroup);
-        if !root.join(path).is_dir() {
-            let path = path.shown();
-            text += &format!("\nnote: there is no cgroup {path} yet; its connections get the control when there is");
-        }
+    // `attach --ports` makes two rules for one cgroup.
+    let cgroups: BTreeSet<&Path> = rules.iter().map(|(_, rule)| kernel::path(&rule.cgroup)).collect();
+    for path in cgroups.into_iter().filter(|path| !root.join(path).is_dir()) {
+        let path = path.shown();
+        text += &format!("\nnote: there is no cgroup {path} yet; its connections get the control when it is created");
     }
     if rules.iter().any(|(_, rule)| rule.control == Control::Use as u32) {
         text += "\nnote: beside CUBIC or Reno in one switch queue D2TCP gets next to nothing: give it a queue of its own, \

@@ -700,6 +700,10 @@ fn a_service_that_is_started_anew_is_governed_as_before(bench) {
     // First in a folder that stays, as system.slice does, to which the hooks are attached. Then at the top level, with
     // the hooks at the root.
     let slice = bench.outside.join("svc.slice");
+    // Two rules have one cgroup here.
+    let said = bench.says(&format!("attach --cgroup {} --ports 1-2", slice.join("a.service").display()));
+    assert_eq!(said.matches("there is no cgroup").count(), 1, "{said}");
+    bench.says("detach");
     for service in [slice.join("a.service"), bench.outside.with_file_name(format!("d2tcp-test-{}-top", std::process::id()))] {
         let said = bench.says(&format!("attach --cgroup {}", service.display()));
         assert!(said.contains("there is no cgroup") && said.contains("yet"), "{said}");
