@@ -267,13 +267,6 @@ def test_the_scenario_may_end_the_search(duetime: Command) -> None:
         ("10 Gbps", {}, ["0.5 Gbps", "10 Gbps", "640 Gbps"]),
         ("30%", {"end": "90%"}, [0.01, 0.3, 0.9]),
         (7, {"start": "10", "end": "30", "step": "10"}, [10, 10, 30]),
-        # Any unit of the same kind.
-        (
-            "16000000 B",
-            {"start": "1 MB", "end": "0.02 GB", "step": "500 KB"},
-            ["1000000 B", "16000000 B", "20000000 B"],
-        ),
-        ("20 ms", {"end": "0.04 s", "step": "500 us"}, ["0.5 ms", "20 ms", "40 ms"]),
     ],
 )
 def test_values_to_try(written: object, options: dict[str, str], values: list[object]) -> None:

@@ -515,10 +515,9 @@ def _values(
 
 
 def _same_unit(quantity: Quantity, other: Quantity, what: str) -> float:
-    number = quantity.in_unit(other.unit)
-    if number is None:
-        raise errors.Unreadable(f"{what} must have a unit like the scenario's value, {other}, not {quantity}")
-    return number
+    if quantity.unit != other.unit:
+        raise errors.Unreadable(f"{what} must have the unit of the scenario's value, {other}, not {quantity}")
+    return quantity.number
 
 
 def _step(now: Quantity) -> float:

@@ -16,13 +16,6 @@ _BYTES = {
     **{f"{prefix}iB": Fraction(1024**power) for power, prefix in enumerate("KMG", 1)},
     **{f"{prefix}b": Fraction(1000**power, 8) for power, prefix in enumerate("KMG", 1)},
 }
-_BPS = {f"{prefix}bps": Fraction(1000**power) for power, prefix in enumerate(("", "K", "M", "G", "T"))}
-#: Units of the same kind convert into each other.
-_KINDS: tuple[dict[str, Fraction], ...] = (
-    {unit: Fraction(ps) for unit, ps in _TIME_PS.items()},
-    _BYTES,
-    _BPS,
-)
 
 
 def counted(number: int, what: str) -> str:
@@ -75,15 +68,6 @@ class Quantity:
     def __str__(self) -> str:
         """Write it as in a scenario."""
         return f"{self.number:.9g} {self.unit}".strip()
-
-    def in_unit(self, unit: str) -> float | None:
-        """Return the number in another unit of the same kind; None if there is no such unit."""
-        if self.unit == unit:
-            return self.number
-        for kind in _KINDS:
-            if self.unit in kind and unit in kind:
-                return float(Fraction(str(self.number)) * kind[self.unit] / kind[unit])
-        return None
 
     @staticmethod
     def of(written: object, what: str) -> Quantity:
