@@ -16,7 +16,7 @@ pub struct Host {
 /// A host's part in one transport.
 #[derive(Debug)]
 pub(super) struct Desk {
-    policy: Policy,
+    pub policy: Policy,
     /// The policy for its own link.
     own: Policy,
     /// The data that the host expects.
@@ -26,9 +26,10 @@ pub(super) struct Desk {
 }
 
 impl Host {
-    /// Returns the host's part in the transport with this policy.
-    fn desk(&mut self, policy: &Policy, out: &impl AtHost) -> &mut Desk {
-        let place = self.desks.iter().position(|desk| desk.policy == *policy).unwrap_or_else(|| {
+    /// Returns the index of the host's part in the transport with this policy.
+    #[cold]
+    fn index_of(&mut self, policy: &Policy, out: &impl AtHost) -> usize {
+        self.desks.iter().position(|desk| desk.policy == *policy).unwrap_or_else(|| {
             let site = out.site();
             let incoming = Incoming::new(*policy, out.incoming_rate(), site.frame_overhead);
             self.desks.push(Desk {
@@ -38,8 +39,36 @@ impl Host {
                 outgoing: Outgoing::default(),
             });
             self.desks.len() - 1
-        });
-        &mut self.desks[place]
+        })
+    }
+}
+
+/// The way of an end to its host's part in its transport.
+#[derive(Clone, Debug)]
+pub(super) struct ToDesk {
+    policy: Policy,
+    /// The index of that part, once it is known.
+    index: Option<usize>,
+}
+
+impl ToDesk {
+    /// Returns the way to the part with this policy.
+    pub(super) fn new(policy: &Policy) -> ToDesk {
+        ToDesk { policy: *policy, index: None }
+    }
+
+    /// Returns the transport's policy.
+    pub(super) fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// Runs `act` with the host's part in the transport and the output for its packets.
+    pub(super) fn at_desk<O: AtHost, T>(&mut self, out: &mut O, act: impl FnOnce(&mut Desk, &mut O) -> T) -> T {
+        let mut host = std::mem::take(&mut out.shared().grants);
+        let index = *self.index.get_or_insert_with(|| host.index_of(&self.policy, out));
+        let result = act(&mut host.desks[index], out);
+        out.shared().grants = host;
+        result
     }
 }
 
@@ -67,13 +96,4 @@ impl HostState for Host {
             desk.work(now, out);
         }
     }
-}
-
-/// Runs `act` with the host's part in the transport and the output for its packets.
-pub(super) fn at_desk<O: AtHost, T>(policy: &Policy, out: &mut O, act: impl FnOnce(&mut Desk, &mut O) -> T) -> T {
-    let mut host = std::mem::take(&mut out.shared().grants);
-    let desk = host.desk(policy, out);
-    let result = act(desk, out);
-    out.shared().grants = host;
-    result
 }

@@ -1,12 +1,14 @@
 //! The expected data of a receiving host, and the order in which it is granted.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
+use std::collections::BTreeMap;
 
 use units::{Bytes, ConnectionId, HostId, Instant, Rate, Span};
 
+use super::flow::{Flow, Flows, Granted, Place, Wanted};
+use super::late::LateTimes;
 use super::limits::Limits;
-use super::policy::{Order, time_of};
+use super::policy::{Order, Wire};
 use super::shedding::{Job, shed, shed_some};
 use super::{Answer, Ask, Grant, Header, Policy, Probe};
 use crate::host::End;
@@ -16,15 +18,17 @@ use crate::{Extension, Flags, Packet};
 #[derive(Debug)]
 pub(super) struct Incoming {
     policy: Policy,
-    /// The rate of the link to the host, and the wire bytes of each data packet there beside its data.
-    rate: Rate,
-    overhead: u64,
+    /// The link to the host.
+    wire: Wire,
+    /// The time of a full segment there, and of the data that is granted at once.
+    segment: Span,
+    at_once: Span,
     /// The flows by their connections.
-    flows: BTreeMap<ConnectionId, Flow>,
+    flows: Flows,
     /// The flows in the order of grants, the first first; and the flows without a deadline that share the rest, since there
     /// is no time for them.
-    order: Vec<ConnectionId>,
-    background: Vec<ConnectionId>,
+    order: Vec<Place>,
+    background: Vec<Place>,
     /// The connections whose late data is to be asked for, with its start, end and priority.
     probes: Vec<(ConnectionId, Granted)>,
     /// The time at which this order was computed, if it is still valid.
@@ -45,65 +49,8 @@ pub(super) struct Incoming {
     resume: Instant,
     /// Number of segments expected so far, with or without a grant.
     segments: u64,
-    /// The times at which segments in flight are late: time, connection, number of the segment. Some have arrived.
-    late_at: BinaryHeap<Reverse<(Instant, ConnectionId, u64)>>,
-}
-
-/// The receiver's state of one connection.
-#[derive(Debug)]
-struct Flow {
-    end: End,
-    from: HostId,
-    /// The next expected byte.
-    next: u64,
-    /// The end of the announced data.
-    known: u64,
-    /// The end of the announced data of which the sender was notified.
-    told: u64,
-    messages: VecDeque<Wanted>,
-    /// Ranges to grant again: start, end, and true if they were late.
-    again: VecDeque<(u64, u64, bool)>,
-    on_the_way: VecDeque<Granted>,
-    /// Payload of these segments.
-    in_flight: u64,
-    /// Number of successive lates, and the first segment that was granted after the last one.
-    lates: u32,
-    late_until: u64,
-    /// The time from which late data may be asked for again.
-    ask_at: Instant,
-}
-
-/// A message that has not arrived completely.
-#[derive(Debug)]
-struct Wanted {
-    start: u64,
-    end: u64,
-    /// The time at which it should be complete, and whether that is a deadline.
-    due: Instant,
-    dated: bool,
-    /// The position before which all was granted, or sent without a grant.
-    granted: u64,
-    /// Bytes that have not arrived.
-    missing: u64,
-    /// The time at which data of it last arrived, or its host last announced it.
-    heard: Instant,
-}
-
-/// A segment that was granted, or sent without a grant, and has not arrived.
-#[derive(Clone, Copy, Debug)]
-struct Granted {
-    start: u64,
-    end: u64,
-    number: u64,
-    /// The priority of its packet.
-    rank: u32,
-    /// The time from which it is expected, and the time for which it is.
-    at: Instant,
-    patience: Span,
-    /// Number of arrived segments that were granted later and have no higher priority.
-    overtaken: u32,
-    /// Number of times that it was late, and might have been queued in front of the link.
-    waits: u32,
+    /// The times at which segments in flight are late. Some have arrived.
+    late_at: LateTimes,
 }
 
 /// Data that has arrived.
@@ -159,75 +106,16 @@ const MAX_SILENCES: u64 = 16;
 /// Minimum of `resend_after` in round trips, if it is left out.
 const ROUND_TRIPS: u64 = 3;
 
-impl Flow {
-    /// Returns the next range to grant: start and end.
-    fn upcoming(&self, mss: u64) -> Option<(u64, u64)> {
-        if let Some(&(start, end, _)) = self.again.front() {
-            return Some((start, end));
-        }
-        let message = self.messages.iter().find(|message| message.granted < message.end)?;
-        Some((message.granted, (message.granted + mss).min(message.end)))
-    }
-
-    /// Takes the next range as a grant.
-    fn take(&mut self, mss: u64, rank: u32) -> Option<Grant> {
-        if let Some((start, end, late)) = self.again.pop_front() {
-            return Some(Grant { start, end, rank, again: true, late });
-        }
-        let message = self.messages.iter_mut().find(|message| message.granted < message.end)?;
-        let start = message.granted;
-        message.granted = (start + mss).min(message.end);
-        Some(Grant { start, end: message.granted, rank, again: false, late: false })
-    }
-
-    /// Returns the earliest time at which one of its messages is due that are not all granted, and whether one of them
-    /// has a deadline. They arrive one after the other, so the first is as urgent as any.
-    fn due(&self) -> (Instant, bool) {
-        let waits = |message: &&Wanted| message.granted < message.end || !self.again.is_empty();
-        self.messages
-            .iter()
-            .filter(waits)
-            .fold((Instant::MAX, false), |(due, dated), message| (due.min(message.due), dated || message.dated))
-    }
-
-    /// Returns the earliest time at which one of its messages is due that have not arrived.
-    fn first_due(&self) -> Instant {
-        self.messages.iter().map(|message| message.due).min().unwrap_or(Instant::MAX)
-    }
-
-    /// Records that the message of the data at `start` is not lost.
-    fn hear(&mut self, now: Instant, start: u64) {
-        if let Some(message) = self.messages.iter_mut().find(|message| start < message.end) {
-            message.heard = now;
-        }
-    }
-
-    /// Returns the missing bytes of the first message.
-    fn missing(&self) -> u64 {
-        self.messages.front().map_or(0, |message| message.missing)
-    }
-
-    /// Returns the bytes still to grant of the first message that has any.
-    fn rest(&self) -> u64 {
-        let lost: u64 = self.again.iter().map(|(start, end, _)| end - start).sum();
-        let message = self.messages.iter().find(|message| message.granted < message.end);
-        lost + message.map_or(0, |message| message.end - message.granted)
-    }
-
-    /// Returns the granted bytes of the first message.
-    fn served(&self) -> u64 {
-        self.messages.front().map_or(0, |message| message.granted - message.start)
-    }
-}
-
 impl Incoming {
     /// Returns the state of a host that expects nothing. Its link has this rate, and this overhead of each frame.
     pub(super) fn new(policy: Policy, rate: Rate, frame_overhead: Bytes) -> Incoming {
+        let wire = Wire::new(rate, policy.mss, u64::from(policy.header) + frame_overhead.0);
         Incoming {
             policy: policy.at(rate),
-            rate,
-            overhead: u64::from(policy.header) + frame_overhead.0,
-            flows: BTreeMap::new(),
+            wire,
+            segment: wire.takes(policy.mss.into()),
+            at_once: wire.takes(policy.at_once),
+            flows: Flows::default(),
             order: Vec::new(),
             background: Vec::new(),
             probes: Vec::new(),
@@ -241,7 +129,7 @@ impl Incoming {
             carried_at: Instant::ZERO,
             resume: Instant::MAX,
             segments: 0,
-            late_at: BinaryHeap::new(),
+            late_at: LateTimes::default(),
         }
     }
 
@@ -256,20 +144,8 @@ impl Incoming {
         there: u64,
         is_there: impl Fn(u64) -> bool,
     ) {
-        let flow = self.flows.entry(end.connection).or_insert_with(|| Flow {
-            end,
-            from: ask.from,
-            next: 0,
-            known: 0,
-            told: 0,
-            messages: VecDeque::new(),
-            again: VecDeque::new(),
-            on_the_way: VecDeque::new(),
-            in_flight: 0,
-            lates: 0,
-            late_until: 0,
-            ask_at: Instant::ZERO,
-        });
+        let place = self.flows.find(end.connection).unwrap_or_else(|| self.flows.add(Flow::new(end, ask.from)));
+        let flow = self.flows.at_mut(place);
         let missing = ask.end - ask.start - there;
         flow.known = ask.end;
         let &Ask { start, end: to, deadline, unscheduled, .. } = ask;
@@ -280,7 +156,7 @@ impl Incoming {
         while start < ask.unscheduled {
             let to = (start + u64::from(self.policy.mss)).min(ask.unscheduled);
             if !is_there(start) {
-                self.expect(now, end.connection, start, to, rank);
+                self.expect(now, place, start, to, rank);
             }
             start = to;
         }
@@ -293,7 +169,8 @@ impl Incoming {
         self.link.carries(now, takes, self.policy.review);
         self.comes(now, takes);
         let marked = arrival.marked && !(self.policy.own_link_apart && self.link.full);
-        let Some(flow) = self.flows.get_mut(&id) else { return false };
+        let Some(place) = self.flows.find(id) else { return false };
+        let flow = self.flows.at_mut(place);
         flow.hear(now, arrival.start);
         flow.lates = 0;
         (flow.end, flow.next) = (end, arrival.next);
@@ -312,33 +189,35 @@ impl Incoming {
         if let Some(message) = flow.messages.front_mut() {
             message.granted = message.granted.max(arrival.next.min(message.end));
         }
-        let has_arrived = |granted: &&Granted| granted.end <= arrival.next && granted.start != arrival.start;
-        let without_grant: Vec<u64> = flow.on_the_way.iter().filter(has_arrived).map(|each| each.number).collect();
-        if let Some(place) = flow.on_the_way.iter().position(|granted| granted.start == arrival.start) {
-            let granted = flow.on_the_way[place];
+        let without_grant = match self.policy.cumulative {
+            true => flow.numbers(|granted| granted.end <= arrival.next && granted.start != arrival.start),
+            false => Vec::new(),
+        };
+        if let Some(index) = flow.on_the_way.iter().position(|granted| granted.start == arrival.start) {
+            let granted = flow.on_the_way[index];
             let mut lost = Vec::new();
-            for earlier in flow.on_the_way.iter_mut().take(place).filter(|earlier| earlier.rank <= granted.rank) {
+            for earlier in flow.on_the_way.iter_mut().take(index).filter(|earlier| earlier.rank <= granted.rank) {
                 earlier.overtaken += 1;
                 if self.policy.overtaken.is_some_and(|most| earlier.overtaken >= most) {
                     lost.push(earlier.number);
                 }
             }
-            self.release(id, granted.number);
+            self.release(place, index);
             for number in lost {
-                self.give_up(id, number, false);
+                self.give_up(place, number, false);
             }
         }
         for number in without_grant {
-            self.release(id, number);
+            self.release_number(place, number);
         }
-        self.complete(id)
+        self.complete(place)
     }
 
     /// Records an arrival that occupied the link for `takes`. The link was idle before that if more than a packet would
     /// have fitted in: times of arrival vary by that much at a host.
     pub(super) fn comes(&mut self, now: Instant, takes: Span) {
         let began = Instant(now.0.saturating_sub(takes.0));
-        if began > self.last_arrival + self.takes(self.policy.mss.into()) {
+        if began > self.last_arrival + self.segment {
             self.idle_at = began;
         }
         self.last_arrival = now;
@@ -346,13 +225,13 @@ impl Incoming {
 
     /// Returns the time that the link takes for a packet without data.
     pub(super) fn takes_for_control(&self, bytes: u16) -> Span {
-        self.rate.transmission().of(Bytes(bytes.into()))
+        self.wire.transmission().of(Bytes(bytes.into()))
     }
 
     /// Records that late data of a connection at `start` is not sent yet, and not lost. Its sender is probed again after
     /// twice the time.
     pub(super) fn busy(&mut self, now: Instant, id: ConnectionId, start: u64) {
-        let Some(flow) = self.flows.get_mut(&id) else { return };
+        let Some(flow) = self.flows.of(id) else { return };
         flow.hear(now, start);
         if !self.policy.probes {
             flow.lates = 0;
@@ -360,14 +239,15 @@ impl Incoming {
     }
 
     /// Forgets the complete messages of a connection; returns true if there was one.
-    fn complete(&mut self, id: ConnectionId) -> bool {
-        let Some(flow) = self.flows.get_mut(&id) else { return false };
+    fn complete(&mut self, place: Place) -> bool {
+        let flow = self.flows.at_mut(place);
         let mut complete = false;
         while flow.messages.front().is_some_and(|message| message.missing == 0) {
             flow.messages.pop_front();
             complete = true;
         }
         if flow.messages.is_empty() {
+            let id = flow.end.connection;
             self.forget(id);
         }
         if complete {
@@ -378,7 +258,7 @@ impl Incoming {
 
     /// Forgets a connection of which nothing more is expected.
     pub(super) fn forget(&mut self, id: ConnectionId) {
-        if let Some(flow) = self.flows.remove(&id) {
+        if let Some(flow) = self.flows.remove(id) {
             self.in_flight -= flow.in_flight;
             if let Some(limits) = self.senders.get_mut(&flow.from) {
                 limits.in_flight -= flow.in_flight;
@@ -389,7 +269,7 @@ impl Incoming {
 
     /// Changes the route of packets to a connection's end.
     pub(super) fn moves(&mut self, end: End) {
-        if let Some(flow) = self.flows.get_mut(&end.connection) {
+        if let Some(flow) = self.flows.of(end.connection) {
             flow.end = end;
         }
     }
@@ -397,38 +277,32 @@ impl Incoming {
     /// Returns true if the sender needs grants and was not notified that its announcement is known; it then counts as
     /// notified.
     pub(super) fn is_to_be_told(&mut self, id: ConnectionId) -> bool {
-        let mss = u64::from(self.policy.mss);
-        let waits = |flow: &&mut Flow| flow.told < flow.known && flow.upcoming(mss).is_some();
-        let Some(flow) = self.flows.get_mut(&id).filter(waits) else { return false };
+        let waits = |flow: &&mut Flow| flow.told < flow.known && flow.waits();
+        let Some(flow) = self.flows.of(id).filter(waits) else { return false };
         flow.told = flow.known;
         true
     }
 
     /// Marks late segments, so that they are granted again.
     pub(super) fn look_for_late(&mut self, now: Instant) {
-        while let Some(&Reverse((at, id, number))) = self.late_at.peek() {
-            if at > now && self.is_expected(id, number) {
+        while let Some((at, id, number)) = self.late_at.first() {
+            let place = self.flows.find(id).filter(|place| self.flows.at(*place).index_of(number).is_some());
+            if at > now && place.is_some() {
                 break;
             }
             self.late_at.pop();
-            if at > now || !self.is_expected(id, number) {
-                continue;
-            }
-            match self.may_come_until(now, id, number) {
-                Some(later) => self.late_at.push(Reverse((later, id, number))),
-                None if self.policy.probes => self.ask_after(now, id, number),
-                None => self.give_up(id, number, true),
+            let Some(place) = place else { continue };
+            match self.may_come_until(now, place, number) {
+                Some(later) => self.late_at.push((later, id, number)),
+                None if self.policy.probes => self.ask_after(now, place, number),
+                None => self.give_up(place, number, true),
             }
         }
     }
 
     /// Returns the time at which a segment is late, or may be granted.
     pub(super) fn wake_at(&self) -> Instant {
-        self.late_at.peek().map_or(Instant::MAX, |Reverse((at, ..))| *at).min(self.resume)
-    }
-
-    fn is_expected(&self, id: ConnectionId, number: u64) -> bool {
-        self.flows.get(&id).is_some_and(|flow| flow.on_the_way.iter().any(|granted| granted.number == number))
+        self.late_at.first().map_or(Instant::MAX, |(at, ..)| at).min(self.resume)
     }
 
     /// Returns the time until which a late segment may still arrive, where silence decides. At first that is until no
@@ -437,13 +311,17 @@ impl Incoming {
     /// After that it may be queued in front of the host's own link. The link must not have been idle since the segment
     /// must have reached it, and no later data of its connection may have arrived. It is limited, as the data before it
     /// may have no end.
-    fn may_come_until(&mut self, now: Instant, id: ConnectionId, number: u64) -> Option<Instant> {
+    fn may_come_until(&mut self, now: Instant, place: Place, number: u64) -> Option<Instant> {
         let Policy { by_silence, resend_after, .. } = self.policy;
-        if now > self.last_arrival + self.takes(self.policy.mss.into()) {
+        if now > self.last_arrival + self.segment {
             self.idle_at = now;
         }
-        let flow = self.flows.get_mut(&id).filter(|_| by_silence)?;
-        let granted = flow.on_the_way.iter_mut().find(|granted| granted.number == number)?;
+        if !by_silence {
+            return None;
+        }
+        let flow = self.flows.at_mut(place);
+        let index = flow.index_of(number)?;
+        let granted = &mut flow.on_the_way[index];
         let message = flow.messages.iter().find(|message| granted.start < message.end)?;
         // A message without end is never silent.
         let longest = Span(granted.patience.0.saturating_mul(MAX_SILENCES));
@@ -458,8 +336,9 @@ impl Incoming {
     }
 
     /// Has the late data of a connection asked for, unless that was done a short time ago, and waits for the echo.
-    fn ask_after(&mut self, now: Instant, id: ConnectionId, number: u64) {
-        let Some(flow) = self.flows.get_mut(&id) else { return };
+    fn ask_after(&mut self, now: Instant, place: Place, number: u64) {
+        let flow = self.flows.at_mut(place);
+        let id = flow.end.connection;
         if flow.ask_at <= now {
             flow.lates += 1;
             let patience = self.policy.resend_after.0.saturating_mul(1 << flow.lates.min(MAX_DOUBLINGS));
@@ -469,13 +348,13 @@ impl Incoming {
                 self.probes.push((id, *lowest));
             }
         }
-        self.late_at.push(Reverse((flow.ask_at, id, number)));
+        self.late_at.push((flow.ask_at, id, number));
     }
 
     /// Returns the next probe to send: the end that it is for, and the packet.
     pub(super) fn probe(&mut self) -> Option<(End, Packet, Extension)> {
         // A connection may have been closed since.
-        let open = |(id, late)| Some((self.flows.get(&id)?, late));
+        let open = |(id, late)| Some((self.flows.at(self.flows.find(id)?), late));
         let (flow, Granted { start, end, rank, .. }) = std::iter::from_fn(|| self.probes.pop()).find_map(open)?;
         let grant = Some(Grant { start, end, rank, again: false, late: true });
         let probe = Some(Probe { before: self.segments, rank });
@@ -485,36 +364,36 @@ impl Incoming {
 
     /// Processes the echo of a probe: the data that was in flight before it is lost.
     pub(super) fn echoed(&mut self, id: ConnectionId, probe: Probe) {
-        let Some(flow) = self.flows.get(&id) else { return };
-        let is_lost = |granted: &&Granted| granted.number < probe.before && granted.rank <= probe.rank;
-        let lost: Vec<u64> = flow.on_the_way.iter().filter(is_lost).map(|granted| granted.number).collect();
-        for number in lost {
-            self.give_up(id, number, true);
+        let Some(place) = self.flows.find(id) else { return };
+        let is_lost = |granted: &Granted| granted.number < probe.before && granted.rank <= probe.rank;
+        for number in self.flows.at(place).numbers(is_lost) {
+            self.give_up(place, number, true);
         }
     }
 
     /// Records a segment in flight.
-    fn expect(&mut self, now: Instant, id: ConnectionId, start: u64, end: u64, rank: u32) {
-        let Some(flow) = self.flows.get_mut(&id) else { return };
+    fn expect(&mut self, now: Instant, place: Place, start: u64, end: u64, rank: u32) {
+        let flow = self.flows.at_mut(place);
         let number = self.segments;
         self.segments += 1;
         let patience = Span(self.policy.resend_after.0.saturating_mul(1 << flow.lates.min(MAX_DOUBLINGS)));
         flow.on_the_way.push_back(Granted { start, end, number, rank, at: now, patience, overtaken: 0, waits: 0 });
         flow.in_flight += end - start;
+        flow.scheduled += u32::from(self.policy.is_scheduled(rank));
         self.in_flight += end - start;
         if let Some(rule) = &self.policy.limits {
             self.senders.entry(flow.from).or_insert_with(|| Limits::new(rule)).in_flight += end - start;
         }
-        self.late_at.push(Reverse((now.saturating_add(patience), id, number)));
+        self.late_at.push((now.saturating_add(patience), flow.end.connection, number));
     }
 
-    /// Removes a segment from the ones in flight.
-    fn release(&mut self, id: ConnectionId, number: u64) -> Option<Granted> {
-        let flow = self.flows.get_mut(&id)?;
-        let place = flow.on_the_way.iter().position(|granted| granted.number == number)?;
-        let granted = flow.on_the_way.remove(place)?;
+    /// Removes a segment, by its index, from the ones in flight.
+    fn release(&mut self, place: Place, index: usize) -> Option<Granted> {
+        let flow = self.flows.at_mut(place);
+        let granted = flow.on_the_way.remove(index)?;
         let bytes = granted.end - granted.start;
         flow.in_flight -= bytes;
+        flow.scheduled -= u32::from(self.policy.is_scheduled(granted.rank));
         self.in_flight -= bytes;
         if let Some(limits) = self.senders.get_mut(&flow.from) {
             limits.in_flight -= bytes;
@@ -522,10 +401,16 @@ impl Incoming {
         Some(granted)
     }
 
+    /// Removes the segment with this number from the ones in flight, if it is one of them.
+    fn release_number(&mut self, place: Place, number: u64) -> Option<Granted> {
+        let index = self.flows.at(place).index_of(number)?;
+        self.release(place, index)
+    }
+
     /// Counts a segment as lost.
-    fn give_up(&mut self, id: ConnectionId, number: u64, late: bool) {
-        let Some(granted) = self.release(id, number) else { return };
-        let Some(flow) = self.flows.get_mut(&id) else { return };
+    fn give_up(&mut self, place: Place, number: u64, late: bool) {
+        let Some(granted) = self.release_number(place, number) else { return };
+        let flow = self.flows.at_mut(place);
         flow.again.push_back((granted.start, granted.end, late));
         self.arranged = None;
         // Segments that are late together count once.
@@ -552,8 +437,8 @@ impl Incoming {
         if self.arranged.is_none_or(|at| now >= at + self.policy.review) {
             self.arrange(now);
         }
-        let (id, rank) = self.choose(now)?;
-        let flow = self.flows.get_mut(&id)?;
+        let (place, rank) = self.choose(now)?;
+        let flow = self.flows.at_mut(place);
         let grant = flow.take(u64::from(self.policy.mss), rank)?;
         let Grant { start, end, .. } = grant;
         flow.told = flow.known;
@@ -561,7 +446,7 @@ impl Incoming {
         let (to, packet) = (flow.end, answer_packet(&self.policy, flow.next));
         self.grants += 1;
         self.carried_at = self.carried_at.max(now) + self.takes(end - start);
-        self.expect(now, id, start, end, rank);
+        self.expect(now, place, start, end, rank);
         Some((to, packet, header.extension()))
     }
 
@@ -574,51 +459,59 @@ impl Incoming {
     /// Returns the time from which a segment may be granted: at most `at_once` is granted beyond the data that the link
     /// has carried.
     fn may_grant_from(&self) -> Instant {
-        let ahead = self.takes(self.policy.at_once).0.saturating_sub(self.takes(self.policy.mss.into()).0);
+        let ahead = self.at_once.0.saturating_sub(self.segment.0);
         Instant(self.carried_at.0.saturating_sub(ahead))
     }
 
-    /// Returns the connection to grant now, and the rank of its packet.
-    fn choose(&self, now: Instant) -> Option<(ConnectionId, u32)> {
-        let waits = |id: ConnectionId| self.flows[&id].upcoming(u64::from(self.policy.mss)).is_some();
+    /// Returns the flow to grant now, and the rank of its packet.
+    fn choose(&self, now: Instant) -> Option<(Place, u32)> {
         if let Some(levels) = &self.policy.levels {
-            let mut senders = BTreeSet::new();
-            // Granted data that has not arrived counts like data that is still to be granted.
-            let granted =
-                |id: &ConnectionId| self.flows[id].on_the_way.iter().any(|granted| granted.rank >= levels.unscheduled);
-            let mut is_next = |id: &ConnectionId| {
-                (waits(*id) || granted(id)) && (!self.policy.one_per_sender || senders.insert(self.flows[id].from))
-            };
-            let active: Vec<ConnectionId> =
-                self.order.iter().copied().filter(|id| is_next(id)).take(self.policy.active).collect();
-            let place = active.iter().position(|id| self.may_be_granted(*id))?;
-            return Some((active[place], levels.of_scheduled(place, active.len())));
+            let mut chosen = None;
+            // The granted flows so far: their senders are few, and compared one by one.
+            let mut active: Vec<Place> = Vec::new();
+            for &place in &self.order {
+                let flow = self.flows.at(place);
+                // Granted data that has not arrived counts like data that is still to be granted.
+                let is_active = flow.scheduled > 0 || flow.waits();
+                let has_sender = || active.iter().any(|other| self.flows.at(*other).from == flow.from);
+                if !is_active || self.policy.one_per_sender && has_sender() {
+                    continue;
+                }
+                if chosen.is_none() && self.may_be_granted(place) {
+                    chosen = Some((active.len(), place));
+                }
+                active.push(place);
+                if active.len() == self.policy.active {
+                    break;
+                }
+            }
+            return chosen.map(|(index, place)| (place, levels.of_scheduled(index, active.len())));
         }
         let urgent = || {
-            let waiting = self.order.iter().copied().filter(|id| waits(*id));
-            waiting.take(self.policy.active).find(|id| self.may_be_granted(*id))
+            let waiting = self.order.iter().copied().filter(|place| self.flows.at(*place).waits());
+            waiting.take(self.policy.active).find(|place| self.may_be_granted(*place))
         };
         // Of the flows without a deadline the least served one, so that all share alike.
         let patient = || {
-            let may = self.background.iter().copied().filter(|id| self.may_be_granted(*id));
-            may.min_by_key(|id| (self.flows[id].served(), *id))
+            let may = self.background.iter().copied().filter(|place| self.may_be_granted(*place));
+            may.min_by_key(|place| (self.flows.at(*place).served(), self.flows.at(*place).end.connection))
         };
         let every = self.policy.background_every;
         let turn = every > 0 && (self.grants + 1).is_multiple_of(every);
-        let id = if turn { patient().or_else(urgent) } else { urgent().or_else(patient) };
-        id.map(|id| (id, self.rank(now, id)))
+        let place = if turn { patient().or_else(urgent) } else { urgent().or_else(patient) };
+        place.map(|place| (place, self.rank(now, place)))
     }
 
-    /// Returns the priority of the next data of a connection.
-    fn rank(&self, now: Instant, id: ConnectionId) -> u32 {
+    /// Returns the priority of the next data of a flow.
+    fn rank(&self, now: Instant, place: Place) -> u32 {
         let Some(classes) = &self.policy.classes else { return Packet::UNTAGGED };
-        let flow = &self.flows[&id];
+        let flow = self.flows.at(place);
         let (due, _) = flow.due();
         classes.of(self.policy.laxity(now, flow.missing(), due).filter(|_| due != Instant::MAX))
     }
 
-    fn may_be_granted(&self, id: ConnectionId) -> bool {
-        let flow = &self.flows[&id];
+    fn may_be_granted(&self, place: Place) -> bool {
+        let flow = self.flows.at(place);
         let Some((start, end)) = flow.upcoming(u64::from(self.policy.mss)) else { return false };
         let in_window = flow.in_flight == 0 || flow.in_flight + end - start <= self.policy.window;
         in_window && self.senders.get(&flow.from).is_none_or(|limits| limits.allow(end - start))
@@ -630,16 +523,16 @@ impl Incoming {
         self.order.clear();
         match self.policy.order {
             Order::Remaining => {
-                let mut all: Vec<(u64, ConnectionId)> =
-                    self.flows.iter().map(|(id, flow)| (flow.missing(), *id)).collect();
+                let mut all: Vec<(u64, ConnectionId, Place)> =
+                    self.flows.iter().map(|(id, place, flow)| (flow.missing(), id, place)).collect();
                 all.sort_unstable();
-                self.order.extend(all.into_iter().map(|(_, id)| id));
+                self.order.extend(all.into_iter().map(|(.., place)| place));
             }
             Order::Due => {
-                let mut all: Vec<(Instant, u64, ConnectionId)> =
-                    self.flows.iter().map(|(id, flow)| (flow.first_due(), flow.missing(), *id)).collect();
+                let mut all: Vec<(Instant, u64, ConnectionId, Place)> =
+                    self.flows.iter().map(|(id, place, flow)| (flow.first_due(), flow.missing(), id, place)).collect();
                 all.sort_unstable();
-                self.order.extend(all.into_iter().map(|(.., id)| id));
+                self.order.extend(all.into_iter().map(|(.., place)| place));
             }
             Order::Deadline { sheds, .. } => self.by_deadline(now, sheds),
         }
@@ -648,13 +541,14 @@ impl Incoming {
     fn by_deadline(&mut self, now: Instant, sheds: bool) {
         let shared = !std::mem::take(&mut self.background).is_empty();
         let mut waiting: Vec<Waiting> = Vec::new();
-        for (&id, flow) in &self.flows {
+        for (id, place, flow) in self.flows.iter() {
             match (flow.due(), flow.rest()) {
                 // Granted data arrives, also where other data is shed.
                 (_, 0) => {}
-                ((Instant::MAX, _), _) => self.background.push(id),
+                ((Instant::MAX, _), _) => self.background.push(place),
                 ((due, dated), rest) => {
-                    waiting.push(Waiting { due, id, dated, takes: self.beside_others(self.takes(rest), shared) })
+                    let takes = self.beside_others(self.takes(rest), shared);
+                    waiting.push(Waiting { due, id, dated, takes, place });
                 }
             }
         }
@@ -672,9 +566,9 @@ impl Incoming {
         let late = if sheds { shed_some(from, &jobs(&kept), undated) } else { vec![false; kept.len()] };
         over.sort_by_key(|one| one.takes);
         for (one, late) in kept.iter().zip(late) {
-            if late { self.background.push(one.id) } else { self.order.push(one.id) }
+            if late { self.background.push(one.place) } else { self.order.push(one.place) }
         }
-        self.order.extend(over.iter().map(|one| one.id));
+        self.order.extend(over.iter().map(|one| one.place));
     }
 
     /// Adds the time of the grants to messages without time, which are one in `background_every`, if there are any.
@@ -687,7 +581,7 @@ impl Incoming {
 
     /// Returns the time that the link takes for this number of bytes of data.
     fn takes(&self, bytes: u64) -> Span {
-        time_of(self.rate, self.policy.mss, self.overhead, bytes)
+        self.wire.takes(bytes)
     }
 }
 
@@ -699,6 +593,7 @@ struct Waiting {
     dated: bool,
     /// The time that the link takes for its rest.
     takes: Span,
+    place: Place,
 }
 
 /// Returns flows as jobs of the link.

@@ -11,11 +11,13 @@
 //! A transport of this family is one file here, which makes a [`Policy`], and one line in [`DESCRIPTORS`].
 
 mod edf;
+mod flow;
 mod header;
 mod homa;
 mod host;
 mod incoming;
 mod keys;
+mod late;
 mod limits;
 mod outgoing;
 mod policy;

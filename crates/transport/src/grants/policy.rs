@@ -1,7 +1,7 @@
 //! The policy of a receiving host: which data it grants, in which order, and how much. It has all the differences
 //! between the family's transports.
 
-use units::{Bytes, Instant, Rate, Span};
+use units::{Bytes, Instant, Rate, Span, Transmission};
 
 use super::limits::Rule;
 use crate::Packet;
@@ -77,14 +77,36 @@ pub struct Policy {
     pub header: u32,
 }
 
-/// Returns the time that a link of this rate takes for data in segments of at most `mss`, each with an overhead, all in
-/// bytes.
-pub(super) fn time_of(rate: Rate, mss: u32, overhead: u64, bytes: u64) -> Span {
-    // A message without an end takes longer than any run.
-    const LONGEST: u64 = 1_000_000;
-    let bytes = bytes.min((rate.0 / 8).saturating_mul(LONGEST));
-    let overheads = bytes.div_ceil(u64::from(mss)).saturating_mul(overhead);
-    rate.transmission().of(Bytes(bytes.saturating_add(overheads)))
+/// A link on which data is sent in segments.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Wire {
+    transmission: Transmission,
+    mss: u64,
+    /// The bytes that each segment takes beside its data.
+    overhead: u64,
+    /// More data than any run sends: a message without an end takes this.
+    most: u64,
+}
+
+impl Wire {
+    /// Returns a link of this rate, for segments of at most `mss` bytes with this overhead, all in bytes.
+    pub(super) fn new(rate: Rate, mss: u32, overhead: u64) -> Wire {
+        const LONGEST_SECONDS: u64 = 1_000_000;
+        let most = (rate.0 / 8).saturating_mul(LONGEST_SECONDS);
+        Wire { transmission: rate.transmission(), mss: mss.into(), overhead, most }
+    }
+
+    /// Returns the time that it takes for this number of bytes of data.
+    pub(super) fn takes(&self, bytes: u64) -> Span {
+        let bytes = bytes.min(self.most);
+        let overheads = bytes.div_ceil(self.mss).saturating_mul(self.overhead);
+        self.transmission.of(Bytes(bytes.saturating_add(overheads)))
+    }
+
+    /// Returns the time that it takes for a byte.
+    pub(super) fn transmission(&self) -> Transmission {
+        self.transmission
+    }
 }
 
 /// The amounts that follow from the network, as they were left out.
@@ -109,7 +131,7 @@ pub struct Follows {
 impl Policy {
     /// Returns the time that a link of this policy's rate takes for this number of bytes of data.
     pub fn takes(&self, bytes: u64) -> Span {
-        time_of(self.rate, self.mss, self.header.into(), bytes)
+        Wire::new(self.rate, self.mss, self.header.into()).takes(bytes)
     }
 
     /// Returns the time at which a message that is sent now should be complete; [`Instant::MAX`] if it has only the rest.
@@ -127,6 +149,11 @@ impl Policy {
     pub fn laxity(&self, now: Instant, rest: u64, due: Instant) -> Option<Span> {
         let over = now.saturating_add(self.takes(rest));
         (over <= due).then(|| due.saturating_sub(over))
+    }
+
+    /// Returns whether packets of this priority have granted data, where priorities follow from sizes.
+    pub(super) fn is_scheduled(&self, rank: u32) -> bool {
+        self.levels.is_some_and(|levels| rank >= levels.unscheduled)
     }
 
     /// Returns the priority of requests, grants and what else has no data.

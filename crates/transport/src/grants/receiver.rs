@@ -2,10 +2,10 @@
 
 use units::Instant;
 
+use super::Config;
 use super::header::{Answer, Ask, Header};
-use super::host::at_desk;
+use super::host::ToDesk;
 use super::incoming::{Arrival, answer_packet};
-use super::{Config, Policy};
 use crate::connection;
 use crate::host::AtHost;
 use crate::recovery::Ranges;
@@ -19,7 +19,7 @@ pub struct Receiver {
 
 #[derive(Clone, Debug)]
 struct State {
-    policy: Policy,
+    host: ToDesk,
     /// The position before which all data has arrived.
     next: u64,
     /// The data that has arrived beyond a gap.
@@ -31,7 +31,7 @@ struct State {
 impl Receiver {
     /// Returns the state in which nothing has been received.
     pub fn new(own: &Config) -> Receiver {
-        Receiver { state: Box::new(State { policy: *own, next: 0, beyond: Ranges::default(), known: 0 }) }
+        Receiver { state: Box::new(State { host: ToDesk::new(own), next: 0, beyond: Ranges::default(), known: 0 }) }
     }
 
     /// Returns the position before which all data has arrived.
@@ -57,11 +57,11 @@ impl Receiver {
             Some(Header::Ask(ask)) => Some(ask),
             Some(Header::Busy(start)) => {
                 let id = out.end().connection;
-                return at_desk(&self.state.policy, out, |desk, _| desk.incoming.busy(now, id, start));
+                return self.state.host.at_desk(out, |desk, _| desk.incoming.busy(now, id, start));
             }
             Some(Header::Echo(probe)) => {
                 let id = out.end().connection;
-                return at_desk(&self.state.policy, out, |desk, out| {
+                return self.state.host.at_desk(out, |desk, out| {
                     desk.incoming.comes(now, desk.incoming.takes_for_control(packet.size));
                     desk.incoming.echoed(id, probe);
                     desk.work(now, out);
@@ -78,7 +78,7 @@ impl Receiver {
     /// Ends the expectation of data, so that others may have its grants.
     pub fn on_close(&mut self, _: &connection::Config, now: Instant, out: &mut impl AtHost) {
         let id = out.end().connection;
-        at_desk(&self.state.policy, out, |desk, out| {
+        self.state.host.at_desk(out, |desk, out| {
             desk.incoming.forget(id);
             desk.work(now, out);
         });
@@ -99,18 +99,18 @@ impl State {
         if let Some(ask) = next_one {
             self.known = ask.end;
         }
-        let (next, known, policy) = (self.next, self.known, self.policy);
+        let (next, known, beyond) = (self.next, self.known, &self.beyond);
         // The data of this packet is reported to the host once it knows of the message.
         let brought = arrival.filter(|arrival| arrival.new).map(|arrival| arrival.start);
-        let was_there = |start| brought != Some(start) && (start < next || self.beyond.find(start).is_some());
-        at_desk(&policy, out, |desk, out| {
+        let was_there = |start| brought != Some(start) && (start < next || beyond.find(start).is_some());
+        self.host.at_desk(out, |desk, out| {
             desk.incoming.moves(own);
             if packet.payload == 0 {
                 desk.incoming.comes(now, desk.incoming.takes_for_control(packet.size));
             }
             if let Some(ask) = fresh {
                 // Unscheduled data has the priority of the packet that announces it.
-                let by_size = policy.levels.map(|levels| levels.of_unscheduled(ask.end - ask.start));
+                let by_size = desk.policy.levels.map(|levels| levels.of_unscheduled(ask.end - ask.start));
                 let rank = if packet.payload > 0 { packet.rank } else { by_size.unwrap_or(Packet::UNTAGGED) };
                 desk.incoming.ask(now, own, &ask, rank, there, was_there);
             }
@@ -120,7 +120,7 @@ impl State {
             let told = desk.incoming.is_to_be_told(own.connection);
             if confirms || asks_again || told {
                 let answer = Header::Answer(Answer { known, grant: None, probe: None });
-                out.send_extended(answer_packet(&policy, next), answer.extension());
+                out.send_extended(answer_packet(&desk.policy, next), answer.extension());
             }
         });
     }
@@ -135,7 +135,9 @@ impl State {
     fn take(&mut self, packet: &Packet) -> Arrival {
         let (start, end) = (packet.seq, packet.end());
         let new = start >= self.next && self.beyond.find(start).is_none();
-        if new {
+        if new && start == self.next && self.beyond.is_empty() {
+            self.next = end;
+        } else if new {
             let range = self.beyond.insert(start, end);
             if range.0 == self.next {
                 self.next = range.1;

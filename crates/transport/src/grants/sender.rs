@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use units::{Instant, Span};
 
 use super::header::{Answer, Ask, Grant, Header, Probe};
-use super::host::at_desk;
+use super::host::ToDesk;
 use super::outgoing::{LAST, Segment};
 use super::policy::Order;
 use super::{Config, Policy, WAITING};
@@ -17,7 +17,7 @@ use crate::{Expired, Extension, Flags, Message, Observation, Packet};
 /// The sending end of a connection whose data the receiving host grants.
 #[derive(Clone, Debug)]
 pub struct Sender {
-    policy: Policy,
+    host: ToDesk,
     /// Messages that are not acknowledged.
     messages: VecDeque<Own>,
     /// The end of the data that the application has enqueued.
@@ -89,7 +89,7 @@ impl Sender {
     /// Returns a sender without data.
     pub fn new(_: &connection::Config, own: &Config) -> Sender {
         Sender {
-            policy: *own,
+            host: ToDesk::new(own),
             messages: VecDeque::new(),
             end: 0,
             acknowledged: 0,
@@ -106,9 +106,9 @@ impl Sender {
         self.end = self.end.saturating_add(message.bytes.map_or(ENDLESS, |bytes| bytes.0)).min(ENDLESS);
         let deadline = message.deadline.unwrap_or(Instant::MAX);
         let size = self.end - start;
-        let due = self.policy.due(now, size, deadline);
-        let laxity = self.policy.laxity(now, size, due);
-        let unscheduled = start + unscheduled(&self.policy, size, laxity, message.asked);
+        let due = self.host.policy().due(now, size, deadline);
+        let laxity = self.host.policy().laxity(now, size, due);
+        let unscheduled = start + unscheduled(self.host.policy(), size, laxity, message.asked);
         let own = Own { start, end: self.end, unscheduled, deadline, due };
         if own.start == own.end {
             return;
@@ -188,7 +188,7 @@ impl Sender {
     /// Handles the close of the connection: its queued data is not needed.
     pub fn on_close(&mut self, _: &connection::Config, _: Instant, out: &mut impl AtHost) {
         let connection = out.end().connection;
-        at_desk(&self.policy, out, |desk, _| desk.outgoing.forget(connection));
+        self.host.at_desk(out, |desk, _| desk.outgoing.forget(connection));
     }
 
     /// Reports the present values of the signals.
@@ -199,24 +199,24 @@ impl Sender {
 
     /// Sends a request in a packet of its own.
     fn send_ask(&self, ask: Ask, out: &mut impl AtHost) {
-        out.send_extended(control_packet(&self.policy, ask.start), Header::Ask(ask).extension());
+        out.send_extended(control_packet(self.host.policy(), ask.start), Header::Ask(ask).extension());
     }
 
     /// Sends a request in each packet of unscheduled data: one that arrives is enough.
     fn send_unscheduled(&mut self, now: Instant, own: &Own, ask: Ask, out: &mut impl AtHost) {
-        let (mss, end) = (u64::from(self.policy.mss), out.end());
-        let (policy, size) = (self.policy, own.end - own.start);
+        let (end, size, policy) = (out.end(), own.end - own.start, self.host.policy());
         let by_laxity = || policy.classes.map(|classes| classes.of(policy.laxity(now, size, own.due)));
         let by_size = || policy.levels.map(|levels| levels.of_unscheduled(size));
         let rank = by_laxity().or_else(by_size).unwrap_or(Packet::UNTAGGED);
         self.sent.insert(ask.start, ask.unscheduled);
-        at_desk(&self.policy, out, |desk, out| {
+        self.host.at_desk(out, |desk, out| {
+            let (policy, mss) = (&desk.policy, u64::from(desk.policy.mss));
             let mut start = ask.start;
             while start < ask.unscheduled {
                 let payload = mss.min(ask.unscheduled - start);
                 let (payload, until) = (payload as u32, own.end);
                 let segment = Segment { end, start, until, payload, rank, again: false, ask: Some(ask) };
-                desk.outgoing.put(&policy, own.key(&policy, rank), segment);
+                desk.outgoing.put(policy, own.key(policy, rank), segment);
                 start += u64::from(payload);
             }
             desk.work(now, out);
@@ -227,14 +227,14 @@ impl Sender {
     /// are lost or overtaken.
     fn unheard(&self, grant: &Grant) -> Vec<(u64, u64)> {
         let (mut unheard, mut start) = (Vec::new(), self.acknowledged);
-        while self.policy.cumulative && start < grant.start {
+        while self.host.policy().cumulative && start < grant.start {
             if let Some((_, end)) = self.sent.find(start) {
                 start = end;
                 continue;
             }
             let Some(own) = self.messages.iter().find(|message| message.end > start) else { break };
             let next = self.sent.next_start(start).unwrap_or(u64::MAX);
-            let end = (start + u64::from(self.policy.mss)).min(own.end).min(grant.start).min(next);
+            let end = (start + u64::from(self.host.policy().mss)).min(own.end).min(grant.start).min(next);
             unheard.push((start, end));
             start = end;
         }
@@ -249,15 +249,16 @@ impl Sender {
             return;
         }
         let again = self.sent.find(start).is_some();
-        if self.policy.cumulative && again && !grant.again {
+        if self.host.policy().cumulative && again && !grant.again {
             return;
         }
-        let (payload, until, policy) = ((end - start) as u32, own.end, self.policy);
+        let (payload, until) = ((end - start) as u32, own.end);
         let segment = Segment { end: out.end(), start, until, payload, rank: grant.rank, again, ask: None };
-        at_desk(&policy, out, |desk, out| {
-            if !desk.outgoing.put(&policy, own.key(&policy, grant.rank), segment) {
+        self.host.at_desk(out, |desk, out| {
+            let policy = &desk.policy;
+            if !desk.outgoing.put(policy, own.key(policy, grant.rank), segment) {
                 if policy.by_silence {
-                    out.send_extended(control_packet(&policy, start), Header::Busy(start).extension());
+                    out.send_extended(control_packet(policy, start), Header::Busy(start).extension());
                 }
                 return;
             }
@@ -274,13 +275,14 @@ impl Sender {
     }
 
     /// Returns a probe behind the data of this connection, or says that some of that is not sent yet.
-    fn echo(&self, start: u64, probe: Probe, out: &mut impl AtHost) {
-        let (id, policy) = (out.end().connection, self.policy);
-        at_desk(&policy, out, |desk, out| {
+    fn echo(&mut self, start: u64, probe: Probe, out: &mut impl AtHost) {
+        let id = out.end().connection;
+        self.host.at_desk(out, |desk, out| {
+            let policy = &desk.policy;
             if desk.outgoing.holds(id) {
-                return out.send_extended(control_packet(&policy, start), Header::Busy(start).extension());
+                return out.send_extended(control_packet(policy, start), Header::Busy(start).extension());
             }
-            let packet = Packet { rank: probe.rank, ..control_packet(&policy, start) };
+            let packet = Packet { rank: probe.rank, ..control_packet(policy, start) };
             out.send_extended(packet, Header::Echo(probe).extension());
         });
     }
@@ -291,7 +293,7 @@ impl Sender {
             self.ask_at = Instant::MAX;
             return;
         }
-        let Policy { ask_again, ask_limit, .. } = self.policy;
+        let Policy { ask_again, ask_limit, .. } = *self.host.policy();
         let (first, most) = match () {
             // Perhaps the host does not know.
             () if self.known < self.end => (ask_again, ask_limit),

@@ -13,6 +13,12 @@ pub(crate) struct Ranges {
 impl Ranges {
     /// Adds a range, merging it with ranges that it touches; returns the merged range.
     pub(crate) fn insert(&mut self, start: u64, end: u64) -> (u64, u64) {
+        // Usually it is the last one, or continues it.
+        if self.ranges.back().is_none_or(|last| last.1 < start) {
+            self.ranges.push_back((start, end));
+            self.bytes += end - start;
+            return (start, end);
+        }
         let first = self.ranges.partition_point(|range| range.1 < start);
         let after = self.ranges.partition_point(|range| range.0 <= end);
         if first == after {

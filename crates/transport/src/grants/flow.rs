@@ -1,0 +1,252 @@
+//! The expected data of one connection at its receiving host.
+
+use std::collections::VecDeque;
+
+use units::{ConnectionId, HostId, Instant, Span};
+
+use super::Grant;
+use crate::host::End;
+
+/// The receiver's state of one connection.
+#[derive(Debug)]
+pub(super) struct Flow {
+    /// The receiving end.
+    pub end: End,
+    /// The sending host.
+    pub from: HostId,
+    /// The next expected byte.
+    pub next: u64,
+    /// The end of the announced data.
+    pub known: u64,
+    /// The end of the announced data of which the sender was notified.
+    pub told: u64,
+    /// The messages that have not arrived completely.
+    pub messages: VecDeque<Wanted>,
+    /// Ranges to grant again: start, end, and true if they were late.
+    pub again: VecDeque<(u64, u64, bool)>,
+    /// The segments in flight, in the order of their numbers.
+    pub on_the_way: VecDeque<Granted>,
+    /// Payload of these segments.
+    pub in_flight: u64,
+    /// Number of these segments that were granted with a priority of granted data, if packets have such.
+    pub scheduled: u32,
+    /// Number of successive lates, and the first segment that was granted after the last one.
+    pub lates: u32,
+    /// The number of the first segment after these.
+    pub late_until: u64,
+    /// The time from which late data may be asked for again.
+    pub ask_at: Instant,
+}
+
+/// A message that has not arrived completely.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    /// Start of the message in the stream.
+    pub start: u64,
+    /// End of the message in the stream.
+    pub end: u64,
+    /// The time at which it should be complete.
+    pub due: Instant,
+    /// That time is a deadline.
+    pub dated: bool,
+    /// The position before which all was granted, or sent without a grant.
+    pub granted: u64,
+    /// Bytes that have not arrived.
+    pub missing: u64,
+    /// The time at which data of it last arrived, or its host last announced it.
+    pub heard: Instant,
+}
+
+/// A segment that was granted, or sent without a grant, and has not arrived.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Granted {
+    /// Start of its data in the stream.
+    pub start: u64,
+    /// End of its data in the stream.
+    pub end: u64,
+    /// Its number among all that the host has expected.
+    pub number: u64,
+    /// The priority of its packet.
+    pub rank: u32,
+    /// Number of arrived segments that were granted later and have no higher priority.
+    pub overtaken: u32,
+    /// The time from which it is expected.
+    pub at: Instant,
+    /// The time for which it is expected.
+    pub patience: Span,
+    /// Number of times that it was late, and might have been queued in front of the link.
+    pub waits: u32,
+}
+
+/// The place of a flow among the flows of its host, until it is forgotten.
+pub(super) type Place = u32;
+
+/// The flows of a host, by their connections.
+#[derive(Debug, Default)]
+pub(super) struct Flows {
+    /// The flows, in no order. Those at [`Flows::free`] were forgotten.
+    flows: Vec<Flow>,
+    free: Vec<Place>,
+    /// The places of the others, in the order of their connections.
+    places: Vec<(ConnectionId, Place)>,
+}
+
+impl Flows {
+    /// Returns the place of a connection's flow, if there is one.
+    pub(super) fn find(&self, id: ConnectionId) -> Option<Place> {
+        let index = self.places.partition_point(|(other, _)| *other < id);
+        self.places.get(index).filter(|(other, _)| *other == id).map(|(_, place)| *place)
+    }
+
+    /// Returns the flow of a connection, if there is one.
+    pub(super) fn of(&mut self, id: ConnectionId) -> Option<&mut Flow> {
+        let place = self.find(id)?;
+        Some(self.at_mut(place))
+    }
+
+    /// Returns the flow at a place.
+    pub(super) fn at(&self, place: Place) -> &Flow {
+        &self.flows[place as usize]
+    }
+
+    /// Returns the flow at a place, to be changed.
+    pub(super) fn at_mut(&mut self, place: Place) -> &mut Flow {
+        &mut self.flows[place as usize]
+    }
+
+    /// Adds the flow of a connection that has none; returns its place.
+    pub(super) fn add(&mut self, flow: Flow) -> Place {
+        let id = flow.end.connection;
+        let place = match self.free.pop() {
+            Some(place) => {
+                self.flows[place as usize] = flow;
+                place
+            }
+            None => {
+                self.flows.push(flow);
+                self.flows.len() as Place - 1
+            }
+        };
+        let index = self.places.partition_point(|(other, _)| *other < id);
+        self.places.insert(index, (id, place));
+        place
+    }
+
+    /// Forgets the flow of a connection; returns it, if there is one.
+    pub(super) fn remove(&mut self, id: ConnectionId) -> Option<&Flow> {
+        let index = self.places.partition_point(|(other, _)| *other < id);
+        self.places.get(index).filter(|(other, _)| *other == id)?;
+        let (_, place) = self.places.remove(index);
+        self.free.push(place);
+        Some(self.at(place))
+    }
+
+    /// Returns the flows with their connections and places, in the order of connections.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (ConnectionId, Place, &Flow)> {
+        self.places.iter().map(|&(id, place)| (id, place, self.at(place)))
+    }
+
+    /// Returns true if there is none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+}
+
+impl Flow {
+    /// Returns the flow of a connection from a host of which nothing is expected.
+    pub(super) fn new(end: End, from: HostId) -> Flow {
+        Flow {
+            end,
+            from,
+            next: 0,
+            known: 0,
+            told: 0,
+            messages: VecDeque::new(),
+            again: VecDeque::new(),
+            on_the_way: VecDeque::new(),
+            in_flight: 0,
+            scheduled: 0,
+            lates: 0,
+            late_until: 0,
+            ask_at: Instant::ZERO,
+        }
+    }
+
+    /// Returns the index of a segment in flight, if it has not arrived.
+    pub(super) fn index_of(&self, number: u64) -> Option<usize> {
+        // Usually it is the first.
+        if self.on_the_way.front()?.number == number {
+            return Some(0);
+        }
+        self.on_the_way.binary_search_by_key(&number, |granted| granted.number).ok()
+    }
+
+    /// Returns the numbers of segments in flight that meet a condition.
+    pub(super) fn numbers(&self, is_meant: impl Fn(&Granted) -> bool) -> Vec<u64> {
+        self.on_the_way.iter().filter(|granted| is_meant(granted)).map(|granted| granted.number).collect()
+    }
+
+    /// Returns true if it has data that may be granted.
+    pub(super) fn waits(&self) -> bool {
+        !self.again.is_empty() || self.messages.iter().any(|message| message.granted < message.end)
+    }
+
+    /// Returns the next range to grant: start and end.
+    pub(super) fn upcoming(&self, mss: u64) -> Option<(u64, u64)> {
+        if let Some(&(start, end, _)) = self.again.front() {
+            return Some((start, end));
+        }
+        let message = self.messages.iter().find(|message| message.granted < message.end)?;
+        Some((message.granted, (message.granted + mss).min(message.end)))
+    }
+
+    /// Takes the next range as a grant.
+    pub(super) fn take(&mut self, mss: u64, rank: u32) -> Option<Grant> {
+        if let Some((start, end, late)) = self.again.pop_front() {
+            return Some(Grant { start, end, rank, again: true, late });
+        }
+        let message = self.messages.iter_mut().find(|message| message.granted < message.end)?;
+        let start = message.granted;
+        message.granted = (start + mss).min(message.end);
+        Some(Grant { start, end: message.granted, rank, again: false, late: false })
+    }
+
+    /// Returns the earliest time at which one of its messages is due that are not all granted, and whether one of them
+    /// has a deadline. They arrive one after the other, so the first is as urgent as any.
+    pub(super) fn due(&self) -> (Instant, bool) {
+        let waits = |message: &&Wanted| message.granted < message.end || !self.again.is_empty();
+        self.messages
+            .iter()
+            .filter(waits)
+            .fold((Instant::MAX, false), |(due, dated), message| (due.min(message.due), dated || message.dated))
+    }
+
+    /// Returns the earliest time at which one of its messages is due that have not arrived.
+    pub(super) fn first_due(&self) -> Instant {
+        self.messages.iter().map(|message| message.due).min().unwrap_or(Instant::MAX)
+    }
+
+    /// Records that the message of the data at `start` is not lost.
+    pub(super) fn hear(&mut self, now: Instant, start: u64) {
+        if let Some(message) = self.messages.iter_mut().find(|message| start < message.end) {
+            message.heard = now;
+        }
+    }
+
+    /// Returns the missing bytes of the first message.
+    pub(super) fn missing(&self) -> u64 {
+        self.messages.front().map_or(0, |message| message.missing)
+    }
+
+    /// Returns the bytes still to grant of the first message that has any.
+    pub(super) fn rest(&self) -> u64 {
+        let lost: u64 = self.again.iter().map(|(start, end, _)| end - start).sum();
+        let message = self.messages.iter().find(|message| message.granted < message.end);
+        lost + message.map_or(0, |message| message.end - message.granted)
+    }
+
+    /// Returns the granted bytes of the first message.
+    pub(super) fn served(&self) -> u64 {
+        self.messages.front().map_or(0, |message| message.granted - message.start)
+    }
+}
