@@ -8,20 +8,23 @@ use units::{Bytes, Instant, LinkId, Rate, Table};
 #[derive(Default)]
 pub(crate) struct AtPorts {
     ports: Table<LinkId, Vec<Box<dyn Agent>>>,
+    /// Some family has agents.
+    are_there: bool,
     /// Decisions since this list was last taken, each with its link.
     pub decided: Vec<(LinkId, Decision)>,
 }
 
 impl AtPorts {
     /// Returns whether any family has agents.
+    #[inline]
     pub(crate) fn are_there(&self) -> bool {
-        self.ports.iter().any(|agents| !agents.is_empty())
+        self.are_there
     }
 
     /// Returns the agents for links of these rates.
     pub(crate) fn new(families: &[Agents], frame_overhead: Bytes, links: impl Iterator<Item = Rate>) -> AtPorts {
         let at = |rate| families.iter().map(|family| family.at(rate, frame_overhead)).collect();
-        AtPorts { ports: links.map(at).collect(), decided: Vec::new() }
+        AtPorts { ports: links.map(at).collect(), are_there: !families.is_empty(), decided: Vec::new() }
     }
 
     /// Shows the agents of a port a packet that the port has accepted.

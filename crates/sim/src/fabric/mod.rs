@@ -250,6 +250,7 @@ impl Net {
     pub(crate) fn send_extended(&mut self, mut packet: Packet, mut extension: Extension) {
         let link = self.router.link(packet.route);
         if let Some(header) = &mut extension.header
+            && self.agents.are_there()
             && self.ports[link].mode != PortMode::Down
         {
             let state = state(self.now, &mut self.ports[link]);
@@ -377,7 +378,9 @@ impl Net {
         let wait = self.ports[port].idle_at().saturating_sub(self.now);
         let extension = self.extensions.at(packet.wait_or_extension);
         extension.wait = units_of_wait(wait);
-        let Some(header) = &extension.header else { return self.offer(link, number) };
+        let Some(header) = extension.header.as_ref().filter(|_| self.agents.are_there()) else {
+            return self.offer(link, number);
+        };
         let fate = if self.agents.pass_full_buffers(link, &packet, header) {
             self.offer_protected(link, number)
         } else {

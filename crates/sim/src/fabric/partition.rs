@@ -17,7 +17,7 @@ use super::epochs::Epochs;
 use crate::control_message::ControlMessage;
 use crate::fabric::level::Level;
 use crate::fabric::packet_pool::Slot;
-use crate::fabric::port::{Fate, Port, PortMode, QdiscState};
+use crate::fabric::port::{Fate, Port, PortMode};
 use crate::record::outcome::Counters;
 use crate::topology::{Clock, Partition};
 
@@ -262,7 +262,7 @@ impl Net {
         let elsewhere = (self.held().count() + self.num_pending()) as u64;
         let Some(part) = &self.part else { return in_line(&self.ports) + elsewhere };
         let (ends, ports) = self.ports.split_at(part.first);
-        let waiting: u64 = ports.iter().filter_map(Port::choice).map(QdiscState::waiting).sum();
+        let waiting: u64 = ports.iter().filter(|port| port.choice().is_some()).map(Port::waiting).sum();
         (in_line(ends) + waiting + elsewhere + part.epochs.packets()).wrapping_add(part.left)
     }
 

@@ -21,40 +21,61 @@ impl Net {
 
     /// As [`offer_to_qdisc`](Net::offer_to_qdisc), for a packet in the packet pool, where it stays if it is dropped.
     pub(super) fn offer_stored_to_qdisc(&mut self, link: LinkId, number: u32, protected: bool) -> Fate {
-        let fate = self.offer_to_qdisc(link, onwards(&self.packet_pool.at(number).packet), protected);
-        if fate != Fate::Dropped {
-            self.packet_pool.free(number);
+        let mut packet = onwards(&self.packet_pool.at(number).packet);
+        match self.admit(link, &mut packet, protected) {
+            None => return Fate::Dropped,
+            Some(Span::ZERO) => {
+                *self.packet_pool.packet_mut(number) = packet;
+                self.begin(link, number, Span::ZERO);
+            }
+            Some(_) => {
+                self.enqueue(link, packet);
+                self.packet_pool.free(number);
+            }
         }
-        fate
+        Fate::Queued
     }
 
     /// Enqueues a packet, or drops it; a protected one is enqueued also when there is no room. Its route already starts
     /// at the end of this link.
     pub(super) fn offer_to_qdisc(&mut self, link: LinkId, mut packet: Packet, protected: bool) -> Fate {
+        match self.admit(link, &mut packet, protected) {
+            None => return Fate::Dropped,
+            Some(Span::ZERO) => {
+                let number = self.packet_pool.put(packet);
+                self.begin(link, number, Span::ZERO);
+            }
+            Some(_) => self.enqueue(link, packet),
+        }
+        Fate::Queued
+    }
+
+    /// Decides on an arriving packet, and marks it. Returns the time until the port is idle, or none for a packet that
+    /// is to be dropped, and counts that.
+    fn admit(&mut self, link: LinkId, packet: &mut Packet, protected: bool) -> Option<Span> {
         self.begin_due(link);
         let now = self.now;
         let port = &mut self.ports[link];
-        let (idle, with_it) = (port.is_idle(now), port.length_with(&packet));
-        let verdict = port.verdict_on(&packet, with_it, now);
-        if verdict == Verdict::Drop || !(idle || protected || self.make_room(link, &packet)) {
+        let (waits, with_it) = (port.idle_at().saturating_sub(now), port.length_with(packet));
+        let verdict = port.verdict_on(packet, with_it, now);
+        if verdict == Verdict::Drop || !(waits == Span::ZERO || protected || self.make_room(link, packet)) {
             self.ports[link].count_drop();
-            return Fate::Dropped;
+            return None;
         }
-        let port = &mut self.ports[link];
         if verdict == Verdict::Mark {
-            packet.flags = port.mark(packet.flags);
+            packet.flags = self.ports[link].mark(packet.flags);
         }
-        if idle {
-            self.begin(link, packet, Span::ZERO);
-            return Fate::Queued;
-        }
-        let buffer = port.qdisc_mut().buffer;
-        port.push(now, packet);
-        if let Some(buffer) = buffer {
+        Some(waits)
+    }
+
+    /// Queues a packet at a port that is not idle.
+    fn enqueue(&mut self, link: LinkId, packet: Packet) {
+        let port = &mut self.ports[link];
+        port.push(self.now, packet);
+        if let Some(buffer) = port.qdisc_mut().buffer {
             self.shared_buffers[buffer.index()].enter(&packet);
         }
         self.arm(link);
-        Fate::Queued
     }
 
     /// Begins all transmissions that are due.
@@ -74,13 +95,15 @@ impl Net {
     pub(super) fn begin_due(&mut self, link: LinkId) {
         while let Some(slot) = self.ports[link].pop_due(self.now) {
             self.leaves(link, &slot.packet);
-            self.begin(link, slot.packet, self.now - slot.at);
+            let number = self.packet_pool.put(slot.packet);
+            self.begin(link, number, self.now - slot.at);
         }
     }
 
-    /// Begins the transmission of a packet that was queued for `waited`.
-    fn begin(&mut self, link: LinkId, mut packet: Packet, waited: Span) {
+    /// Begins the transmission of a packet in the packet pool that was queued for `waited`.
+    fn begin(&mut self, link: LinkId, number: u32, waited: Span) {
         let wait = units_of_wait(waited);
+        let packet = self.packet_pool.packet_mut(number);
         if packet.flags.has(Flags::EXTENDED) {
             self.extensions.at(packet.wait_or_extension).wait = wait;
         } else {
@@ -90,7 +113,7 @@ impl Net {
         let port = &mut self.ports[link];
         let is_late = port.place.at_host() && packet.payload > 0;
         let late = |transmission| if is_late { jitter.draw(now, link, transmission) } else { Span::ZERO };
-        let first = port.begin(&mut self.packet_pool, now, packet, late);
+        let first = port.begin(&mut self.packet_pool, now, number, late);
         if let Some(cut) = self.cut_behind(link) {
             self.send_on(cut, link);
         } else if let Some(at) = first {
@@ -140,9 +163,11 @@ impl Net {
     /// Schedules an event at the end of the transmission while packets are queued.
     fn arm(&mut self, link: LinkId) {
         let port = &mut self.ports[link];
+        if port.waiting() == 0 {
+            return;
+        }
         let (idle_at, choice) = (port.idle_at(), port.qdisc_mut());
-        if choice.waiting() > 0 && !choice.armed {
-            choice.armed = true;
+        if !std::mem::replace(&mut choice.armed, true) {
             self.events.push(idle_at, Event::Departure(link));
         }
     }

@@ -72,7 +72,7 @@ impl Event {
             Event::Start(class) => (4, class.0),
             Event::WarmedUp => (5, 0),
             Event::Sample => (6, 0),
-            Event::Departure(link) => (7, link.0),
+            Event::Departure(link) => (DEPARTURE, link.0),
             Event::HostTimer(host) => (HOST_TIMER, host.0),
             Event::HostTurn(host) => (HOST_TURN, host.0),
             Event::ControlMessage(connection) => (NOTICE, connection.0),
@@ -109,7 +109,7 @@ impl Source {
             4 => Event::Start(ClassId(number)),
             5 => Event::WarmedUp,
             6 => Event::Sample,
-            7 => Event::Departure(LinkId(number)),
+            DEPARTURE => Event::Departure(LinkId(number)),
             NOTICE => Event::ControlMessage(ConnectionId(number)),
             FAULT => Event::Fault(number),
             PRESSURE => Event::Pressure,
@@ -122,6 +122,8 @@ impl Source {
 
 /// The bit of a rank from which on it has the kind of its event; the bits below order timers.
 const KIND: u32 = 60;
+/// The kind of ends of transmissions.
+const DEPARTURE: u64 = 7;
 /// The kind of control messages, which precede everything else of the same instant.
 const NOTICE: u64 = 8;
 /// The kind of changes by faults, which follow them.
@@ -135,20 +137,20 @@ const HOST_TURN: u64 = 12;
 /// The kind of the end of deferred enqueue, which follows control messages.
 const PRESSURE: u64 = 13;
 
-/// Pending events. Arrivals within the horizon, nearly all of them, are in a timing wheel; all other events are in a
-/// heap.
+/// Pending events. Arrivals within the horizon, nearly all of them, are in a timing wheel; all other events are in
+/// heaps.
 pub(crate) struct EventQueue {
     wheel: Wheel,
-    far: BinaryHeap<Reverse<EventKey>>,
-    /// Cancelled arrivals that are still in the heap. None is its first event: [`look_far`](EventQueue::look_far)
+    far: Heaps,
+    /// Cancelled arrivals that are still in the heaps. None is its first event: [`look_far`](EventQueue::look_far)
     /// removes it.
     cancelled: BinaryHeap<Reverse<EventKey>>,
-    /// The time of the heap's first event; `u64::MAX` if there is none.
+    /// The time of the heaps' first event; `u64::MAX` if there is none.
     far_at: u64,
     /// An arrival that was [prefetched](EventQueue::take_prefetched) is the next event if its time is before this. No event
-    /// scheduled since, no event of the heap, and no limit on the time is earlier.
+    /// scheduled since, no event of the heaps, and no limit on the time is earlier.
     clear_until: u64,
-    /// The rank of the event that was last taken from the heap.
+    /// The rank of the event that was last taken from the heaps.
     rank: u64,
     /// Arrivals to be rescheduled earlier: the old time, the new time, and the link.
     hastened: Vec<(Instant, Instant, LinkId)>,
@@ -175,7 +177,7 @@ impl EventQueue {
     pub(crate) fn new(links: usize, longest_hop: Span) -> EventQueue {
         EventQueue {
             wheel: Wheel::new(links, longest_hop),
-            far: BinaryHeap::new(),
+            far: Heaps::default(),
             cancelled: BinaryHeap::new(),
             far_at: u64::MAX,
             clear_until: 0,
@@ -230,7 +232,7 @@ impl EventQueue {
         self.wheel.insert(Arrival { at: at.0, link });
     }
 
-    /// Sets the limit before which prefetched arrivals [are executed](EventQueue::comes) to `until` or the heap's first
+    /// Sets the limit before which prefetched arrivals [are executed](EventQueue::comes) to `until` or the heaps' first
     /// event. No arrival in the wheel may precede them.
     pub(crate) fn look_until(&mut self, until: Instant) {
         self.clear_until = self.far_at.min(until.0.saturating_add(1));
@@ -244,7 +246,7 @@ impl EventQueue {
     /// Returns the next event by `until`, given the first prefetched arrival. No arrival in the wheel may precede that.
     pub(crate) fn pop_beside(&mut self, at: Instant, link: LinkId, until: Instant) -> Option<(Instant, Event)> {
         let near = Arrival { at: at.0, link }.moment();
-        if self.far.peek().is_some_and(|Reverse(far)| *far < near) {
+        if self.far.first().is_some_and(|far| far < near) {
             return self.pop_far(until);
         }
         if at > until {
@@ -270,7 +272,7 @@ impl EventQueue {
         self.wheel.current.last().map(|first| (Instant(first.at), first.link))
     }
 
-    /// Cancels the arrival at `link` scheduled for `at`: its packet is lost. In the heap it is only marked, so that the
+    /// Cancels the arrival at `link` scheduled for `at`: its packet is lost. In a heap it is only marked, so that the
     /// cost does not grow with the number of timers there.
     pub(crate) fn cancel_arrival(&mut self, at: Instant, link: LinkId) {
         if !self.wheel.cancel(Arrival { at: at.0, link }) {
@@ -282,7 +284,7 @@ impl EventQueue {
     /// Removes all arrivals; none may be prefetched.
     pub(crate) fn clear_arrivals(&mut self, now: Instant) {
         self.wheel.clear(now.0);
-        self.far.retain(|Reverse(moment)| !matches!(moment.2.event(), Event::Arrival(_)));
+        self.far.retain(|moment| !matches!(moment.2.event(), Event::Arrival(_)));
         self.cancelled.clear();
         self.hastened.clear();
         self.look_far();
@@ -321,7 +323,7 @@ impl EventQueue {
 
     /// Cancels an event that is no arrival.
     pub(crate) fn cancel(&mut self, event: Event) {
-        self.far.retain(|Reverse(moment)| moment.2 != event.source());
+        self.far.retain(|moment| moment.2 != event.source());
         self.look_far();
     }
 
@@ -340,23 +342,23 @@ impl EventQueue {
     fn push_far(&mut self, moment: EventKey) {
         self.far_at = self.far_at.min(moment.0);
         self.clear_until = self.clear_until.min(moment.0);
-        self.far.push(Reverse(moment));
+        self.far.push(moment);
     }
 
     fn look_far(&mut self) {
         if !self.cancelled.is_empty() {
             self.remove_cancelled();
         }
-        self.far_at = self.far.peek().map_or(u64::MAX, |Reverse(far)| far.0);
+        self.far_at = self.far.first().map_or(u64::MAX, |far| far.0);
     }
 
-    /// Removes cancelled arrivals from the front of the heap.
+    /// Removes cancelled arrivals from the front of the heaps.
     #[cold]
     fn remove_cancelled(&mut self) {
         while let Some(Reverse(cancelled)) = self.cancelled.peek() {
-            match self.far.peek() {
-                Some(Reverse(first)) if first < cancelled => return,
-                Some(Reverse(first)) if first == cancelled => _ = self.far.pop(),
+            match self.far.first() {
+                Some(first) if first < *cancelled => return,
+                Some(first) if first == *cancelled => self.far.pop(first),
                 // It was not scheduled.
                 _ => {}
             }
@@ -373,14 +375,14 @@ impl EventQueue {
     /// Returns the time of the next event.
     pub(crate) fn next_at(&self) -> Option<Instant> {
         let near = self.wheel.first_at();
-        let far = self.far.peek().map(|Reverse(far)| far.0);
+        let far = self.far.first().map(|far| far.0);
         near.into_iter().chain(far).min().map(Instant)
     }
 
     /// Removes and returns the next event, if its time is at most `until`.
     pub(crate) fn pop(&mut self, until: Instant) -> Option<(Instant, Event)> {
         let Some(near) = self.wheel.pop(0) else { return self.pop_far(until) };
-        if self.far_at <= near.at && self.far.peek().is_some_and(|Reverse(far)| *far < near.moment()) {
+        if self.far_at <= near.at && self.far.first().is_some_and(|far| far < near.moment()) {
             self.wheel.put_back(near);
             return self.pop_far(until);
         }
@@ -392,18 +394,60 @@ impl EventQueue {
         Some((Instant(near.at), Event::Arrival(near.link)))
     }
 
-    /// Removes and returns the first event of the heap, if its time is at most `until`. Not inlined: few events are
+    /// Removes and returns the first event of the heaps, if its time is at most `until`. Not inlined: few events are
     /// there.
     #[inline(never)]
     fn pop_far(&mut self, until: Instant) -> Option<(Instant, Event)> {
-        let &Reverse((at, rank, source)) = self.far.peek()?;
+        let first @ (at, rank, source) = self.far.first()?;
         if at > until.0 {
             return None;
         }
-        self.far.pop();
+        self.far.pop(first);
         self.rank = rank;
         self.look_far();
         Some((Instant(at), source.event()))
+    }
+}
+
+/// Events in order. Ends of transmissions and turns at ports are many, and soon over: they have a heap of their own,
+/// which is small however many timers there are.
+#[derive(Default)]
+struct Heaps {
+    soon: BinaryHeap<Reverse<EventKey>>,
+    others: BinaryHeap<Reverse<EventKey>>,
+}
+
+impl Heaps {
+    fn of(&mut self, source: Source) -> &mut BinaryHeap<Reverse<EventKey>> {
+        match source.0 >> 32 {
+            DEPARTURE | HOST_TURN => &mut self.soon,
+            _ => &mut self.others,
+        }
+    }
+
+    fn push(&mut self, moment: EventKey) {
+        self.of(moment.2).push(Reverse(moment));
+    }
+
+    /// Returns the first event.
+    #[inline]
+    fn first(&self) -> Option<EventKey> {
+        match (self.soon.peek(), self.others.peek()) {
+            (Some(Reverse(soon)), Some(Reverse(other))) => Some(*soon.min(other)),
+            (soon, other) => soon.or(other).map(|Reverse(moment)| *moment),
+        }
+    }
+
+    /// Removes the first event, which is this one.
+    #[inline]
+    fn pop(&mut self, first: EventKey) {
+        self.of(first.2).pop();
+    }
+
+    fn retain(&mut self, keep: impl Fn(&EventKey) -> bool) {
+        for heap in [&mut self.soon, &mut self.others] {
+            heap.retain(|Reverse(moment)| keep(moment));
+        }
     }
 }
 

@@ -14,6 +14,8 @@ pub(super) struct Flow {
     pub end: End,
     /// The sending host.
     pub from: HostId,
+    /// The index of the limits of data in flight from that host, if there are any.
+    pub limits: Option<usize>,
     /// The next expected byte.
     pub next: u64,
     /// The end of the announced data.
@@ -114,6 +116,11 @@ impl Flows {
         &mut self.flows[place as usize]
     }
 
+    /// Returns the connection of the flow at a place.
+    pub(super) fn id(&self, place: Place) -> ConnectionId {
+        self.at(place).end.connection
+    }
+
     /// Adds the flow of a connection that has none; returns its place.
     pub(super) fn add(&mut self, flow: Flow) -> Place {
         let id = flow.end.connection;
@@ -154,10 +161,11 @@ impl Flows {
 
 impl Flow {
     /// Returns the flow of a connection from a host of which nothing is expected.
-    pub(super) fn new(end: End, from: HostId) -> Flow {
+    pub(super) fn new(end: End, from: HostId, limits: Option<usize>) -> Flow {
         Flow {
             end,
             from,
+            limits,
             next: 0,
             known: 0,
             told: 0,

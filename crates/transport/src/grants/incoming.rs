@@ -29,11 +29,16 @@ pub(super) struct Incoming {
     /// is no time for them.
     order: Vec<Place>,
     background: Vec<Place>,
+    /// Memory for what is computed anew for each order, and for each grant.
+    waiting: Vec<Waiting>,
+    active: Vec<HostId>,
     /// The connections whose late data is to be asked for, with its start, end and priority.
     probes: Vec<(ConnectionId, Granted)>,
     /// The time at which this order was computed, if it is still valid.
     arranged: Option<Instant>,
-    senders: BTreeMap<HostId, Limits>,
+    /// The limits of data in flight from one host, and their indices by host.
+    limits: Vec<Limits>,
+    senders: BTreeMap<HostId, usize>,
     /// Payload in flight to this host.
     in_flight: u64,
     /// Utilization of the host's link.
@@ -51,6 +56,8 @@ pub(super) struct Incoming {
     segments: u64,
     /// The times at which segments in flight are late. Some have arrived.
     late_at: LateTimes,
+    /// The number of a segment that had not arrived when it was the first of these.
+    not_arrived: Option<u64>,
 }
 
 /// Data that has arrived.
@@ -118,8 +125,11 @@ impl Incoming {
             flows: Flows::default(),
             order: Vec::new(),
             background: Vec::new(),
+            waiting: Vec::new(),
+            active: Vec::new(),
             probes: Vec::new(),
             arranged: None,
+            limits: Vec::new(),
             senders: BTreeMap::new(),
             in_flight: 0,
             link: Link::default(),
@@ -130,6 +140,7 @@ impl Incoming {
             resume: Instant::MAX,
             segments: 0,
             late_at: LateTimes::default(),
+            not_arrived: None,
         }
     }
 
@@ -144,7 +155,15 @@ impl Incoming {
         there: u64,
         is_there: impl Fn(u64) -> bool,
     ) {
-        let place = self.flows.find(end.connection).unwrap_or_else(|| self.flows.add(Flow::new(end, ask.from)));
+        let place = self.flows.find(end.connection).unwrap_or_else(|| {
+            let limits = self.policy.limits.as_ref().map(|rule| {
+                *self.senders.entry(ask.from).or_insert_with(|| {
+                    self.limits.push(Limits::new(rule));
+                    self.limits.len() - 1
+                })
+            });
+            self.flows.add(Flow::new(end, ask.from, limits))
+        });
         let flow = self.flows.at_mut(place);
         let missing = ask.end - ask.start - there;
         flow.known = ask.end;
@@ -174,9 +193,8 @@ impl Incoming {
         flow.hear(now, arrival.start);
         flow.lates = 0;
         (flow.end, flow.next) = (end, arrival.next);
-        if let Some(rule) = &self.policy.limits {
-            let limits = self.senders.entry(flow.from).or_insert_with(|| Limits::new(rule));
-            limits.hear(rule, arrival.bytes, arrival.informed, marked);
+        if let Some((rule, limits)) = self.policy.limits.as_ref().zip(flow.limits) {
+            self.limits[limits].hear(rule, arrival.bytes, arrival.informed, marked);
         }
         if arrival.new
             && let Some(message) = flow.messages.iter_mut().find(|message| arrival.start < message.end)
@@ -260,8 +278,9 @@ impl Incoming {
     pub(super) fn forget(&mut self, id: ConnectionId) {
         if let Some(flow) = self.flows.remove(id) {
             self.in_flight -= flow.in_flight;
-            if let Some(limits) = self.senders.get_mut(&flow.from) {
-                limits.in_flight -= flow.in_flight;
+            self.not_arrived = None;
+            if let Some(limits) = flow.limits {
+                self.limits[limits].in_flight -= flow.in_flight;
             }
             self.arranged = None;
         }
@@ -286,8 +305,12 @@ impl Incoming {
     /// Marks late segments, so that they are granted again.
     pub(super) fn look_for_late(&mut self, now: Instant) {
         while let Some((at, id, number)) = self.late_at.first() {
+            if at > now && self.not_arrived == Some(number) {
+                break;
+            }
             let place = self.flows.find(id).filter(|place| self.flows.at(*place).index_of(number).is_some());
             if at > now && place.is_some() {
+                self.not_arrived = Some(number);
                 break;
             }
             self.late_at.pop();
@@ -381,8 +404,8 @@ impl Incoming {
         flow.in_flight += end - start;
         flow.scheduled += u32::from(self.policy.is_scheduled(rank));
         self.in_flight += end - start;
-        if let Some(rule) = &self.policy.limits {
-            self.senders.entry(flow.from).or_insert_with(|| Limits::new(rule)).in_flight += end - start;
+        if let Some(limits) = flow.limits {
+            self.limits[limits].in_flight += end - start;
         }
         self.late_at.push((now.saturating_add(patience), flow.end.connection, number));
     }
@@ -391,12 +414,13 @@ impl Incoming {
     fn release(&mut self, place: Place, index: usize) -> Option<Granted> {
         let flow = self.flows.at_mut(place);
         let granted = flow.on_the_way.remove(index)?;
+        self.not_arrived = self.not_arrived.filter(|number| *number != granted.number);
         let bytes = granted.end - granted.start;
         flow.in_flight -= bytes;
         flow.scheduled -= u32::from(self.policy.is_scheduled(granted.rank));
         self.in_flight -= bytes;
-        if let Some(limits) = self.senders.get_mut(&flow.from) {
-            limits.in_flight -= bytes;
+        if let Some(limits) = flow.limits {
+            self.limits[limits].in_flight -= bytes;
         }
         Some(granted)
     }
@@ -416,8 +440,8 @@ impl Incoming {
         // Segments that are late together count once.
         if late && number >= flow.late_until {
             (flow.lates, flow.late_until) = (flow.lates + 1, self.segments);
-            if let (Some(rule), Some(limits)) = (&self.policy.limits, self.senders.get_mut(&flow.from)) {
-                limits.late(rule);
+            if let Some((rule, limits)) = self.policy.limits.as_ref().zip(flow.limits) {
+                self.limits[limits].late(rule);
             }
         }
     }
@@ -464,28 +488,27 @@ impl Incoming {
     }
 
     /// Returns the flow to grant now, and the rank of its packet.
-    fn choose(&self, now: Instant) -> Option<(Place, u32)> {
+    fn choose(&mut self, now: Instant) -> Option<(Place, u32)> {
         if let Some(levels) = &self.policy.levels {
             let mut chosen = None;
-            // The granted flows so far: their senders are few, and compared one by one.
-            let mut active: Vec<Place> = Vec::new();
+            // The senders of active flows: they are few, and compared one by one.
+            self.active.clear();
             for &place in &self.order {
                 let flow = self.flows.at(place);
                 // Granted data that has not arrived counts like data that is still to be granted.
                 let is_active = flow.scheduled > 0 || flow.waits();
-                let has_sender = || active.iter().any(|other| self.flows.at(*other).from == flow.from);
-                if !is_active || self.policy.one_per_sender && has_sender() {
+                if !is_active || self.policy.one_per_sender && self.active.contains(&flow.from) {
                     continue;
                 }
                 if chosen.is_none() && self.may_be_granted(place) {
-                    chosen = Some((active.len(), place));
+                    chosen = Some((self.active.len(), place));
                 }
-                active.push(place);
-                if active.len() == self.policy.active {
+                self.active.push(flow.from);
+                if self.active.len() == self.policy.active {
                     break;
                 }
             }
-            return chosen.map(|(index, place)| (place, levels.of_scheduled(index, active.len())));
+            return chosen.map(|(index, place)| (place, levels.of_scheduled(index, self.active.len())));
         }
         let urgent = || {
             let waiting = self.order.iter().copied().filter(|place| self.flows.at(*place).waits());
@@ -514,33 +537,33 @@ impl Incoming {
         let flow = self.flows.at(place);
         let Some((start, end)) = flow.upcoming(u64::from(self.policy.mss)) else { return false };
         let in_window = flow.in_flight == 0 || flow.in_flight + end - start <= self.policy.window;
-        in_window && self.senders.get(&flow.from).is_none_or(|limits| limits.allow(end - start))
+        in_window && flow.limits.is_none_or(|limits| self.limits[limits].allow(end - start))
     }
 
     /// Computes the order of the flows.
     fn arrange(&mut self, now: Instant) {
         self.arranged = Some(now);
         self.order.clear();
+        let flows = &self.flows;
         match self.policy.order {
             Order::Remaining => {
-                let mut all: Vec<(u64, ConnectionId, Place)> =
-                    self.flows.iter().map(|(id, place, flow)| (flow.missing(), id, place)).collect();
-                all.sort_unstable();
-                self.order.extend(all.into_iter().map(|(.., place)| place));
+                self.order.extend(flows.iter().map(|(_, place, _)| place));
+                self.order.sort_unstable_by_key(|place| (flows.at(*place).missing(), flows.id(*place)));
             }
             Order::Due => {
-                let mut all: Vec<(Instant, u64, ConnectionId, Place)> =
-                    self.flows.iter().map(|(id, place, flow)| (flow.first_due(), flow.missing(), id, place)).collect();
-                all.sort_unstable();
-                self.order.extend(all.into_iter().map(|(.., place)| place));
+                let key = |place: &Place| (flows.at(*place).first_due(), flows.at(*place).missing(), flows.id(*place));
+                self.order.extend(flows.iter().map(|(_, place, _)| place));
+                self.order.sort_unstable_by_key(key);
             }
             Order::Deadline { sheds, .. } => self.by_deadline(now, sheds),
         }
     }
 
     fn by_deadline(&mut self, now: Instant, sheds: bool) {
-        let shared = !std::mem::take(&mut self.background).is_empty();
-        let mut waiting: Vec<Waiting> = Vec::new();
+        let shared = !self.background.is_empty();
+        self.background.clear();
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.clear();
         for (id, place, flow) in self.flows.iter() {
             match (flow.due(), flow.rest()) {
                 // Granted data arrives, also where other data is shed.
@@ -555,15 +578,25 @@ impl Incoming {
         waiting.sort_unstable();
         // Data in flight is first, and cannot be taken back: to shed its message frees nothing.
         let from = now.saturating_add(self.takes(self.in_flight));
+        if sheds && !all_in_time(from, &waiting) {
+            self.shed_from(from, &waiting);
+        } else {
+            self.order.extend(waiting.iter().map(|one| one.place));
+        }
+        self.waiting = waiting;
+    }
+
+    /// Orders flows that cannot all be in time.
+    fn shed_from(&mut self, from: Instant, waiting: &[Waiting]) {
         // Those with a deadline first: no other may make one of them late.
         let dated: Vec<Waiting> = waiting.iter().filter(|one| one.dated).copied().collect();
-        let mut late = if sheds { shed(from, &jobs(&dated)) } else { vec![false; dated.len()] }.into_iter();
+        let mut late = shed(from, &jobs(&dated)).into_iter();
         let (mut kept, mut over): (Vec<Waiting>, Vec<Waiting>) = (Vec::new(), Vec::new());
-        for one in waiting {
+        for &one in waiting {
             if one.dated && late.next().unwrap_or(false) { over.push(one) } else { kept.push(one) }
         }
         let undated = |number: usize| !kept[number].dated;
-        let late = if sheds { shed_some(from, &jobs(&kept), undated) } else { vec![false; kept.len()] };
+        let late = shed_some(from, &jobs(&kept), undated);
         over.sort_by_key(|one| one.takes);
         for (one, late) in kept.iter().zip(late) {
             if late { self.background.push(one.place) } else { self.order.push(one.place) }
@@ -594,6 +627,15 @@ struct Waiting {
     /// The time that the link takes for its rest.
     takes: Span,
     place: Place,
+}
+
+/// Returns true if all flows can be in time, in this order, if the link begins with them at a time.
+fn all_in_time(from: Instant, waiting: &[Waiting]) -> bool {
+    let mut over = from;
+    waiting.iter().all(|one| {
+        over = over.saturating_add(one.takes);
+        over <= one.due
+    })
 }
 
 /// Returns flows as jobs of the link.

@@ -30,9 +30,9 @@ impl Port {
         // Where nothing is on the wire, nothing is in transmission.
         self.busy_until = self.busy_until.min(now);
         self.drop_until(packet_pool, NONE);
-        (self.waiting, self.waiting_packets, self.next_start) = (NONE, 0, Instant::MAX);
+        (self.waiting, self.next_start) = (NONE, Instant::MAX);
         if self.choice().is_none() {
-            self.waiting_bytes = 0;
+            (self.waiting_packets, self.waiting_bytes) = (0, 0);
         }
         if let Some(cold) = &mut self.cold {
             cold.backlog.clear();

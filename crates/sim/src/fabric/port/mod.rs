@@ -583,8 +583,7 @@ impl Port {
     /// [`catch_up`](Port::catch_up).
     pub(crate) fn waiting(&self) -> u64 {
         match self.cold.as_deref() {
-            Some(ColdState { choice: Some(choice), .. }) => choice.waiting(),
-            Some(ColdState { backlog, .. }) if self.place.at_host() => backlog.packets(),
+            Some(ColdState { choice: None, backlog, .. }) if self.place.at_host() => backlog.packets(),
             _ => self.waiting_in_line(),
         }
     }

@@ -16,7 +16,6 @@ use crate::fabric::qdisc::Queue;
 pub(crate) struct QdiscState {
     queue: Box<dyn Queue>,
     marker: Box<dyn Marker>,
-    packets: u64,
     /// The shared buffer that the port draws on, if there is one.
     pub buffer: Option<BufferIndex>,
     /// The end of the transmission is a pending event.
@@ -26,10 +25,6 @@ pub(crate) struct QdiscState {
 }
 
 impl QdiscState {
-    /// Returns the number of queued packets.
-    pub(crate) fn waiting(&self) -> u64 {
-        self.packets
-    }
     /// Returns all queued packets.
     pub(crate) fn packets(&self) -> impl Iterator<Item = &Packet> {
         self.queue.packets()
@@ -41,7 +36,7 @@ impl Port {
     pub(crate) fn with_qdisc(mut self, queue: Box<dyn Queue>, marker: Box<dyn Marker>) -> Port {
         let buffer = std::mem::replace(&mut self.mode, PortMode::Qdisc).buffer();
         let cold = self.cold.get_or_insert_default();
-        cold.choice = Some(QdiscState { queue, marker, packets: 0, buffer, armed: false, unheard: false });
+        cold.choice = Some(QdiscState { queue, marker, buffer, armed: false, unheard: false });
         self
     }
 
@@ -71,15 +66,13 @@ impl Port {
     pub(crate) fn push(&mut self, now: Instant, packet: Packet) {
         let Length { packets, bytes } = self.length_with(&packet);
         self.count_stay(packets - 1, packets, now);
-        let choice = self.qdisc_mut();
-        choice.queue.push(Slot { at: now, packet });
-        choice.packets = packets;
-        self.waiting_bytes = bytes;
+        self.qdisc_mut().queue.push(Slot { at: now, packet });
+        (self.waiting_packets, self.waiting_bytes) = (packets as u32, bytes);
     }
 
     /// Dequeues the packet whose transmission is to begin now, if the wire is free. It arrived at [`Slot::at`].
     pub(crate) fn pop_due(&mut self, now: Instant) -> Option<Slot> {
-        if !self.is_idle(now) {
+        if self.waiting_packets == 0 || !self.is_idle(now) {
             return None;
         }
         let slot = self.qdisc_mut().queue.pop()?;
@@ -107,27 +100,27 @@ impl Port {
     fn leaves(&mut self, packet: &Packet, now: Instant) {
         let packets = self.waiting();
         self.count_stay(packets, packets, now);
-        self.qdisc_mut().packets -= 1;
+        self.waiting_packets -= 1;
         self.waiting_bytes -= u64::from(packet.size);
     }
 
-    /// Begins the transmission of a packet. Returns the time of its arrival at the other end if it is first in the
+    /// Begins the transmission of the packet in slot `number`. Returns the time of its arrival at the other end if it is first in the
     /// in-flight FIFO, to be scheduled. Its arrival is delayed by `late`, a function of the transmission time, but it
     /// keeps its order.
     pub(crate) fn begin(
         &mut self,
         packet_pool: &mut PacketPool,
         now: Instant,
-        mut packet: Packet,
+        number: u32,
         late: impl FnOnce(Span) -> Span,
     ) -> Option<Instant> {
         let behind = Length { packets: self.waiting(), bytes: self.waiting_bytes };
+        let packet = packet_pool.packet_mut(number);
         let choice = self.qdisc_mut();
-        if choice.marker.departs(&packet, behind, now) && !choice.unheard && packet.flags.has(Flags::ECT) {
+        if choice.marker.departs(packet, behind, now) && !choice.unheard && packet.flags.has(Flags::ECT) {
             packet.flags = self.mark(packet.flags);
         }
         let at = self.launch(now, late, packet.size);
-        let number = packet_pool.put(packet);
         self.transmit(packet_pool, number, at)
     }
 
