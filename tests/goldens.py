@@ -30,7 +30,7 @@ from duetime import _core, files, scenario
 from duetime.experiments import experiment as reading
 from duetime.experiments import places
 from duetime.experiments.reproduce import prepare
-from duetime.statistics import WALL_CLOCK
+from duetime.statistics import BOUNDS, WALL_CLOCK
 
 ROOT = Path(__file__).resolve().parents[1]
 TABLE, HASHES = (Path(__file__).with_name(f"goldens.{kind}") for kind in ("txt", "hashes"))
@@ -56,6 +56,8 @@ HAPPENED = (
 TRACED = ("time_s", "what", "class", "src", "dst", "value")
 #: Names as they were when the hashes were recorded: another name is no other result.
 RECORDED = {"src": "from", "dst": "to"}
+#: Figures added since then, by the object that has them: a further figure is no other result.
+ADDED = {"fct_us": ("p999",), "query_us": ("p999",), "slowdown": ("mean", "p999")}
 
 #: Durations of `scenarios/`, long enough for drops or marks where they have any. Others run for `DURATION`.
 DURATION = "100 ms"
@@ -306,11 +308,16 @@ def outcome(golden: Golden) -> Outcome:
     return Outcome(golden, tuple(each.hexdigest()[:8] for each in every_hash), tuple(sums.values()))
 
 
-def as_recorded(value: object) -> object:
-    """Return an object with the names of its keys as they were recorded."""
+def as_recorded(value: object, within: str = "") -> object:
+    """Return an object with the names of its keys as they were recorded, without figures added since."""
     if not isinstance(value, dict):
         return value
-    return {RECORDED.get(key, key): as_recorded(each) for key, each in value.items()}
+    known = {key: each for key, each in value.items() if key not in ADDED.get(within, ())}
+    return {
+        RECORDED.get(key, key): as_recorded(each, within if key == BOUNDS else key)
+        for key, each in known.items()
+        if key != BOUNDS or set(each) - set(ADDED.get(within, ()))
+    }
 
 
 def spelt(values: bytes, words: list[str] | None) -> bytes:

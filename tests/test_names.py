@@ -9,7 +9,7 @@ import pytest
 import duetime
 from conftest import SCENARIOS
 from duetime import manifest, names
-from duetime.comparison import flat
+from duetime.tabular import flat
 from duetime.experiments import experiment, places
 from duetime.plots.live import is_recorded
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar, cast, overload
 
 from duetime import errors, files, scenario
 from duetime._core import version
@@ -26,7 +26,8 @@ from duetime.engine.work import TABLES
 from duetime.quantities import counted
 from duetime.results import Bound, Result
 from duetime.run import resolve_each, simulate
-from duetime.statistics import BOUNDS, merged_runs, over_seeds, paired, seeds_differ
+from duetime.statistics import merged_runs, over_seeds, paired, seeds_differ
+from duetime.tabular import ALL, bound_figures, flat
 from duetime.verdict import verdicts
 
 if TYPE_CHECKING:
@@ -34,18 +35,15 @@ if TYPE_CHECKING:
 
     from duetime.contract import comparisons
     from duetime.contract.comparisons import Differences, OfPair, SavedComparison, Verdict
+    from duetime.contract.rows import Row
     from duetime.contract.runs import Judged, Limit, Limits, OfTransport, Seeds
     from duetime.contract.scenarios import Resolved
     from duetime.plots import Picture
 
 R = TypeVar("R", Result, list[Result])
 
-#: How all classes together are called.
-ALL = "all"
 #: Where a comparison's folder keeps finished runs.
 RUNS = "runs"
-#: The figures of a bound that a run has too.
-OF_BOUND: Final = ("missed", "missed_percent")
 #: The parts of a run's JSON that are compared figure by figure.
 COMPARED = ("drops", "marks", "timeouts", "retransmits", "summary", "classes", "sets")
 
@@ -208,17 +206,21 @@ class Comparison(Generic[R]):
         """
         from duetime.frames import pl
 
-        rows: list[dict[str, object]] = []
+        return pl.DataFrame(self.rows(), infer_schema_length=None)
+
+    def rows(self) -> list[Row]:
+        """Return the rows of `table`."""
+        rows: list[Row] = []
         data = self.data
         bound = data["bound"]
         for transport, figures in data["runs"].items():
             rows.append(
-                {"transport": transport, "class": "all", **flat(figures["summary"]), **_missed(bound)}
+                {"transport": transport, "class": ALL, **flat({**figures["summary"]}), **bound_figures(bound)}
             )
             for name, part in figures["classes"].items():
-                least = _missed(bound["classes"].get(name) if bound else None)
-                rows.append({"transport": transport, "class": name, **flat(part), **least})
-        return pl.DataFrame(rows, infer_schema_length=None)
+                least = bound_figures(bound["classes"].get(name) if bound else None)
+                rows.append({"transport": transport, "class": name, **flat({**part}), **least})
+        return rows
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write a folder for each transport (and in it one for each seed) and ``compare.json``.
@@ -315,8 +317,9 @@ class Plan:
 
     read: scenario.Scenario
     #: Transport and seed of each run.
-    tasks: list[tuple[str, int]]
-    transports: list[str]
+    tasks: list[tuple[str | None, int]]
+    #: None is the scenario's own.
+    transports: list[str | None]
     seeds: int | None
     changes: scenario.Changes | None
     #: The scenario under the first transport, with every default filled in.
@@ -374,13 +377,15 @@ class Plan:
     def _in_order(self, results: Mapping[int, Result]) -> dict[str, list[Result]]:
         by_seed: dict[str, list[Result]] = {}
         for number in sorted(results):
-            by_seed.setdefault(self.tasks[number][0], []).append(results[number])
-        return {transport: by_seed[transport] for transport in self.transports if transport in by_seed}
+            name = self.tasks[number][0] or results[number].transport
+            by_seed.setdefault(name, []).append(results[number])
+        order = [name for each in self.transports for name in by_seed if each in (name, None)]
+        return {name: by_seed[name] for name in order}
 
 
 def prepare(
     read: scenario.Scenario,
-    transports: Sequence[str],
+    transports: Sequence[str | None],
     *,
     seeds: int | None,
     seed: int | None,
@@ -396,8 +401,9 @@ def prepare(
         if transports.count(transport) > 1:
             raise errors.Unreadable(f"the transport {transport} is named twice")
     if against is not None and against not in transports:
-        near = get_close_matches(against, transports, 1)
-        meant = f"; did you mean {near[0]}?" if near else f": {', '.join(transports)}"
+        named = [str(each) for each in transports]
+        near = get_close_matches(against, named, 1)
+        meant = f"; did you mean {near[0]}?" if near else f": {', '.join(named)}"
         raise errors.Unreadable(f"--against {against}: is not among the transports that are compared{meant}")
     if seeds is not None and seeds < 1:
         raise errors.Unreadable(f"{seeds} seeds: at least one is needed")
@@ -412,8 +418,8 @@ def prepare(
     # Seed by seed, so that an interrupted comparison has the same seeds of each transport.
     each_seed = range(first, first + (seeds or 1))
     tasks = [(transport, each) for each in each_seed for transport in transports]
-    notes = {transport: notes for transport, (_, notes) in checked.items()}
-    return Plan(read, tasks, list(transports), seeds, set, resolved, notes, against or transports[0])
+    notes = {transport or "": notes for transport, (_, notes) in checked.items()}
+    return Plan(read, tasks, list(transports), seeds, set, resolved, notes, against or transports[0] or "")
 
 
 def _result(kept: Kept) -> Result:
@@ -486,33 +492,6 @@ def _least(bounds: Sequence[Limits[int, float]]) -> Limits[int, float] | None:
         **min(bounds, key=missed),
         "classes": {name: min((each["classes"][name] for each in bounds), key=missed) for name in names},
     }
-
-
-def _missed(bound: Limit[int, float] | Limit[Seeds, Seeds] | None) -> dict[str, object]:
-    """Return the figures of a bound that can be compared with the figures of a run."""
-    return {} if bound is None else flat({key: bound[key] for key in OF_BOUND}, "bound")
-
-
-def flat(part: Mapping[str, object], prefix: str = "") -> dict[str, object]:
-    """Put nested figures side by side: ``fct_us.p99`` becomes ``fct_us_p99``."""
-    found: dict[str, object] = {}
-    for key, value in part.items():
-        name = _joined(prefix, key)
-        if key == BOUNDS:
-            # Next to the figures that they bound; left out where all are known.
-            known = value.items() if isinstance(value, Mapping) else ()
-            bounds = {f"{each}_{BOUNDS}": bound for each, bound in known}
-            found.update(flat(bounds, prefix))
-        elif isinstance(value, dict) and "ci95" in value:
-            found[name] = value["mean"]
-            found[f"{name}_low"], found[f"{name}_high"] = value["ci95"]
-            if BOUNDS in value:
-                found[_joined(prefix, f"{key}_{BOUNDS}")] = value[BOUNDS]
-        elif isinstance(value, dict):
-            found.update(flat(value, name))
-        elif not isinstance(value, list):
-            found[name] = value
-    return found
 
 
 def _joined(prefix: str, key: str) -> str:

@@ -12,14 +12,15 @@ from __future__ import annotations
 import difflib
 import json
 import os
-from collections.abc import Callable, Iterable
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from duetime import _core, costs, errors, files, language, scenario
 from duetime.conditions import ALL_GOALS, goals_of
-from duetime.engine.points import Kept, Point, run_points
+from duetime.engine.points import Kept, Point, finished, run_points
 from duetime.language import catalog
 from duetime.quantities import Quantity
 from duetime.run import resolve_each
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
 
 #: Seeds of each level, unless asked otherwise: enough for an interval, few enough to wait for.
 SEEDS = 5
+#: The words where not even one level was measured.
+TOO_SHORT = (
+    "--time was up before the scenario as written had run with every seed; allow more time, or fewer --seeds"
+)
 #: Deadlines are made tighter or looser by up to so many percent.
 TIGHTEST, LOOSEST = 99, 300
 
@@ -71,6 +76,8 @@ class Runs:
     allowed: costs.Limit | None = None
     #: The goal of requests that is to be reached, or `ALL_GOALS`; none: the deadlines of messages.
     goal: str | None = None
+    #: When the search ends with what it knows, by `time.monotonic`; none: when all is known.
+    until: float | None = None
 
 
 @dataclass(frozen=True)
@@ -95,6 +102,8 @@ class Answer:
     ladder: Ladder
     #: Level -> its measurement; none where the scenario is impossible.
     levels: dict[int, Measured | None] = field(default_factory=dict)
+    #: Whether the time was up before all was known.
+    stopped: bool = False
 
     def best(self) -> int | None:
         """Return the hardest level that holds on average, as every easier one that was tried."""
@@ -104,7 +113,7 @@ class Answer:
         """Return the hardest level that surely holds, and the hardest that may hold, with 95 % confidence."""
         if all(each is None or each.excess["ci95"][0] is None for each in self.levels.values()):
             return None, None
-        if self.seeds() is not None:
+        if self.seeds() is not None or self.stopped:
             return None, None
         return self._bracket("high")[0], self._bracket("low")[0]
 
@@ -131,9 +140,15 @@ class Answer:
         means = [each.missed["mean"] for _, each in sorted(self.levels.items()) if each is not None]
         return len(means) > 1 and means[-1] < means[0]
 
+    def failing(self) -> int | None:
+        """Return the easiest level that was tried and does not hold; none where every level holds."""
+        return self._bracket("mean")[1]
+
     def ends_with(self) -> str | None:
         """Say why there is no harder or no easier answer, if the search did not end between two levels."""
         ok, bad = self._bracket("mean")
+        if self.stopped:
+            return "time"
         if ok is None:
             return "unreachable"
         if bad is None:
@@ -230,7 +245,10 @@ def tighten(
     ladder = Ladder(levels[0], levels[-1], 0, scan, levels, changes, value)
     allowed: float | list[float] | None = target
     if against is not None:
-        allowed = _missed(_evaluate(runs, {(against, 0)}, ladder)[against, 0], runs.goal)
+        found = _evaluate(runs, {(against, 0)}, ladder)
+        if not found:
+            raise errors.Failed(TOO_SHORT)
+        allowed = _missed(found[against, 0], runs.goal)
     assert allowed is not None
     answers = _search(runs, ladder, allowed)
     asked: Asked = {
@@ -263,7 +281,7 @@ def capacity(
     resolved, _ = _resolved(runs)
     key = (over or _obvious(resolved)).removeprefix("$")
     _check_direction(key, "more", "duetime need", "smallest")
-    ladder = _values(key, _written(resolved, key), start, end, step)
+    ladder = _values(key, _written(resolved, key), start, end, step, unit=_unit(runs, key))
     answers = _search(runs, ladder, target)
     asked: Asked = {"question": "capacity", "target_percent": target, "over": key}
     return _decision(runs, resolved, asked, answers, "largest")
@@ -285,7 +303,7 @@ def need(
     resolved, _ = _resolved(runs)
     key = over.removeprefix("$")
     _check_direction(key, "less", "duetime capacity", "largest")
-    ladder = _values(key, _written(resolved, key), start, end, step, smallest=True)
+    ladder = _values(key, _written(resolved, key), start, end, step, unit=_unit(runs, key), smallest=True)
     answers = _search(runs, ladder, target)
     asked: Asked = {"question": "need", "target_percent": target, "over": key}
     return _decision(runs, resolved, asked, answers, "smallest")
@@ -319,25 +337,58 @@ def _search(runs: Runs, ladder: Ladder, allowed: float | list[float]) -> list[An
             for (transport, level), kept in found.items():
                 if transport == answer.transport:
                     answer.levels[level] = _measured(kept, allowed, runs.goal)
+        if found.keys() < wanted:
+            _end_early(answers)
+            break
     return answers
+
+
+def _end_early(answers: Sequence[Answer]) -> None:
+    """Mark answers that the time was too short for; `errors.Failed` where the scenario itself was not run."""
+    for answer in answers:
+        answer.stopped = bool(answer.next())
+        if answer.ladder.start not in answer.levels:
+            raise errors.Failed(TOO_SHORT)
 
 
 def _evaluate(
     runs: Runs, wanted: set[tuple[str | None, int]], ladder: Ladder
 ) -> dict[tuple[str | None, int], list[Kept]]:
-    order = sorted(wanted, key=lambda each: (each[0] or "", each[1]))
+    # The scenario as written is first: the answer needs it whenever the time is up.
+    order = sorted(wanted, key=lambda each: (each[1] != ladder.start, each[0] or "", each[1]))
     points = [
         Point(runs.scenario, (*runs.overrides, *ladder.changes(level)), transport, seed)
         for transport, level in order
         for seed in runs.seeds
     ]
     costs.afford_points(points, runs.allowed, jobs=runs.jobs, cluster=runs.cluster)
-    kept = run_points(points, store=runs.store, jobs=runs.jobs, cluster=runs.cluster, progress=runs.progress)
+    kept = _kept(points, runs)
     count = len(runs.seeds)
-    found = {each: kept[i * count : (i + 1) * count] for i, each in enumerate(order)}
+    groups = {each: kept[i * count : (i + 1) * count] for i, each in enumerate(order)}
+    found = {
+        each: [kept for kept in group if kept is not None] for each, group in groups.items() if None not in group
+    }
     for (_, level), group in found.items():
         _check(group, level == ladder.start)
     return found
+
+
+def _kept(points: list[Point], runs: Runs) -> list[Kept | None]:
+    """Run points; those that the time was too short for are none."""
+    try:
+        return [
+            *run_points(
+                points,
+                store=runs.store,
+                jobs=runs.jobs,
+                cluster=runs.cluster,
+                progress=runs.progress,
+                until=runs.until,
+            )
+        ]
+    except errors.TimeUp:
+        known = finished(points, store=runs.store)
+        return [known.get(number) for number in range(len(points))]
 
 
 def _check(group: list[Kept], is_written: bool) -> None:
@@ -434,13 +485,18 @@ def _answered(answer: Answer, resolved: Resolved, name: Found) -> searches.Answe
     at = None if best is None else answer.levels[best]
     written = answer.levels[answer.ladder.start]
     assert written is not None
+    # The lower end first: of the smallest value the end that surely suffices is the larger one.
+    ends, bracket = answer.interval(), (best, answer.failing())
+    if name == "smallest":
+        ends, bracket = (ends[1], ends[0]), (bracket[1], bracket[0])
     seeds, own = answer.seeds(), resolved.get("transport")
     few: searches.TooFew = {} if seeds is None else {"seeds": seeds}
     direction: searches.Direction = {} if name == "tighter_percent" else {"turned": answer.turned()}
     return {
         "transport": answer.transport or (own and own["name"]),
         **_value(name, None if best is None else value(best)),
-        "ci95": [None if level is None else value(level) for level in answer.interval()],
+        "ci95": [None if level is None else value(level) for level in ends],
+        "between": [*(None if level is None else value(level) for level in bracket)],
         **few,
         "missed_percent": None if at is None else at.missed,
         "bound_percent": None if at is None else at.bound,
@@ -477,13 +533,22 @@ def _values(
     end: str | None,
     step: str | None,
     *,
+    unit: str | None = None,
     smallest: bool = False,
 ) -> Ladder:
-    """Return levels from the smallest value up or, where the smallest is searched, from the largest down."""
-    now = Quantity.of(written, f"{key} (as the scenario has it)")
-    first = None if start is None else _same_unit(Quantity.of(start, "--from"), now, "--from")
-    last = None if end is None else _same_unit(Quantity.of(end, "--to"), now, "--to")
-    width = _step(now) if step is None else _same_unit(Quantity.of(step, "--step"), now, "--step")
+    """Return levels from the smallest value up or, where the smallest is searched, from the largest down.
+
+    Values are in the unit of `start`, `end` or `step`, else in `unit`, that of the scenario's file.
+    """
+    now = Quantity.as_written(written, f"{key} (as the scenario has it)")
+    given = (Quantity.as_written(each, "a value").unit for each in (start, end, step) if each is not None)
+    for wanted in (*filter(None, given), unit or now.unit):
+        if (same := now.to(wanted)) is not None:
+            now = Quantity(float(f"{same.number:.9g}"), wanted)
+            break
+    first = None if start is None else _same_unit(Quantity.as_written(start, "--from"), now, "--from")
+    last = None if end is None else _same_unit(Quantity.as_written(end, "--to"), now, "--to")
+    width = _step(now) if step is None else _same_unit(Quantity.as_written(step, "--step"), now, "--step")
     if width <= 0:
         raise errors.Unreadable("--step must be above 0")
     lowest = width if first is None else first
@@ -515,16 +580,45 @@ def _values(
 
 
 def _same_unit(quantity: Quantity, other: Quantity, what: str) -> float:
-    if quantity.unit != other.unit:
+    same = quantity.to(other.unit)
+    if same is None:
         raise errors.Unreadable(f"{what} must have the unit of the scenario's value, {other}, not {quantity}")
-    return quantity.number
+    return same.number
 
 
 def _step(now: Quantity) -> float:
-    """Return one for a count, otherwise about a twentieth of the value."""
-    if not now.unit and now.number == int(now.number):
+    """Return one for a count or whole percents, otherwise about a twentieth of the value."""
+    if now.unit in ("", "%") and now.number == int(now.number):
         return 1.0
-    return float(f"{now.number / 20:.1g}")
+    step = float(f"{now.number / 20:.1g}")
+    return max(1.0, round(step)) if now.unit.startswith("packet") else step
+
+
+def _unit(runs: Runs, key: str) -> str | None:
+    """Return the unit that the user wrote for a key, in a change or in the file; none if it is not known."""
+    for change in reversed(runs.overrides):
+        path, _, value = change.partition("=")
+        if path.strip().removeprefix("$") == key:
+            return _unit_of(value.strip().strip("\"'"))
+    part: object = tomllib.loads(scenario.read_file(runs.scenario).text)
+    words = key.split(".") if "." in key else ["parameters", key]
+    while words and isinstance(part, dict):
+        if words[0] == "traffic" and isinstance(part.get("traffic"), list):
+            rest = key.partition(".")[2]
+            fits = [each for each in part["traffic"] if rest.startswith(f"{each.get('name')}.")]
+            part = max(fits, key=lambda each: len(each["name"]), default=None)
+            words = rest[len(part["name"]) + 1 :].split(".") if part else []
+        else:
+            part, words = part.get(words[0]), words[1:]
+    return _unit_of(part)
+
+
+def _unit_of(written: object) -> str | None:
+    """Return the unit of a text that is a quantity; none for other values."""
+    try:
+        return Quantity.as_written(written, "a value").unit if isinstance(written, str) else None
+    except errors.Unreadable:
+        return None
 
 
 def _doubling(at: int, count: int) -> tuple[int, ...]:
@@ -562,6 +656,8 @@ def _written(resolved: Resolved, key: str) -> object:
         parameters = resolved.get("parameters", {})
         if key not in parameters:
             known, meant = ", ".join(parameters) or "none", _meant(key, parameters)
+            paths = [path for path in _paths(resolved) if path.endswith(f".{key}")]
+            meant = f"; did you mean {' or '.join(paths)}?" if paths else meant
             raise errors.Unreadable(
                 f"--over {key}: there is no such parameter{meant} (the scenario has {known})"
             )
@@ -577,10 +673,25 @@ def _written(resolved: Resolved, key: str) -> object:
         rest = rest[len(part["name"]) + 1 :]
     for word in rest.split("."):
         if not isinstance(part, dict) or word not in part:
-            meant = _meant(word, part if isinstance(part, dict) else {})
+            meant = _meant(key, _paths(resolved))
             raise errors.Unreadable(f"--over {key}: the scenario has no value for it{meant}")
         part = part[word]
     return part
+
+
+def _paths(resolved: Resolved) -> list[str]:
+    """Return the path of every key that the scenario has a value for."""
+    tables = {"network": resolved["network"], "transport": resolved.get("transport"), "run": resolved["run"]}
+    tables |= {f"traffic.{each['name']}": each for each in resolved["traffic"]}
+    return [row_path for path, table in tables.items() if table for row_path in _below(path, table)]
+
+
+def _below(path: str, part: object) -> Iterator[str]:
+    if not isinstance(part, dict):
+        yield path
+        return
+    for key, each in part.items():
+        yield from _below(f"{path}.{key}", each)
 
 
 def _meant(word: str, known: Iterable[str]) -> str:

@@ -55,5 +55,9 @@ class Damaged(RuntimeError):
     """A saved file that differs from its checksum, or is missing; the message names it."""
 
 
+class TimeUp(RuntimeError):
+    """The time for some runs was up before all of them were made; those that were are in the store."""
+
+
 class OtherBuild(RuntimeError):
     """A worker would simulate with something else than the process that asks."""

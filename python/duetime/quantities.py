@@ -16,6 +16,17 @@ _BYTES = {
     **{f"{prefix}iB": Fraction(1024**power) for power, prefix in enumerate("KMG", 1)},
     **{f"{prefix}b": Fraction(1000**power, 8) for power, prefix in enumerate("KMG", 1)},
 }
+_RATES = {f"{prefix}bps": Fraction(1000**power) for power, prefix in enumerate(("", "K", "M", "G", "T"))}
+_PACKETS = {"packet": Fraction(1), "packets": Fraction(1)}
+_SHARES = {"": Fraction(1), "%": Fraction(1, 100)}
+#: Units that measure the same, with their factors.
+_KINDS: tuple[dict[str, Fraction], ...] = (
+    {unit: Fraction(ps) for unit, ps in _TIME_PS.items()},
+    _BYTES,
+    _RATES,
+    _PACKETS,
+    _SHARES,
+)
 
 
 def counted(number: int, what: str) -> str:
@@ -72,10 +83,24 @@ class Quantity:
     @staticmethod
     def of(written: object, what: str) -> Quantity:
         """Read a number with its unit, a percentage as a share; `Unreadable` if it is none."""
+        found = Quantity.as_written(written, what)
+        return Quantity(found.number / 100) if found.unit == "%" else found
+
+    @staticmethod
+    def as_written(written: object, what: str) -> Quantity:
+        """Read a number with its unit, also a percentage; `Unreadable` if it is none."""
         if isinstance(written, int | float) and not isinstance(written, bool):
             return Quantity(float(written))
         match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-z%]*)\s*", str(written))
         if match is None:
             raise Unreadable(f"{what} must be a number, with a unit if it has one, not {written}")
-        number, unit = float(match[1]), match[2]
-        return Quantity(number / 100) if unit == "%" else Quantity(number, unit)
+        return Quantity(float(match[1]), match[2])
+
+    def to(self, unit: str) -> Quantity | None:
+        """Return the same in another unit; none where the two measure different things."""
+        if unit == self.unit:
+            return self
+        kind = next((kind for kind in _KINDS if {unit, self.unit} <= kind.keys()), None)
+        if kind is None:
+            return None
+        return Quantity(float(Fraction(self.number) * kind[self.unit] / kind[unit]), unit)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from duetime.frames import pl
 
 #: Messages are put into so many groups of growing size, as equal in number as their sizes allow.
 GROUPS = 10
 #: Column -> how it is called.
 SHOWN = {"p50": "median", "p99": "99th percentile"}
+#: How all classes together are called.
+ALL = "all"
 
 
 def by_size(messages: pl.DataFrame, groups: int = GROUPS) -> pl.DataFrame:
@@ -41,9 +45,22 @@ def _largest(sizes: pl.Series, groups: int) -> pl.Series:
     return edges.gather(edges.search_sorted(sizes.cast(pl.Int64), side="left"))
 
 
-def table(by_transport: dict[str, pl.DataFrame]) -> pl.DataFrame:
-    """Put the groups of several transports below one another, each row with its transport."""
-    parts = [
-        by_size(messages).with_columns(transport=pl.lit(name)) for name, messages in by_transport.items()
-    ]
-    return pl.concat(parts).select("transport", "bytes", "up_to", "messages", *SHOWN)
+def table(by_transport: dict[str, pl.DataFrame], classes: Sequence[str]) -> pl.DataFrame:
+    """Put the groups of transports and classes below one another, each row with its transport and class.
+
+    With several classes there are rows of all messages together too, of the class `ALL`.
+    """
+    parts = []
+    for transport, messages in by_transport.items():
+        for name, own in by_class(messages, classes).items():
+            about = (pl.lit(transport).alias("transport"), pl.lit(name).alias("class"))
+            parts.append(by_size(own).with_columns(*about))
+    return pl.concat(parts).select("transport", "class", "bytes", "up_to", "messages", *SHOWN)
+
+
+def by_class(messages: pl.DataFrame, classes: Sequence[str]) -> dict[str, pl.DataFrame]:
+    """Return the messages of each class; and all together, first, where there are several."""
+    own = {name: messages.filter(pl.col("class") == name) for name in classes}
+    if len(own) < 2:
+        return own
+    return {ALL: messages, **{f"class {name}" if name == ALL else name: each for name, each in own.items()}}

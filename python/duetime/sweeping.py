@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from duetime import _core, errors, files, manifest, scenario
-from duetime.comparison import OF_BOUND, flat
 from duetime.contract import reading
 from duetime.engine.points import Kept, Point, run_points
 from duetime.quantities import counted
 from duetime.statistics import paired
+from duetime.tabular import OF_BOUND, flat
 
 if TYPE_CHECKING:
     import polars as pl
@@ -122,11 +122,11 @@ class Swept:
 
     def runs(self) -> pl.DataFrame:
         """One row per finished run: the axes, transport, seed, and every figure of the whole run."""
-        rows = []
-        for where, kept in self._rows():
-            if kept.error is None:
-                rows.append({**where.row, **_figures(kept.run)})
-        return _frame(rows)
+        return _frame(self.rows())
+
+    def rows(self) -> list[Row]:
+        """Return the rows of `runs`."""
+        return [{**where.row, **_figures(kept.run)} for where, kept in self._rows() if kept.error is None]
 
     def classes(self) -> pl.DataFrame:
         """One row per finished run and traffic class."""
@@ -325,7 +325,7 @@ PARTS = {
 }
 
 
-def _figures(result: Run[int, float]) -> dict[str, object]:
+def _figures(result: Run[int, float]) -> Row:
     """Return every figure of the run as a whole, each under the name of its column."""
     # A figure that a run lacks (requests for rates, say) has columns of its own where another run has it.
     apart = {name: value for name, value in result.items() if name not in APART and value is not None}
@@ -336,7 +336,7 @@ def _of_classes(result: Run[int, float]) -> Iterator[str]:
     return (name for part in result["classes"].values() for name in flat(part))
 
 
-def _bound(result: Run[int, float], of_class: str | None = None) -> dict[str, object]:
+def _bound(result: Run[int, float], of_class: str | None = None) -> Row:
     """Return the deadlines that no schedule could meet, in the run or in one of its classes."""
     whole = result["bound"]
     bound: Limit[int, float] | None = whole

@@ -18,6 +18,8 @@ pub struct FctUs {
     pub p90: Option<f64>,
     /// 99th percentile of all messages.
     pub p99: Option<f64>,
+    /// 99.9th percentile of all messages.
+    pub p999: Option<f64>,
     /// Largest of all messages.
     pub max: Option<f64>,
     /// Lower bounds of the figures that are none; left out where all are known.
@@ -44,6 +46,9 @@ pub struct AtLeast {
     /// Lower bound of the 99th percentile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p99: Option<f64>,
+    /// Lower bound of the 99.9th percentile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p999: Option<f64>,
     /// Lower bound of the largest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max: Option<f64>,
@@ -70,12 +75,30 @@ impl Both<'_> {
 
 impl FctUs {
     pub(crate) fn of(values: Both, aside: Option<&Aside>) -> io::Result<FctUs> {
-        let Some(Digest { mean, at: [p50, p90, p99, max] }) = values.digest(aside, [50.0, 90.0, 99.0, 100.0])? else {
+        let Some(Digest { mean, at: [p50, p90, p99, p999, max] }) =
+            values.digest(aside, [50.0, 90.0, 99.0, 99.9, 100.0])?
+        else {
             return Ok(FctUs::default());
         };
-        let [mean, p50, p90, p99, max] = [mean, p50, p90, p99, max].map(Parts::from);
-        let at_least = AtLeast { mean: mean.1, p50: p50.1, p90: p90.1, p99: p99.1, max: max.1, ..AtLeast::default() };
-        Ok(FctUs { mean: mean.0, p50: p50.0, p90: p90.0, p99: p99.0, max: max.0, at_least: at_least.any() })
+        let [mean, p50, p90, p99, p999, max] = [mean, p50, p90, p99, p999, max].map(Parts::from);
+        let at_least = AtLeast {
+            mean: mean.1,
+            p50: p50.1,
+            p90: p90.1,
+            p99: p99.1,
+            p999: p999.1,
+            max: max.1,
+            ..AtLeast::default()
+        };
+        Ok(FctUs {
+            mean: mean.0,
+            p50: p50.0,
+            p90: p90.0,
+            p99: p99.0,
+            p999: p999.0,
+            max: max.0,
+            at_least: at_least.any(),
+        })
     }
 }
 
@@ -109,10 +132,14 @@ impl RequestUs {
 /// Completion time over the time that the message takes on an empty network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Slowdown {
+    /// Arithmetic mean; none, like the others, where it depends on messages that had not arrived when the run ended.
+    pub mean: Option<f64>,
     /// Median of all messages.
     pub p50: Option<f64>,
     /// 99th percentile of all messages.
     pub p99: Option<f64>,
+    /// 99.9th percentile of all messages.
+    pub p999: Option<f64>,
     /// Lower bounds of the figures that are none; left out where all are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_least: Option<AtLeast>,
@@ -120,12 +147,12 @@ pub struct Slowdown {
 
 impl Slowdown {
     pub(crate) fn of(values: Both, aside: Option<&Aside>) -> io::Result<Slowdown> {
-        let Some(Digest { at, .. }) = values.digest(aside, [50.0, 99.0])? else {
+        let Some(Digest { mean, at: [p50, p99, p999] }) = values.digest(aside, [50.0, 99.0, 99.9])? else {
             return Ok(Slowdown::default());
         };
-        let [p50, p99] = at.map(Parts::from);
-        let at_least = AtLeast { p50: p50.1, p99: p99.1, ..AtLeast::default() }.any();
-        Ok(Slowdown { p50: p50.0, p99: p99.0, at_least })
+        let [mean, p50, p99, p999] = [mean, p50, p99, p999].map(Parts::from);
+        let at_least = AtLeast { mean: mean.1, p50: p50.1, p99: p99.1, p999: p999.1, ..AtLeast::default() }.any();
+        Ok(Slowdown { mean: mean.0, p50: p50.0, p99: p99.0, p999: p999.0, at_least })
     }
 }
 
@@ -182,14 +209,24 @@ mod tests {
         let fct = FctUs::of(Both { arrived: &[&values(&[3.0, 1.0]), &values(&[2.0])], censored: &[] }, None).unwrap();
         assert_eq!((fct.mean, fct.p50, fct.max, fct.at_least), (Some(2.0), Some(2.0), Some(3.0), None));
         let (_, slowdown, ratio) = of(&all(&[3.0, 1.0], &[]));
-        assert_eq!((slowdown.p50, ratio.p50), (Some(2.0), Some(2.0)));
+        assert_eq!((slowdown.mean, slowdown.p50, ratio.p50), (Some(2.0), Some(2.0), Some(2.0)));
+        assert!((slowdown.p999.unwrap() - 2.998).abs() < 1e-12);
         assert_eq!(FctUs::of(Both { arrived: &[], censored: &[] }, None).unwrap(), FctUs::default());
         // 1 2 3 4 [5]: the median is known, percentiles above rank 3 are not.
         let (fct, slowdown, ratio) = of(&all(&[4.0, 3.0, 2.0, 1.0], &[5.0]));
         assert_eq!((fct.mean, fct.p50, fct.p90, fct.p99, fct.max), (None, Some(3.0), None, None, None));
-        let bounds = AtLeast { mean: Some(3.0), p90: Some(4.6), p99: Some(4.96), max: Some(5.0), ..AtLeast::default() };
+        let bounds = AtLeast {
+            mean: Some(3.0),
+            p90: Some(4.6),
+            p99: Some(4.96),
+            p999: fct.at_least.unwrap().p999,
+            max: Some(5.0),
+            ..AtLeast::default()
+        };
+        assert!((bounds.p999.unwrap() - 4.996).abs() < 1e-12);
         assert_eq!(fct.at_least, Some(bounds));
         assert_eq!((slowdown.p50, slowdown.at_least.unwrap().p99), (Some(3.0), Some(4.96)));
+        assert_eq!((slowdown.mean, slowdown.at_least.unwrap().mean), (None, Some(3.0)));
         assert_eq!((ratio.p50, ratio.at_least.unwrap().p90), (Some(3.0), Some(4.6)));
     }
 }

@@ -112,7 +112,7 @@ fn name(root: &mut Table, segment: &Segment, value: Node) -> Checked<()> {
         return Ok(());
     }
     let fault = Fault::new(segment.at, format!("there is no parameter `{}` in [parameters]", clip(segment.name)));
-    if let Some(path) = language::path_of(segment.name) {
+    if let Some(path) = path_in(root, segment.name).or_else(|| language::path_of(segment.name)) {
         return Err(fault.hint(format!("did you mean `{path}`?")));
     }
     if SECTIONS.contains(&segment.name) {
@@ -125,6 +125,21 @@ fn name(root: &mut Table, segment: &Segment, value: Node) -> Checked<()> {
             false => format!("the parameters are {}", suggest::list(names.iter().map(String::as_str))),
         }
     }))
+}
+
+/// Returns the path of a key that the scenario has in a class, or else in a section.
+fn path_in(root: &Table, name: &str) -> Option<String> {
+    let has = |node: &Node| matches!(&node.data, Data::Table(table) if table.find(name).is_some());
+    let of_class = |class: &Node| class_name(class).map(|of| format!("traffic.{of}.{name}"));
+    let of_classes = match root.find("traffic").map(|entry| &entry.node.data) {
+        Some(Data::Array(classes)) => classes.iter().filter(|class| has(class)).find_map(of_class),
+        _ => None,
+    };
+    let of_section = |section: &&str| root.find(section).is_some_and(|entry| has(&entry.node));
+    of_classes.or_else(|| {
+        let section = ["network", "transport", "run"].into_iter().find(of_section)?;
+        Some(format!("{section}.{name}"))
+    })
 }
 
 /// Sets a key of one class by `traffic.NAME.key=value`.

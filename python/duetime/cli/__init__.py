@@ -47,7 +47,11 @@ MODULES = {
     "plot": "plot",
     "report": "report",
     "testbed": "testbed",
+    "help": "about",
+    "version": "about",
 }
+#: The function of a command, where it cannot have its name.
+FUNCTIONS = {"help": "help_"}
 
 
 class Commands(Mapping[str, click.Command]):
@@ -55,7 +59,8 @@ class Commands(Mapping[str, click.Command]):
 
     def __getitem__(self, name: str) -> click.Command:
         """Return the command of a name."""
-        command: click.Command = getattr(import_module(f"duetime.cli.{MODULES[name]}"), name)
+        module = import_module(f"duetime.cli.{MODULES[name]}")
+        command: click.Command = getattr(module, FUNCTIONS.get(name, name))
         return command
 
     def __iter__(self) -> Iterator[str]:
@@ -73,9 +78,9 @@ class Commands(Mapping[str, click.Command]):
 )
 @click.version_option(__version__, prog_name="duetime")
 def commands() -> None:
-    """Simulate datacenter transports packet by packet, and see which of them meet the deadlines.
+    """Simulate deadline-aware datacenter transports packet by packet.
 
-    Start with: duetime init && duetime compare scenario.toml --transports tcp,dctcp,d2tcp
+    Start with: duetime init && duetime compare scenario.toml
     """
 
 
@@ -107,6 +112,11 @@ def status(command: Callable[[], object]) -> int:
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except click.ClickException as error:
+        if isinstance(error, click.UsageError):
+            # Loaded late: only a mistake needs a hint.
+            from duetime.cli import hints
+
+            hints.add(error, sys.argv[1:])
         error.show()
         return error.exit_code
     except ScenarioError as error:

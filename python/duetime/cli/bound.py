@@ -9,14 +9,16 @@ import click
 
 from duetime.cli import options
 from duetime.run import foresee
+from duetime.tabular import of_bound
 
 
 @click.command(short_help="Say how few deadlines any schedule can miss.")
 @options.FILE
 @options.SEED
 @options.SET
-@options.JSON
-def bound(file: str, seed: int | None, changes: tuple[str, ...], as_json: bool) -> None:
+@options.forms
+@options.QUIET
+def bound(file: str, seed: int | None, changes: tuple[str, ...], as_json: bool, as_csv: bool) -> None:
     """Say how few deadlines any schedule of FILE's messages (- for standard input) can miss.
 
     Of requests of several stages, say how few any schedule lets miss a goal. Nothing is simulated. The
@@ -26,6 +28,9 @@ def bound(file: str, seed: int | None, changes: tuple[str, ...], as_json: bool) 
     options.tell_notes(notes)
     if as_json:
         sys.stdout.write(json.dumps(foresight, separators=(",", ":"), ensure_ascii=False) + "\n")
+        return
+    if as_csv:
+        options.print_rows(of_bound(foresight))
         return
     # Loaded late: it takes time to load, and with --json no table is shown.
     from duetime.display import bounds, terminal

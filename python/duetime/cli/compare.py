@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,11 +20,10 @@ from duetime.quantities import counted
 @options.simulation
 @click.option(
     "--transports",
-    required=True,
     metavar="NAMES",
     shell_complete=completion.transports,
     help="Which to compare, separated by commas: tcp,dctcp,d2tcp. Each replaces the name in [transport]; "
-    "classes with a transport of their own keep it.",
+    f"classes with a transport of their own keep it {options.TRANSPORTS_DEFAULT}.",
 )
 @click.option(
     "--against",
@@ -50,7 +50,8 @@ def compare(
     changes: tuple[str, ...],
     out: Path | None,
     as_json: bool,
-    transports: str,
+    as_csv: bool,
+    transports: str | None,
     against: str | None,
     seeds: int | None,
     fail_if: tuple[str, ...],
@@ -67,9 +68,12 @@ def compare(
     """
     if cluster is not None and out is None:
         raise options.Mistake("--cluster needs --out: the folder in which finished runs are kept")
-    names = [name.strip() for name in transports.split(",") if name.strip()]
     read = options.read(file)
     changes = options.with_threads(changes, threads)
+    if transports is None:
+        names = options.usual_transports(read, seed, changes)
+    else:
+        names = [name.strip() for name in transports.split(",") if name.strip()]
     allowed = costs.limit(max_memory, yes)
     if names and allowed is not None:
         each = costs.cost(read, seed, changes, names[0])
@@ -85,29 +89,36 @@ def compare(
         files.check(out, keep=RUNS)
     options.tell_notes_of(plan.notes)
     store = None if out is None else out / RUNS
-    comparison = plan.carry_out(jobs, progress=True, store=store, cluster=cluster)
+    comparison = plan.carry_out(jobs, progress=not options.quiet(), store=store, cluster=cluster)
     comparison.limits = options.judge(conditions, comparison.data["runs"])
+
+    def show() -> None:
+        if as_json:
+            sys.stdout.write(comparison.json() + "\n")
+        elif as_csv:
+            options.print_rows(comparison.rows())
+        else:
+            # Loaded late: it takes time to load, and with --json no table is shown.
+            from duetime.display import comparisons, terminal
+
+            terminal.present(comparisons.table(comparison))
+
+    return conclude(comparison, len(plan.tasks), out, show)
+
+
+def conclude(comparison: AnyComparison, runs: int, out: Path | None, show: Callable[[], None]) -> int:
+    """Save and show a comparison of so many runs; return the exit code, or raise what interrupted it."""
     if comparison.by_seed:
-        _deliver(comparison, out, as_json)
+        if out is not None:
+            comparison.save(out)
+        show()
+        if out is not None:
+            options.tell(f"Saved in {out}")
     elif out is not None:
         _remove_empty(out)
     if comparison.interrupted:
-        raise KeyboardInterrupt(_kept(comparison, len(plan.tasks), out))
+        raise KeyboardInterrupt(_kept(comparison, runs, out))
     return options.tell_failed(comparison.limits)
-
-
-def _deliver(comparison: AnyComparison, out: Path | None, as_json: bool) -> None:
-    if out is not None:
-        comparison.save(out)
-    if as_json:
-        sys.stdout.write(comparison.json() + "\n")
-    else:
-        # Loaded late: it takes time to load, and with --json no table is shown.
-        from duetime.display import comparisons, terminal
-
-        terminal.present(comparisons.table(comparison))
-    if out is not None:
-        print(f"Saved in {out}", file=sys.stderr)
 
 
 def _remove_empty(out: Path) -> None:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
-import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypedDict, TypeVar, Unpack
+from typing import ClassVar, TypedDict, TypeVar, Unpack
 
 import click
 
 from duetime import costs, decide, files, scenario
 from duetime.cli import completion, options
 from duetime.conditions import ALL_GOALS
+from duetime.display.decisions import ANSWERS
 from duetime.run import resolve_each
+from duetime.tabular import of_search
 
 
 class Shared(TypedDict):
@@ -30,6 +33,7 @@ class Shared(TypedDict):
     cluster: str | None
     max_memory: float | None
     yes: bool
+    limit_s: float
 
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -55,6 +59,30 @@ class Percent(click.ParamType[float]):
         return number
 
 
+class Duration(click.ParamType[float]):
+    """A time that a person waits, in seconds."""
+
+    name = "time"
+    #: The units, in seconds.
+    UNITS: ClassVar = {"s": 1, "min": 60, "m": 60, "h": 3600}
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Read a time from the command line."""
+        match = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(s|min|m|h)\s*", str(value))
+        if match is None or float(match[1]) <= 0:
+            self.fail(f"{value!r} is not a time like 90s, 10min or 2h", param, ctx)
+        return float(match[1]) * self.UNITS[match[2]]
+
+
+TIME = click.option(
+    "--time",
+    "limit_s",
+    type=Duration(),
+    default="10min",
+    show_default=True,
+    metavar="TIME",
+    help="End the search after this time, as 90s, 10min or 2h, with the answer known by then.",
+)
 TRANSPORTS = click.option(
     "--transports",
     metavar="NAMES",
@@ -72,9 +100,9 @@ SEEDS = click.option(
 
 
 def _shared(command: F) -> F:
-    limits = (options.YES, options.MAX_MEMORY)
+    limits = (options.YES, options.MAX_MEMORY, TIME)
     runs = (options.CLUSTER, options.JOBS, options.SET, options.SEED, SEEDS, TRANSPORTS)
-    for option in (options.JSON, *limits, *runs):
+    for option in (options.QUIET, options.CSV, options.JSON, *limits, *runs):
         command = option(command)
     return click.argument("file", type=click.Path(path_type=Path))(command)
 
@@ -135,11 +163,8 @@ def _asked(target: float | None, attain: float | None, goal: str | None) -> tupl
 
 
 def _out(name: str) -> Callable[[F], F]:
-    return click.option(
-        "--out",
-        type=click.Path(path_type=Path),
-        metavar="DIR",
-        help=f"Write {name}.json here and keep finished runs below: a stopped search resumes.",
+    return options.out(
+        f"Write {name}.json to this directory, and keep finished runs in it: a stopped search resumes."
     )
 
 
@@ -169,6 +194,7 @@ def tighten(
     step: float,
     out: Path | None,
     as_json: bool,
+    as_csv: bool,
     **shared: Unpack[Shared],
 ) -> None:
     """Find how much tighter the deadlines of the scenario in FILE can be.
@@ -186,7 +212,7 @@ def tighten(
         raise options.Mistake("--step is between 0.01% and 50%")
     with _runs(out, "tighten", goal=goal, **shared) as runs:
         decision = decide.tighten(runs, target=target, against=against, step=step)
-        _deliver(decision, out, as_json)
+        _deliver(decision, out, as_json, as_csv)
 
 
 @click.command(short_help="Find the largest fan-in or load that a network carries.")
@@ -207,6 +233,7 @@ def capacity(
     step: str | None,
     out: Path | None,
     as_json: bool,
+    as_csv: bool,
     **shared: Unpack[Shared],
 ) -> None:
     """Find the largest fan-in or load that the scenario in FILE carries.
@@ -217,7 +244,7 @@ def capacity(
     allowed, goal = _asked(target, attain, goal)
     with _runs(out, "capacity", goal=goal, **shared) as runs:
         decision = decide.capacity(runs, target=allowed, over=over, start=start, end=end, step=step)
-        _deliver(decision, out, as_json)
+        _deliver(decision, out, as_json, as_csv)
 
 
 @click.command(short_help="Find the smallest rate or buffer that suffices.")
@@ -236,6 +263,7 @@ def need(
     step: str | None,
     out: Path | None,
     as_json: bool,
+    as_csv: bool,
     **shared: Unpack[Shared],
 ) -> None:
     """Find the smallest rate, buffer or the like with which the scenario in FILE meets its deadlines.
@@ -246,7 +274,7 @@ def need(
     allowed, goal = _asked(target, attain, goal)
     with _runs(out, "need", goal=goal, **shared) as runs:
         decision = decide.need(runs, target=allowed, over=over, start=start, end=end, step=step)
-        _deliver(decision, out, as_json)
+        _deliver(decision, out, as_json, as_csv)
 
 
 @contextmanager
@@ -264,6 +292,7 @@ def _runs(
     cluster: str | None,
     max_memory: float | None,
     yes: bool,
+    limit_s: float,
 ) -> Iterator[decide.Runs]:
     names: list[str | None] = [name.strip() for name in (transports or "").split(",") if name.strip()] or [
         None
@@ -276,27 +305,33 @@ def _runs(
     if out is not None:
         files.check_growing(out, {"runs", f"{question}.json", "report.html"})
     options.tell_notes_of({str(name): notes for name, (_, notes) in checked.items()})
-    with tempfile.TemporaryDirectory(prefix="duetime-") as aside:
-        store = Path(aside) if out is None else out / "runs"
-        try:
-            allowed = costs.limit(max_memory, yes)
-            yield decide.Runs(
-                file, changes, tuple(names), each_seed, store, jobs, cluster, allowed=allowed, goal=goal
-            )
-        except KeyboardInterrupt as error:
-            said = str(error) if out is not None else "nothing was kept; with --out a search can go on later"
-            raise KeyboardInterrupt(said) from None
+    with options.workspace(out) as folder:
+        yield decide.Runs(
+            file,
+            changes,
+            tuple(names),
+            each_seed,
+            folder / "runs",
+            jobs,
+            cluster,
+            progress=not options.quiet(),
+            allowed=costs.limit(max_memory, yes),
+            goal=goal,
+            until=time.monotonic() + limit_s,
+        )
 
 
-def _deliver(decision: decide.Decision, out: Path | None, as_json: bool) -> None:
+def _deliver(decision: decide.Decision, out: Path | None, as_json: bool, as_csv: bool) -> None:
     if out is not None:
         decision.save(out)
     if as_json:
         sys.stdout.write(json.dumps(decision.data, indent=2, ensure_ascii=False) + "\n")
+    elif as_csv:
+        options.print_rows(of_search(decision.data, ANSWERS[decision.data["question"]]))
     else:
         # Loaded late: it takes time to load, and with --json no table is shown.
         from duetime.display import decisions, terminal
 
         terminal.present(decisions.table(decision.data))
     if out is not None:
-        print(f"Saved in {out}", file=sys.stderr)
+        options.tell(f"Saved in {out}")

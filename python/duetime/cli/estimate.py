@@ -11,6 +11,7 @@ import click
 from duetime.cli import options
 from duetime.functions import BUDGET
 from duetime.functions import estimate as link_by_link
+from duetime.tabular import of_estimate
 
 #: More packet-hops than a run can have, in millions.
 MOST = 1e12
@@ -36,14 +37,12 @@ MOST = 1e12
     help="Estimate also where a full run is expected to cost less, which is otherwise made instead.",
 )
 @options.JOBS
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Write estimate.json and messages.parquet here, and keep finished simulations below "
-    "(default: NAME-estimate).",
+@options.out(
+    "Write estimate.json and messages.parquet to this directory, and keep finished simulations in it: a "
+    "command that was stopped resumes."
 )
-@options.JSON
+@options.forms
+@options.QUIET
 def estimate(
     file: Path,
     seed: int | None,
@@ -53,41 +52,43 @@ def estimate(
     jobs: int | None,
     out: Path | None,
     as_json: bool,
+    as_csv: bool,
 ) -> int:
     """Estimate slowdown by size and missed deadlines of FILE from simulations of single links.
 
     For networks too large to simulate. Each link is simulated alone with the messages that cross it; of
     links with similar traffic only some are simulated. The delays of a message at the links of its path are
     added up. A full run of the same network in a smaller size corrects the estimate. Each figure has a range
-    that held in nine of ten networks. Where a full run costs less, it is made instead. Finished simulations
-    are kept, so that a command that was stopped resumes.
+    that held in nine of ten networks. Where a full run costs less, it is made instead.
     """
     options.need_tables()
-    folder = out or Path(f"{file.stem}-estimate")
-    try:
-        found = link_by_link(
-            file,
-            out=folder,
-            set=list(changes),
-            seed=seed,
-            budget=round(min(budget, MOST) * 1e6),
-            always=always,
-            jobs=jobs,
-            progress=True,
-        )
-    except KeyboardInterrupt as error:
-        raise KeyboardInterrupt(str(error) or _kept(folder / "runs")) from None
+    with options.workspace(out) as folder:
+        try:
+            found = link_by_link(
+                file,
+                out=folder,
+                set=list(changes),
+                seed=seed,
+                budget=round(min(budget, MOST) * 1e6),
+                always=always,
+                jobs=jobs,
+                progress=not options.quiet(),
+            )
+        except KeyboardInterrupt as error:
+            raise KeyboardInterrupt(str(error) or _kept(folder / "runs")) from None
     options.tell_notes(found.data["notes"])
     for warning in found.data["warnings"]:
         print(f"warning: {warning}", file=sys.stderr)
     if as_json:
         sys.stdout.write(json.dumps(found.data, separators=(",", ":"), ensure_ascii=False) + "\n")
+    elif as_csv:
+        options.print_rows(of_estimate(found.data))
     else:
         # Loaded late: it takes time to load, and with --json no table is shown.
         from duetime.display import estimates, terminal
 
         terminal.present(estimates.table(found))
-    print(f"Saved in {folder}", file=sys.stderr)
+    options.tell_saved(out)
     return 0
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO, TYPE_CHECKING, TypeVar
 
 import click
@@ -16,9 +18,11 @@ from click.shell_completion import CompletionItem
 from duetime import scenario
 from duetime.cli import completion
 from duetime.errors import Missing, MistakenCondition
+from duetime.run import resolve
 
 if TYPE_CHECKING:
     from duetime import conditions
+    from duetime.contract.rows import Row
     from duetime.contract.runs import Judged, OfTransport
     from duetime.contract.scenarios import Resolved
 
@@ -62,14 +66,102 @@ SET = click.option(
     help="Change a parameter (name=value), a key (section.key=value) or one class (traffic.NAME.key=value). "
     "May be given several times.",
 )
-OUT = click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Write tables (Parquet) and what --json prints here, in a folder for each run where there are "
-    "several; an earlier result is replaced.",
+
+
+def out(words: str) -> Callable[[F], F]:
+    """Return the option for the folder of results; without it nothing is written."""
+    return click.option(
+        "-o",
+        "--out",
+        type=click.Path(path_type=Path),
+        metavar="DIR",
+        help=f"{words} Without it nothing is written.",
+    )
+
+
+OUT = out(
+    "Write tables (Parquet) and the object of --json to this directory, one directory per run if there are "
+    "several; an earlier result is replaced."
 )
-JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
+
+
+def one_form(context: click.Context, parameter: click.Parameter, value: bool) -> bool:
+    """Refuse --json beside --csv."""
+    both = {"as_json": "as_csv", "as_csv": "as_json"}
+    if value and context.params.get(both[str(parameter.name)]):
+        raise click.UsageError("--json and --csv exclude each other", context)
+    return value
+
+
+JSON = click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    callback=one_form,
+    help="Print one JSON object instead of a table.",
+)
+CSV = click.option(
+    "--csv",
+    "as_csv",
+    is_flag=True,
+    callback=one_form,
+    help="Print comma-separated values instead of a table: one row per line, all digits.",
+)
+
+
+def forms(command: F) -> F:
+    """Add --json and --csv to a command."""
+    return JSON(CSV(command))
+
+
+def _set_quiet(context: click.Context, _: click.Parameter, value: bool) -> bool:
+    context.meta[QUIET_KEY] = value
+    return value
+
+
+#: Where the context keeps whether a command is quiet.
+QUIET_KEY = "duetime.quiet"
+QUIET = click.option(
+    "-q",
+    "--quiet",
+    is_flag=True,
+    expose_value=False,
+    callback=_set_quiet,
+    help="Print the result and errors only: no progress, no notes, no names of files.",
+)
+
+
+def quiet() -> bool:
+    """Return whether the running command is to print results and errors only."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(QUIET_KEY))
+
+
+@contextmanager
+def workspace(out: Path | None) -> Iterator[Path]:
+    """Yield the directory of finished runs: `out`, or one that is removed in the end.
+
+    Ctrl-C then says what was kept.
+    """
+    if out is not None:
+        yield out
+        return
+    with TemporaryDirectory(prefix="duetime-") as aside:
+        try:
+            yield Path(aside) / "results"
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt("nothing was kept; with --out the same command resumes") from None
+
+
+def tell_saved(out: Path | None) -> None:
+    """Say where the result is, or how to keep it."""
+    tell("Not saved: --out DIR keeps the results." if out is None else f"Saved in {out}")
+
+
+def tell(line: str) -> None:
+    """Write a line beside the result, on standard error, unless the command is quiet."""
+    if not quiet():
+        print(line, file=sys.stderr)
 
 
 FAIL_IF = click.option(
@@ -89,6 +181,7 @@ FAIL_IF_CERTAIN = click.option(
     help="The same, but only if the condition holds over the whole 95 % interval.",
 )
 JOBS = click.option(
+    "-j",
     "--jobs",
     type=Whole(min=1),
     metavar="N",
@@ -152,7 +245,7 @@ def with_threads(changes: tuple[str, ...], threads: str | None) -> tuple[str, ..
 
 def simulation(command: F) -> F:
     """Add the options of one run to a command."""
-    for option in (JSON, OUT, SET, SEED, FILE):
+    for option in (QUIET, CSV, JSON, OUT, SET, SEED, FILE):
         command = option(command)
     return command
 
@@ -209,12 +302,34 @@ def need_tables() -> None:
 
 
 def tell_left_out(*modules: str) -> None:
-    """Say which files were not written, since the library of one of our modules is missing."""
+    """Say before a command starts which files it will not write, since a library is missing."""
     for name in modules:
         try:
             import_module(name)
         except Missing as error:
-            print(f"note: left out: {error}", file=sys.stderr)
+            tell(f"note: will be left out: {error}")
+
+
+def print_rows(rows: Iterable[Row]) -> None:
+    """Print rows as comma-separated values."""
+    # Loaded late: few calls ask for --csv.
+    from duetime.rowtable import written
+
+    sys.stdout.write(written(rows))
+
+
+#: Compared where none are named, beside the scenario's own.
+USUAL = ("tcp", "dctcp", "d2tcp")
+TRANSPORTS_DEFAULT = f"(default: {','.join(USUAL)}, and the scenario's own)"
+
+
+def usual_transports(read: scenario.Scenario, seed: int | None, changes: tuple[str, ...]) -> list[str]:
+    """Return the transports that are compared where none are named, and say which they are."""
+    resolved, _ = resolve(read, seed, changes, None)
+    own = resolved.get("transport", {}).get("name")
+    names = list(dict.fromkeys((*USUAL, *([str(own)] if own else []))))
+    tell(f"note: comparing {', '.join(names)}; --transports names others")
+    return names
 
 
 def read(file: str) -> scenario.Scenario:
@@ -225,7 +340,7 @@ def read(file: str) -> scenario.Scenario:
 def tell_notes(notes: Iterable[str]) -> None:
     """Write notes on a scenario to standard error."""
     for note in notes:
-        print(f"note: {note}", file=sys.stderr)
+        tell(f"note: {note}")
 
 
 def tell_notes_of(notes: Mapping[str, list[str]]) -> None:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
-from duetime import InternalError, costs
-from duetime.cli import completion, options
+from duetime import InternalError, costs, files
+from duetime.cli import completion, drawing, options
 from duetime.experiments.experiment import SCALES, read
 from duetime.experiments.places import folder, names, path_of
 from duetime.quantities import counted
 
 if TYPE_CHECKING:
+    from duetime.contract.rows import Row
     from duetime.experiments.experiment import Experiment
 
 #: Exit code when a run failed; a claim that does not hold is a finding and no failure.
@@ -35,13 +37,13 @@ FAILED = 1
 )
 @click.option("--seeds", type=options.SEEDS, metavar="N", help="Number of seeds, instead of the scale's.")
 @options.JOBS
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    default=Path("out/reproduce"),
-    show_default=True,
-    metavar="DIR",
-    help="Write result.json, rows.parquet and figures into DIR/ID. Runs are kept in DIR/points.",
+@options.out(
+    "Write result.json, rows.parquet and figures to DIR/ID, and keep finished runs in DIR/points: a command "
+    "that was stopped resumes."
+)
+@drawing.options(
+    "The format of the figures; may be given several times (default: png and svg, with --out). Without --out "
+    "the figures are written here, as ID.FORMAT."
 )
 @click.option(
     "--from",
@@ -75,14 +77,15 @@ FAILED = 1
 )
 @options.MAX_MEMORY
 @options.YES
-@options.JSON
+@options.forms
+@options.QUIET
 def reproduce(
     name: str | None,
     as_list: bool,
     scale: str,
     seeds: int | None,
     jobs: int | None,
-    out: Path,
+    out: Path | None,
     root: Path | None,
     changes: tuple[str, ...],
     as_scenario: bool,
@@ -92,6 +95,8 @@ def reproduce(
     max_memory: float | None,
     yes: bool,
     as_json: bool,
+    as_csv: bool,
+    **given: Unpack[drawing.Drawing],
 ) -> int:
     """Run the experiment ID (d2tcp/fig10, say), or all of them.
 
@@ -105,54 +110,69 @@ def reproduce(
     if as_list and name is not None:
         raise options.Mistake("--list takes no experiment: it lists all")
     if as_list:
-        return _list([read(path_of(root, each)) for each in names(root)], as_json)
+        return _list([read(path_of(root, each)) for each in names(root)], as_json, as_csv)
     if name is None:
         raise options.Mistake("name an experiment, or `all`; --list shows them")
     if as_scenario:
         if name == "all":
             raise options.Mistake("--scenario prints one experiment: name it")
         chosen_one = read(path_of(root, name))
-        study, _ = prepare(chosen_one, scale=scale, seeds=seeds, jobs=jobs, out=out, set=changes)
-        sys.stdout.write(scenario_of(study, transport))
+        with options.workspace(out) as place:
+            study, _ = prepare(chosen_one, scale=scale, seeds=seeds, jobs=jobs, out=place, set=changes)
+            sys.stdout.write(scenario_of(study, transport))
         return 0
     if transport is not None:
         raise options.Mistake("--transport is for --scenario")
+    if as_csv and name == "all":
+        raise options.Mistake("--csv prints the rows of one experiment: name it")
+    options.need_tables()
+    if out is not None or given["formats"]:
+        _need_figures(asked=bool(given["formats"]))
     chosen = names(root) if name == "all" else [name]
     done, broken = [], []
-    for one in chosen:
-        try:
-            each = read(path_of(root, one))
-            print(f"{each.name}: {each.title}", file=sys.stderr)
-            result = repeat(
-                each,
-                scale=scale,
-                seeds=seeds,
-                jobs=jobs,
-                out=out,
-                set=changes,
-                variants=variants or 0,
-                cut=cut,
-                allowed=costs.limit(max_memory, yes),
-            )
-        except (InternalError, MemoryError, OSError, RuntimeError, ValueError) as error:
-            if name != "all":
-                raise
-            broken.append(one)
-            print(f"{one}: {str(error).removeprefix('error: ')}", file=sys.stderr)
-            continue
-        done.append(result)
-        if not as_json:
-            # Loaded late: it takes time to load, and with --json no table is shown.
-            from duetime.display import claims, terminal
+    with options.workspace(out) as place:
+        for one in chosen:
+            try:
+                each = read(path_of(root, one))
+                options.tell(f"{each.name}: {each.title}")
+                result = repeat(
+                    each,
+                    scale=scale,
+                    seeds=seeds,
+                    jobs=jobs,
+                    out=place,
+                    set=changes,
+                    variants=variants or 0,
+                    cut=cut,
+                    allowed=costs.limit(max_memory, yes),
+                    output=drawing.output(given),
+                    progress=not options.quiet(),
+                )
+            except (InternalError, MemoryError, OSError, RuntimeError, ValueError) as error:
+                if name != "all":
+                    raise
+                broken.append(one)
+                print(f"{one}: {str(error).removeprefix('error: ')}", file=sys.stderr)
+                continue
+            done.append(result)
+            if not (as_json or as_csv):
+                # Loaded late: it takes time to load, and with --json no table is shown.
+                from duetime.display import claims, terminal
 
-            terminal.present(claims.table(result.data), indent="")
-            if "robust" in result.data:
-                terminal.present(claims.in_variants(result.data["robust"]))
-            print(f"Saved in {out / each.name}", file=sys.stderr)
-    options.tell_left_out("duetime.frames", "duetime.plots")
+                terminal.present(claims.table(result.data), indent="")
+                if "robust" in result.data:
+                    terminal.present(claims.in_variants(result.data["robust"]))
+            if out is not None:
+                options.tell(f"Saved in {out / each.name}")
+            elif given["formats"]:
+                _place(place / each.name, each.name)
+    if out is None and not given["formats"]:
+        options.tell_saved(out)
     if as_json:
         found = [result.data for result in done]
         sys.stdout.write(json.dumps(found if name == "all" else found[0], ensure_ascii=False) + "\n")
+    elif as_csv:
+        options.print_rows(done[0].data["rows"])
     elif name == "all":
         # Loaded late: the same.
         from duetime.display import claims, terminal
@@ -168,10 +188,30 @@ def reproduce(
     return FAILED if broken or any(result.failed for result in done) else 0
 
 
-def _list(known: Sequence[Experiment], as_json: bool) -> int:
+def _need_figures(*, asked: bool) -> None:
+    """See that figures can be drawn before anything is run: an error where they were asked for, else a note."""
+    if asked:
+        import_module("duetime.plots")
+    else:
+        options.tell_left_out("duetime.plots")
+
+
+def _place(folder: Path, name: str) -> None:
+    """Write the figures of an experiment into the current directory: d2tcp/fig10 as d2tcp-fig10.pdf."""
+    for path in sorted(folder.glob("figure*.*")):
+        target = Path(f"{name.replace('/', '-')}{path.name.removeprefix('figure')}")
+        files.place(target, path.read_bytes())
+        options.tell(f"Wrote {target}")
+
+
+def _list(known: Sequence[Experiment], as_json: bool, as_csv: bool) -> int:
+    listed: list[Row] = [
+        {"id": e.name, "title": e.title, "source": e.source, "question": e.question} for e in known
+    ]
     if as_json:
-        listed = [{"id": e.name, "title": e.title, "source": e.source, "question": e.question} for e in known]
         sys.stdout.write(json.dumps(listed, ensure_ascii=False) + "\n")
+    elif as_csv:
+        options.print_rows(listed)
     else:
         # Loaded late: rich takes longer than to read the experiments.
         from duetime.display import catalog

@@ -17,6 +17,7 @@ from duetime.robustness import VARIANTS, Robustness
 from duetime.robustness import robust as vary
 from duetime.run import resolve_each
 from duetime.scenario import read_file
+from duetime.tabular import of_variants
 
 
 @click.command(short_help="See how far a comparison's conclusion reaches.")
@@ -25,10 +26,10 @@ from duetime.scenario import read_file
 @options.SET
 @click.option(
     "--transports",
-    required=True,
     metavar="NAMES",
     shell_complete=completion.transports,
-    help="Two or more, separated by commas; the first is compared with each of the others.",
+    help="Two or more, separated by commas; the first is compared with each of the others "
+    f"{options.TRANSPORTS_DEFAULT}.",
 )
 @click.option(
     "--variants",
@@ -42,68 +43,78 @@ from duetime.scenario import read_file
 @options.CLUSTER
 @options.MAX_MEMORY
 @options.YES
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Write robust.json and a picture here, and keep finished runs below (default: NAME-robust).",
+@options.out(
+    "Write robust.json and a figure to this directory, and keep finished runs in it: a command that was "
+    "stopped resumes."
 )
-@options.JSON
+@options.forms
+@options.QUIET
 def robust(
     file: Path,
     seed: int | None,
     changes: tuple[str, ...],
-    transports: str,
+    transports: str | None,
     variants: int,
     jobs: int | None,
     cluster: str | None,
     out: Path | None,
     as_json: bool,
+    as_csv: bool,
     max_memory: float | None,
     yes: bool,
 ) -> int:
-    """Vary what a description of FILE would leave open, and say where the better transport stays better.
+    """Vary the details a description of FILE leaves unspecified, and report where the ranking changes.
 
-    It varies the spread of answers, phases, the first window and its floor, and the floor of the timeout. It
+    It varies the spread of answers, phases, the initial and the minimum window, and the minimum timeout. It
     also varies how a switch shares its buffer, ACKs, the evenness of hosts and the seed. First each is varied
-    alone, then in pairs drawn with the scenario's seed. Finished runs are kept, so that a command that was
-    stopped resumes.
+    alone, then in pairs drawn with the scenario's seed.
     """
-    names = [name.strip() for name in transports.split(",") if name.strip()]
-    folder = out or Path(f"{file.stem}-robust")
     read = read_file(file)
+    if transports is None:
+        names = options.usual_transports(read, seed, changes)
+    else:
+        names = [name.strip() for name in transports.split(",") if name.strip()]
     checked = resolve_each(read, seed, changes, names)
     options.tell_notes_of({name: notes for name, (_, notes) in checked.items()})
     written = [Point(read, changes, name) for name in names]
     allowed = costs.limit(max_memory, yes)
     costs.afford_points(written, allowed, runs=variants * len(names), jobs=jobs, cluster=cluster)
-    found = vary(
-        file,
-        names,
-        out=folder,
-        set=list(changes),
-        seed=seed,
-        many=variants,
-        jobs=jobs,
-        cluster=cluster,
-        progress=True,
-    )
-    with suppress(Missing):
-        picture(found, folder)
+    if out is not None:
+        options.tell_left_out("duetime.plots")
+    with options.workspace(out) as folder:
+        found = vary(
+            file,
+            names,
+            out=folder,
+            set=list(changes),
+            seed=seed,
+            many=variants,
+            jobs=jobs,
+            cluster=cluster,
+            progress=not options.quiet(),
+        )
+        if out is not None:
+            with suppress(Missing):
+                picture(found, folder)
+    _show(found, as_json, as_csv)
+    options.tell_saved(out)
+    failed = {each.error for each in found.outcomes if each.error is not None}
+    for error in sorted(failed):
+        print(f"failed: {error}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def _show(found: Robustness, as_json: bool, as_csv: bool) -> None:
     if as_json:
         sys.stdout.write(json.dumps(found.record(), indent=1, ensure_ascii=False) + "\n")
+    elif as_csv:
+        options.print_rows(of_variants(found.record()))
     else:
         # Loaded late: it takes time to load, and with --json no table is shown.
         from duetime.display import terminal
         from duetime.display import variants as display
 
         terminal.present(display.table(found))
-    print(f"Saved in {folder}", file=sys.stderr)
-    options.tell_left_out("duetime.plots")
-    failed = {each.error for each in found.outcomes if each.error is not None}
-    for error in sorted(failed):
-        print(f"failed: {error}", file=sys.stderr)
-    return 1 if failed else 0
 
 
 def picture(found: Robustness, folder: Path) -> None:

@@ -16,6 +16,7 @@ from duetime.cli import completion, options
 from duetime.data import SCENARIOS
 from duetime.language import schema as language
 from duetime.run import explanation, resolve
+from duetime.tabular import of_object
 
 
 @click.command(short_help="Check whether a scenario is valid.")
@@ -31,9 +32,14 @@ from duetime.run import explanation, resolve
     "--json",
     "as_json",
     is_flag=True,
-    help="Print the scenario with every default filled in, or with --explain what that says.",
+    callback=options.one_form,
+    help="Print the scenario with every default filled in, or with --explain the explanation.",
 )
-def check(file: str, seed: int | None, changes: tuple[str, ...], explain: bool, as_json: bool) -> None:
+@options.CSV
+@options.QUIET
+def check(
+    file: str, seed: int | None, changes: tuple[str, ...], explain: bool, as_json: bool, as_csv: bool
+) -> None:
     """Check whether the scenario in FILE (- for standard input) is valid.
 
     Says the mean of each class's sizes, and the load that was drawn beside the one that was asked for. Notes
@@ -46,6 +52,9 @@ def check(file: str, seed: int | None, changes: tuple[str, ...], explain: bool, 
     if as_json:
         found = explanation(read, seed, changes) if explain else resolved
         sys.stdout.write(json.dumps(found, indent=2, ensure_ascii=False) + "\n")
+        return
+    if as_csv:
+        options.print_rows(of_object(explanation(read, seed, changes) if explain else resolved))
         return
     # Loaded late: rich takes longer than a check, and --json prints no table.
     from duetime.display import scenarios as shown
@@ -117,6 +126,7 @@ def _included(name: str) -> Path:
 
 @click.command(short_help="Print the JSON Schema of the language.")
 @click.option(
+    "-o",
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",

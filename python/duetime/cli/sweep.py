@@ -28,14 +28,12 @@ if TYPE_CHECKING:
 )
 @options.JOBS
 @options.CLUSTER
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Write its tables (Parquet) and sweep.json here, and keep finished runs below "
-    "(default: the name of FILE without its ending).",
+@options.out(
+    "Write the tables (Parquet) and sweep.json to this directory, and keep finished runs in it: a sweep that "
+    "was stopped resumes, and one that was changed runs only its new points."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print sweep.json instead of a table.")
+@options.forms
+@options.QUIET
 @options.MAX_MEMORY
 @options.YES
 def sweep(
@@ -45,29 +43,35 @@ def sweep(
     cluster: str | None,
     out: Path | None,
     as_json: bool,
+    as_csv: bool,
     max_memory: float | None,
     yes: bool,
 ) -> int:
     """Simulate the points that the sweep in FILE describes.
 
-    Finished runs are kept: a sweep that was stopped resumes, and one that was changed runs only its new
-    points. A run that fails is reported and does not stop the rest; the exit code is then 1.
+    A run that fails is reported and does not stop the rest; the exit code is then 1.
     """
     plan = read(file, against)
     options.need_tables()
     costs.afford_points(plan.points, costs.limit(max_memory, yes), jobs=jobs, cluster=cluster)
-    folder = out or Path(file.stem)
-    swept = carry_out(plan, folder, jobs=jobs, cluster=cluster, progress=True)
-    _tell_notes(swept)
+    with options.workspace(out) as folder:
+        swept = carry_out(plan, folder, jobs=jobs, cluster=cluster, progress=not options.quiet())
+        _tell_notes(swept)
+        _show(swept, as_json, as_csv)
+    options.tell_saved(out)
+    return _tell_failures(swept)
+
+
+def _show(swept: Swept, as_json: bool, as_csv: bool) -> None:
     if as_json:
         sys.stdout.write(json.dumps(swept.record(), indent=2, ensure_ascii=False) + "\n")
+    elif as_csv:
+        options.print_rows(swept.rows())
     else:
         # Loaded late: it takes time to load, and with --json no table is shown.
         from duetime.display import sweeps, terminal
 
         terminal.present(sweeps.table(swept))
-    print(f"Saved in {folder}", file=sys.stderr)
-    return _tell_failures(swept)
 
 
 def _tell_notes(swept: Swept) -> None:

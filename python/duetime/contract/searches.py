@@ -45,7 +45,11 @@ class Answer(Value, TooFew, Direction):
     """The answer for one transport."""
 
     transport: str | None
+    #: The lower end first.
     ci95: list[Level | None]
+    #: The values that the answer is known to be between: one that holds and the nearest that does not, the
+    #: lower first. None where there is none, or none was tried.
+    between: list[Level | None]
     missed_percent: Mean | None
     bound_percent: Mean | None
     as_written_missed_percent: Mean

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TypeVar
@@ -23,12 +24,14 @@ def in_threads(
     jobs: int | None,
     follow: Callable[[int], Progress],
     finished: Callable[[int, R], object],
+    until: float | None = None,
 ) -> bool:
     """Do `work(number, progress)` for each number below `count`, `jobs` at a time (default: one per core).
 
     `follow(number)` returns the callback for a run's progress; `finished(number, its result)` is called in
     the caller's thread. The first error, from either, ends everything and is raised. Returns True if Ctrl-C
-    interrupted: then finished results were handed over, and the rest was stopped.
+    interrupted, or `until`, a time of `time.monotonic`, was over: then finished results were handed over, and
+    the rest was stopped.
     """
     stop = threading.Event()
 
@@ -49,6 +52,8 @@ def in_threads(
             for number in range(count):
                 waiting[pool.submit(one, number)] = number
             while waiting:
+                if until is not None and time.monotonic() >= until:
+                    raise _TimeUp
                 for future in wait(waiting, LONGEST_WAIT_S, FIRST_COMPLETED).done:
                     finished(waiting.pop(future), future.result())
                     del future
@@ -56,7 +61,7 @@ def in_threads(
             stop.set()
             for future in waiting:
                 future.cancel()
-            if not isinstance(error, KeyboardInterrupt):
+            if not isinstance(error, KeyboardInterrupt | _TimeUp):
                 raise
             wait(waiting)
             for future, number in waiting.items():
@@ -68,3 +73,7 @@ def in_threads(
 
 class _Stopped(Exception):
     """Ends a run from its own progress call."""
+
+
+class _TimeUp(Exception):
+    """Ends the loop that waits for results."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -86,6 +87,7 @@ def run_points(
     cluster: str | None = None,
     tables: Sequence[str] = (),
     progress: bool | None = True,
+    until: float | None = None,
 ) -> list[Kept]:
     """Run points, `jobs` at a time (default: one for each core), or on the Dask scheduler at `cluster`.
 
@@ -94,8 +96,9 @@ def run_points(
     keep for each run. After Ctrl-C, which is raised, the store has the finished runs, and the same call
     resumes.
 
-    Raises `errors.Refused` for a store that cannot be written, and `errors.Unusable` for a cluster that
-    cannot do it.
+    Raises `errors.Refused` for a store that cannot be written, `errors.Unusable` for a cluster that cannot do
+    it, and `errors.TimeUp` where runs are missing at the time `until` of `time.monotonic`; a cluster does not
+    look at it.
     """
     for name in tables:
         if name not in TABLES:
@@ -105,10 +108,15 @@ def run_points(
     with bars.points(len(batch.prepared), progress) as shown:
         shown.found(len(batch.prepared) - len(batch.missing))
         try:
-            if batch.run(jobs, cluster, shown):
+            if batch.run(jobs, cluster, shown, until):
+                if until is not None and time.monotonic() >= until:
+                    kept.seal()
+                    raise errors.TimeUp(batch.said())
                 raise KeyboardInterrupt
         except KeyboardInterrupt:
             raise KeyboardInterrupt(batch.said()) from None
+        except errors.TimeUp:
+            raise
         except Exception:
             kept.undo()
             raise
@@ -153,8 +161,8 @@ class _Batch:
         self.prepared = {each.key: each for each in self.by_point.values()}
         self.missing = [each for each in self.prepared.values() if store.record(each.key, tables) is None]
 
-    def run(self, jobs: int | None, cluster: str | None, shown: bars.Points) -> bool:
-        """Run the missing points; return True if Ctrl-C interrupted."""
+    def run(self, jobs: int | None, cluster: str | None, shown: bars.Points, until: float | None) -> bool:
+        """Run the missing points; return True if Ctrl-C interrupted, or if the time was up."""
 
         def finished(number: int, answer: Answer) -> None:
             hashed = self.missing[number].key
@@ -170,7 +178,9 @@ class _Batch:
         if not self.missing:
             return False
         if cluster is None:
-            return in_threads(len(self.missing), one, jobs=jobs, follow=shown.follow, finished=finished)
+            return in_threads(
+                len(self.missing), one, jobs=jobs, follow=shown.follow, finished=finished, until=until
+            )
         # Loaded late: few calls ask for a cluster.
         from duetime.engine.cluster import on_cluster
 

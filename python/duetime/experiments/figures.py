@@ -153,7 +153,7 @@ def _looks(series: Sequence[Cell]) -> dict[Cell, style.Look]:
     names = [name for name in series if isinstance(name, str)]
     if len(names) < len(series):
         return dict(zip(series, style.CYCLE, strict=False))
-    return {name: look for name, look in style.families(names).items()}
+    return {name: look for name, look in style.families(style.in_order(names)).items()}
 
 
 def _lines(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Cell, style.Look]) -> None:
@@ -164,9 +164,9 @@ def _lines(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Cell, s
         x = _places(row[chart.x.column] for row in own)
         y = [number(row, chart.y.column) for row in own]
         if chart.kind == "points":
-            axes.plot(x, y, color=look.colour, linestyle="none", marker="o", markersize=4, alpha=0.7)
+            axes.plot(x, y, color=look.colour, linestyle="none", marker="o", markersize=style.points(4), alpha=0.7)
         else:
-            marker: _Marker = {"marker": look.marker, "markersize": 4.5} if len(own) <= MAX_MARKERS else {}
+            marker: _Marker = {"marker": look.marker, "markersize": style.points(4.5)} if len(own) <= MAX_MARKERS else {}
             axes.plot(x, y, **look.line(), **marker)
         low, high = _interval(chart.y, own)
         if low is not None and high is not None:
@@ -207,8 +207,7 @@ def _bars(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Cell, st
                 # Many groups: dots take less room than bars.
                 axes.errorbar(value, at, xerr=errors, linewidth=1.2, **_dot(colour, alike[name]))
             else:
-                hatch = HATCHES[alike[name] % len(HATCHES)]
-                axes.bar(at, value, width * 0.9, color=colour, hatch=hatch, edgecolor="white", linewidth=0)
+                axes.bar(at, value, width * 0.9, **looks[name].fill(HATCHES[alike[name] % len(HATCHES)]))
                 axes.errorbar(at, value, yerr=errors, color=style.INK, capsize=3, linewidth=1.2)
     for point in chart.published:
         if _x(point) in groups and point.series in present:
@@ -244,7 +243,7 @@ def _within_reach(axes: Axes, chart: Chart) -> Sequence[Point]:
             f"published: {text} {chart.y.unit}".rstrip() + ", above this axis",
             (0.03, 0.96),
             xycoords="axes fraction",
-            fontsize=8,
+            fontsize=style.points(8),
             va="top",
             color="#555555",
         )
@@ -268,9 +267,9 @@ def _published(axes: Axes, where: tuple[Cell, Cell], edge: str, bound: str | Non
         axes.plot(x, y, markeredgecolor=edge, transform=shifted, **PUBLISHED)
         return
     lines: _Aside = {"linestyle": "none", "zorder": 5, "clip_on": False, "transform": shifted}
-    axes.plot(x, y, marker="_", markersize=13, markeredgewidth=2.2, color=edge, **lines)
+    axes.plot(x, y, marker="_", markersize=style.points(13), markeredgewidth=style.points(2.2), color=edge, **lines)
     arrow = CARETDOWNBASE if bound == "upper" else CARETUPBASE
-    axes.plot(x, y, marker=arrow, markersize=8, color=edge, **lines)
+    axes.plot(x, y, marker=arrow, markersize=style.points(8), color=edge, **lines)
 
 
 def _alike(looks: Mapping[Cell, style.Look]) -> dict[Cell, int]:
@@ -367,30 +366,30 @@ def _legend(
     bars = all(chart.kind == "bar" for chart in charts)
     points = all(chart.kind == "points" for chart in charts)
     alike = _alike(looks)
-    for name in series:
+    for name in looks:
         look, label = looks[name], f"{name:g}" if isinstance(name, float) else str(name)
         if bars and lying:
             handles.append(Line2D([], [], linestyle="none", label=label, **_dot(look.colour, alike[name])))
         elif bars:
-            hatch = HATCHES[alike[name] % len(HATCHES)]
-            handles.append(
-                Patch(facecolor=look.colour, edgecolor="white", linewidth=0, hatch=hatch, label=label)
-            )
+            handles.append(Patch(**look.fill(HATCHES[alike[name] % len(HATCHES)]), label=label))
         elif points:
             handles.append(Line2D([], [], color=look.colour, linestyle="none", marker="o", label=label))
         else:
-            marker: _Marker = {"marker": look.marker, "markersize": 4.5}
-            handles.append(Line2D([], [], color=look.colour, label=label, linestyle=look.dash, **marker))
+            marker: _Marker = {"marker": look.marker, "markersize": style.points(4.5)}
+            width = look.line()["linewidth"]
+            handles.append(
+                Line2D([], [], color=look.colour, label=label, linestyle=look.dash, linewidth=width, **marker)
+            )
     bounds = {point.bound for chart in charts for point in chart.published}
     if None in bounds:
         handles.append(Line2D([], [], markeredgecolor=style.INK, label="published", **PUBLISHED))
     for bound, arrow, word in (("upper", CARETDOWNBASE, "most"), ("lower", CARETUPBASE, "least")):
         if bound in bounds:
             said = f"published: at {word} this"
-            line = Line2D([], [], label=said, color=style.INK, linestyle="none", markersize=8)
+            line = Line2D([], [], label=said, color=style.INK, linestyle="none", markersize=style.points(8))
             line.set(marker=arrow)
             handles.append(line)
     if len(handles) > 1:
         longest = max(len(str(handle.get_label())) for handle in handles)
         room = int(figure.get_figwidth() / (0.75 + 0.085 * longest))
-        figure.legend(handles=handles, loc="outside lower center", ncols=max(1, min(len(handles), room)))
+        style.legend(figure, handles, max(room, 1) if style.output().width is None else len(handles))

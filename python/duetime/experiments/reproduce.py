@@ -26,6 +26,7 @@ from duetime.experiments.experiment import Chart, Coordinate, Experiment, Number
 from duetime.experiments.measures import MEASURES, WITHOUT_SEEDS, measure
 from duetime.experiments.study import BOUND, Study
 from duetime.experiments.texts import filled, places
+from duetime.output import SCREEN, Output
 from duetime.quantities import counted
 from duetime.robustness import Variant
 from duetime.robustness import variants as variants_of
@@ -68,6 +69,8 @@ def reproduce(
     variants: int = 0,
     cut: str = "",
     allowed: costs.Limit | None = None,
+    output: Output = SCREEN,
+    progress: bool = True,
 ) -> Reproduction:
     """Run `experiment` and write ``out/NAME``; runs are kept in ``out/points`` and never made twice.
 
@@ -75,7 +78,7 @@ def reproduce(
     in this number of variants of the settings that its scenario leaves open (`duetime.robustness`). The
     variants have one seed and the axes that the experiment names under ``robust``. With `cut`, a time as
     ``"5 ms"``, every run is cut to that, at the first and the last place of the grid alone. There are no
-    pictures. This shows that it starts, and nothing of claims. Raises `errors.TooLarge` for runs that need
+    pictures, which are otherwise drawn as `output` says. This shows that it starts, and nothing of claims. Raises `errors.TooLarge` for runs that need
     more memory than is `allowed`.
     """
     folder = out / experiment.name
@@ -87,6 +90,8 @@ def reproduce(
     ]
     study, resolved = prepared[0]
     studies = [each for each, _ in prepared]
+    for each in studies:
+        each.progress = progress
     for each in studies:
         _afford(each, allowed)
     varied = _varied(experiment, study, resolved, variants)
@@ -132,7 +137,7 @@ def reproduce(
     }
     if variants:
         data["robust"] = _robust(experiment, varied, resolved, data["claims"])
-    _save(folder, data, [] if cut else charts, rows)
+    _save(folder, data, [] if cut else charts, rows, output)
     return Reproduction(data, failed)
 
 
@@ -472,7 +477,9 @@ def _point(point: Point) -> contract.Stated:
     return found
 
 
-def _save(folder: Path, data: contract.Reproduction, charts: Sequence[Chart], rows: Sequence[Row]) -> None:
+def _save(
+    folder: Path, data: contract.Reproduction, charts: Sequence[Chart], rows: Sequence[Row], output: Output
+) -> None:
     """Write the result, its table and its figures; the latter two only where their libraries are there."""
     with files.replacing(folder) as aside:
         with suppress(Missing):
@@ -481,12 +488,14 @@ def _save(folder: Path, data: contract.Reproduction, charts: Sequence[Chart], ro
             table = files.table(pl.DataFrame(rows, infer_schema_length=None))
             (aside / "rows.parquet").write_bytes(table)
         with suppress(Missing):
-            _draw(aside, data, charts, rows)
+            _draw(aside, data, charts, rows, output)
         text = json.dumps(data, indent=1, ensure_ascii=False) + "\n"
         (aside / "result.json").write_text(text, encoding="utf-8")
 
 
-def _draw(folder: Path, data: contract.Reproduction, charts: Sequence[Chart], rows: Sequence[Row]) -> None:
+def _draw(
+    folder: Path, data: contract.Reproduction, charts: Sequence[Chart], rows: Sequence[Row], output: Output
+) -> None:
     # Loaded late: matplotlib is slow to load. Without it the first of these raises `Missing`.
     from duetime import plots
     from duetime.experiments import figures
@@ -496,9 +505,6 @@ def _draw(folder: Path, data: contract.Reproduction, charts: Sequence[Chart], ro
     for number in sorted({chart.figure for chart in charts}):
         some = [chart for chart in charts if chart.figure == number]
         title = data["title"] if len(some) > 1 else some[0].title
-        with plots.style.context():
+        with plots.style.context(output):
             figure = figures.draw(some, rows, title, what)
-            plots.style.settle(figure)
-            stem = "figure" if number == 1 else f"figure-{number}"
-            for kind in ("png", "svg"):
-                plots.save(figure, folder / f"{stem}.{kind}")
+            plots.write(figure, folder / ("figure" if number == 1 else f"figure-{number}"))

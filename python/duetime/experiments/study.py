@@ -77,6 +77,8 @@ class Study:
     #: How long each run lasts instead, at the first and the last place of the grid alone: it shows that an
     #: experiment starts, and nothing else.
     cut: str = ""
+    #: Whether a bar may show how far the runs are.
+    progress: bool = True
     #: Runs of the whole grid, by the tables that were asked for.
     known: dict[tuple[str, ...], list[Run]] = field(default_factory=dict, init=False)
 
@@ -119,7 +121,9 @@ class Study:
             raise Mistaken("transports with settings of their own are searched one by one")
         names = tuple(variant.transport for variant in variants)
         changes = known_to(names, (*self.changes, *variants[0].set, *cell.set, *self._last()))
-        return decide.Runs(self.scenario, changes, names, tuple(self.seeds), self.store, self.jobs)
+        return decide.Runs(
+            self.scenario, changes, names, tuple(self.seeds), self.store, self.jobs, progress=self.progress
+        )
 
     def variant(self, transport: str) -> Variant:
         """Return the transport of a name."""
@@ -147,7 +151,9 @@ class Study:
 
     def make(self, points: Sequence[Point], tables: tuple[str, ...] = ()) -> list[Kept]:
         """Make runs; one that failed is reported and does not stop the others."""
-        kept = run_points(points, store=self.store, jobs=self.jobs, tables=tables)
+        kept = run_points(
+            points, store=self.store, jobs=self.jobs, tables=tables, progress=self.progress
+        )
         self.made.update(points)
         for point, one in zip(points, kept, strict=True):
             if one.error is None:

@@ -11,7 +11,7 @@ from duetime import files, manifest
 from duetime.errors import Missing, NoReport, NoResults, Refused
 
 try:
-    import matplotlib
+    import matplotlib  # noqa: F401
 except ModuleNotFoundError as error:
     if error.name != "matplotlib":
         raise
@@ -35,12 +35,13 @@ from duetime.plots import (
     timeline,
     trace,
 )
+from duetime.output import SCREEN, Output
 from duetime.plots.data import Results, load, variants
 from duetime.plots.live import is_recorded, recorded
 from duetime.report import READERS
 from duetime.report.model import Experiment
 
-__all__ = ["PICTURES", "NoResults", "Picture", "picture", "plot_dir", "plot_trace"]
+__all__ = ["PICTURES", "NoResults", "Picture", "picture", "plot_dir", "plot_trace", "save", "write"]
 
 # File name -> the function that draws it. It returns None where the folder holds nothing of that kind.
 PICTURES: dict[str, Callable[[Results], Figure | None]] = {
@@ -57,8 +58,10 @@ PICTURES: dict[str, Callable[[Results], Figure | None]] = {
 }
 
 
-def plot_dir(directory: Path, out: Path | None = None, request: str | None = None) -> list[Path]:
-    """Draw every picture that a folder allows, as PNG and SVG, and its tables; return their paths.
+def plot_dir(
+    directory: Path, out: Path | None = None, request: str | None = None, output: Output = SCREEN
+) -> list[Path]:
+    """Draw every picture that a folder allows, as `output` says, and its tables; return their paths.
 
     `directory` is what a command wrote with ``--out``, or holds traces of ``d2tcp trace``. The pictures are
     written to `out`, or to `plots` inside `directory`. `request`, as CLASS:NUMBER, is the one whose timeline
@@ -68,10 +71,10 @@ def plot_dir(directory: Path, out: Path | None = None, request: str | None = Non
     out = Path(out) if out is not None else directory / "plots"
     if not directory.is_dir():
         raise NoResults(f"{directory}: {_is_not(directory)}")
-    with manifest.understood(directory):
+    with manifest.understood(directory), style.context(output):
         manifest.check_result(directory)
         if (directory / "run.json").exists() or (directory / "compare.json").exists():
-            results = replace(load(directory), request=request)
+            results = _ordered(replace(load(directory), request=request))
             if request is not None and not any(run.pieces is not None for run in results.arms[0].runs):
                 raise NoResults(f"{directory}: holds no pieces of requests (`pieces = true` of their class)")
             return _of_runs(results, out)
@@ -95,12 +98,11 @@ def _of_runs(results: Results, out: Path) -> list[Path]:
     _make(out)
     written = []
     for name, draw in PICTURES.items():
-        with matplotlib.rc_context(style.RC):
-            figure = draw(results)
-            if figure is not None:
-                written += _both(figure, out / name)
+        figure = draw(results)
+        if figure is not None:
+            written += write(figure, out / name)
     if any("slowdown." in path.name for path in written):
-        table = slowdown.table({arm.name: arm.counted for arm in results.arms})
+        table = slowdown.table({arm.name: arm.counted for arm in results.arms}, results.classes)
         path = out / "slowdown.csv"
         files.write(path, table.write_csv().encode())
         written.append(path)
@@ -110,12 +112,17 @@ def _of_runs(results: Results, out: Path) -> list[Path]:
 def _of_charts(directory: Path, out: Path) -> list[Path]:
     """Draw what a report would show: sweeps, searches, variants, estimates, reproduced figures."""
     written = []
-    with matplotlib.rc_context(style.RC):
-        for name, figure in _figures(directory):
-            if figure is not None:
-                _make(out)
-                written += _both(figure, out / name)
+    for name, figure in _figures(directory):
+        if figure is not None:
+            _make(out)
+            written += write(figure, out / name)
     return written
+
+
+def _ordered(results: Results) -> Results:
+    """Return results with their transports in the order that was asked for."""
+    arms = {arm.name: arm for arm in results.arms}
+    return replace(results, arms=tuple(arms[name] for name in style.in_order(results.names)))
 
 
 def _figures(directory: Path) -> Iterator[tuple[str, Figure | None]]:
@@ -140,7 +147,7 @@ def _of_traces(directory: Path, out: Path) -> list[Path]:
     traces = [path for path in sorted(directory.glob("*.parquet")) if is_recorded(path)]
     if traces:
         _make(out)
-    return [picture for path in traces for picture in plot_trace(path, out)]
+    return [picture for path in traces for picture in plot_trace(path, out, style.output())]
 
 
 class Picture:
@@ -165,7 +172,7 @@ def picture(write: Callable[[Path], object], kind: str | None = None) -> Picture
     """Draw what `write` puts into a folder; of runs one of `PICTURES`, or the first that is not empty."""
     if kind is not None and kind not in PICTURES:
         raise KeyError(f"there is no picture {kind!r}; there are {', '.join(PICTURES)}")
-    with tempfile.TemporaryDirectory(prefix="duetime-") as aside, matplotlib.rc_context(style.RC):
+    with tempfile.TemporaryDirectory(prefix="duetime-") as aside, style.context():
         folder = Path(aside) / "result"
         write(folder)
         if (folder / "run.json").exists() or (folder / "compare.json").exists():
@@ -220,31 +227,33 @@ def _holds_nothing(directory: Path) -> str:
     )
 
 
-def _both(figure: Figure, path: Path) -> list[Path]:
-    """Save a picture in both formats."""
+def write(figure: Figure, path: Path) -> list[Path]:
+    """Save a picture in every format that was asked for; return their paths."""
     style.settle(figure)
-    return [save(figure, path.with_name(f"{path.name}.{kind}")) for kind in ("png", "svg")]
+    return [save(figure, path.with_name(f"{path.name}.{kind}")) for kind in style.output().formats]
 
 
-def plot_trace(path: Path, out: Path | None = None) -> list[Path]:
+def plot_trace(path: Path, out: Path | None = None, output: Output = SCREEN) -> list[Path]:
     """Draw what `d2tcp trace` recorded in a Parquet file, in `out` or beside it; return the pictures' paths.
 
     Raises `NoResults` when it is no such trace, or an empty one.
     """
     path = Path(path)
     results = recorded(path)
-    with matplotlib.rc_context(style.RC):
+    with style.context(output):
         figure = trace.draw(results)
         assert figure is not None
-        return _both(figure, (out or path.parent) / path.stem)
+        if out is not None:
+            _make(out)
+        return write(figure, (out or path.parent) / path.stem)
 
 
 def save(figure: Figure, path: Path) -> Path:
     """Write aside and rename: a killed run leaves no half picture."""
     kind = path.suffix[1:]
     aside = path.with_name(f".{path.name}.{os.getpid()}")
-    # No date in the SVG: the same results give the same file.
-    metadata = {"Date": None} if kind == "svg" else None
+    # No date: the same results give the same file.
+    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None, "ModDate": None}}.get(kind)
     try:
         figure.savefig(aside, format=kind, metadata=metadata)
         aside.replace(path)

@@ -4,9 +4,12 @@ import itertools
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import NullLocator
 
 from duetime.plots import style
 from duetime.plots.grid import columns_for
@@ -34,18 +37,25 @@ def draw(experiment: Experiment) -> Figure | None:
     said = experiment.source or ", ".join(f"{name} {value}" for name, value in _facts(experiment))
     figure = style.figure(experiment.title, said, max(WIDTH * columns, 6.4), HEIGHT * rows + 1.4)
     panels = figure.subplots(rows, columns, squeeze=False)
-    names = list(dict.fromkeys(series.name for chart in charts for series in chart.series))
+    names = style.in_order(list(dict.fromkeys(series.name for chart in charts for series in chart.series)))
     looks = style.families(names)
     for axes, chart in itertools.zip_longest(panels.flat, charts):
         if chart is None:
             axes.set_axis_off()
         else:
             _chart(axes, chart, looks)
-    handles = [Line2D([], [], **looks[name].line(), marker=looks[name].marker, label=name) for name in names]
+    bars = all(chart.kind == "bar" for chart in charts)
+    handles = [_handle(name, looks[name], bars=bars) for name in names]
     if any(series.published for chart in charts for series in chart.series):
-        handles.append(Line2D([], [], **HOLLOW, color=style.INK, linestyle="", label="stated by the source"))
-    figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 3 * columns))
+        handles.append(Line2D([], [], **HOLLOW, color=style.INK, linestyle="", label="published"))
+    style.legend(figure, handles, 3 * columns)
     return figure
+
+
+def _handle(name: str, look: style.Look, *, bars: bool) -> Artist:
+    if bars:
+        return Patch(**look.fill(), label=name)
+    return Line2D([], [], **look.line(), marker=look.marker, markersize=style.points(5), label=name)
 
 
 #: How a value is marked that the source states.
@@ -58,12 +68,14 @@ def _facts(experiment: Experiment) -> list[tuple[str, object]]:
 
 def _chart(axes: Axes, chart: Chart, looks: Mapping[str, style.Look]) -> None:
     axes.set_title(textwrap.fill(chart.title, TITLE))
+    ordered = {name: place for place, name in enumerate(looks)}
+    drawn = sorted(chart.series, key=lambda series: ordered[series.name])
     axes.set_xlabel(chart.x.text)
     axes.set_ylabel(chart.y.text)
     places = chart.places
     words = chart.kind == "bar" or any(isinstance(place, str) for place in places)
     at: dict[Place, float] = {place: float(i) if words else float(place) for i, place in enumerate(places)}
-    for number, series in enumerate(chart.series):
+    for number, series in enumerate(drawn):
         if chart.kind == "bar":
             # Where no two series share a place, each has it to itself.
             alone = sum(len(each.points) for each in chart.series) == len(places)
@@ -81,9 +93,29 @@ def _chart(axes: Axes, chart: Chart, looks: Mapping[str, style.Look]) -> None:
         axes.set_xticks(range(len(places)), written, rotation=90 if upright else 0)
     for mark in chart.marks:
         (axes.axhline if mark.axis == "y" else axes.axvline)(mark.at, **style.THRESHOLD)
+    stated = [point.y for series in chart.series for point in series.published]
     if chart.kind != "points" and min(map(_least(chart), _points(chart)), default=-1) >= 0:
-        greatest = max(point.y if point.high is None else point.high for point in _points(chart))
-        axes.set_ylim(0, max(axes.get_ylim()[1], 1.05 * greatest))
+        ends = [point.y if point.high is None else point.high for point in _points(chart)]
+        # Markers are inside whole, not cut in half by the edge.
+        greatest = max([*ends, *(ROOM * each for each in stated)])
+        axes.set_ylim(min(0, *(ROOM * each for each in stated), 0), max(axes.get_ylim()[1], 1.05 * greatest))
+    if not words and numbers_far_apart(places):
+        axes.set_xscale("log")
+        ticks = style.log_ticks(float(places[0]), float(places[-1]))
+        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        axes.xaxis.set_minor_locator(NullLocator())
+
+
+#: Numbers whose largest is so many times the smallest are on a logarithmic axis.
+FAR = 100
+#: How far above the highest published value an axis ends.
+ROOM = 1.04
+
+
+def numbers_far_apart(places: Sequence[Place]) -> bool:
+    """Return whether a logarithmic axis tells numbers apart better; a report has the same rule."""
+    numbers = [place for place in places if not isinstance(place, str)]
+    return len(numbers) > 3 and min(numbers) > 0 and max(numbers) / min(numbers) >= FAR
 
 
 def _points(chart: Chart) -> list[Point]:
@@ -110,18 +142,18 @@ def _bars(
     axes: Axes, series: Series, at: Mapping[Place, float], look: style.Look, shift: float, width: float
 ) -> None:
     xs, ys = [at[point.x] + shift for point in series.points], [point.y for point in series.points]
-    axes.bar(xs, ys, width * 0.92, color=look.colour, zorder=2)
+    axes.bar(xs, ys, width * 0.92, zorder=2, **look.fill())
     _whiskers(axes, xs, series.points, style.INK)
 
 
 def _line(axes: Axes, kind: str, series: Series, at: Mapping[Place, float], look: style.Look) -> None:
     xs, ys = [at[point.x] for point in series.points], [point.y for point in series.points]
     if kind == "points":
-        axes.plot(xs, ys, linestyle="", marker=look.marker, color=look.colour, markersize=4)
+        axes.plot(xs, ys, linestyle="", marker=look.marker, color=look.colour, markersize=style.points(4))
         return
     steps = "steps-post" if kind == "step" else "default"
     marker = None if kind == "step" or len(xs) > DENSE else look.marker
-    axes.plot(xs, ys, **look.line(), marker=marker, markersize=5, drawstyle=steps)
+    axes.plot(xs, ys, **look.line(), marker=marker, markersize=style.points(5), drawstyle=steps)
     _whiskers(axes, xs, series.points, look.colour)
 
 

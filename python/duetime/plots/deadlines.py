@@ -31,14 +31,15 @@ def curves(axes: Axes, results: Results, name: str | None) -> list[Floats]:
     """Draw the distribution for one class, or for all messages together; return the values drawn."""
     looks = style.looks(results.names)
     drawn = []
-    for arm in results.arms:
+    for number, arm in enumerate(results.arms):
         messages = arm.counted if name is None else grid.of_class(arm, name)
         messages = messages.filter(pl.col("missed").is_not_null())
         ratio = messages.select(pl.col("fct_us") / pl.col("deadline_us")).drop_nulls().to_series()
         if len(ratio):
             drawn.append(ratio.to_numpy().astype(np.float64))
             x, y = cdf(drawn[-1], len(messages))
-            axes.plot(x, y, drawstyle="steps-post", **looks[arm.name].line())
+            look = looks[arm.name]
+            axes.plot(x, y, drawstyle="steps-post", **look.line(), **look.along(number))
     if not drawn:
         style.sentence(axes, "No message with a deadline finished.")
         return drawn
@@ -53,16 +54,16 @@ def curves(axes: Axes, results: Results, name: str | None) -> list[Floats]:
         ha="right",
         va="bottom",
         rotation=90,
-        fontsize=9,
+        fontsize=style.points(9),
     )
     return drawn
 
 
 def scale(axes: Axes, drawn: Sequence[Floats]) -> None:
-    """Choose the horizontal axis for all values: logarithmic where some messages were far too late."""
+    """Choose the horizontal axis for all values: logarithmic where messages were far too late, or early."""
     smallest = min(float(ratios.min()) for ratios in drawn)
     largest = max(float(np.quantile(ratios, 0.999)) for ratios in drawn)
-    if largest > 4:
+    if largest > 4 or largest < 0.1:
         axes.set_xscale("log")
         ticks = style.log_ticks(*axes.get_xlim())
         axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])

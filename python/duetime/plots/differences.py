@@ -37,7 +37,7 @@ def draw(results: Results) -> Figure | None:
             color=colour,
             capsize=3,
             linewidth=1.4,
-            markersize=5,
+            markersize=style.points(5),
         )
         labels.append(f"{arm.name}, {name}" if several else arm.name)
     axes.axvline(0, color=style.INK, linewidth=1.2, linestyle=style.DASHES)

@@ -28,14 +28,15 @@ def curves(axes: Axes, results: Results, name: str | None) -> None:
     """The distribution for one class, or for all messages together."""
     looks = style.looks(results.names)
     drawn, unfinished, shares = 0, 0, []
-    for arm in results.arms:
+    for number, arm in enumerate(results.arms):
         messages = arm.counted if name is None else grid.of_class(arm, name)
         finished = messages["fct_us"].drop_nulls().to_numpy().astype(np.float64)
         unfinished += len(messages) - len(finished)
         shares.append(100 * (1 - len(finished) / max(1, len(messages))))
         if len(finished):
             x, y = cdf(finished, len(messages))
-            axes.plot(x, y, drawstyle="steps-post", **looks[arm.name].line())
+            look = looks[arm.name]
+            axes.plot(x, y, drawstyle="steps-post", **look.line(), **look.along(number))
             drawn += 1
     if not drawn:
         style.sentence(axes, "No message finished.")
@@ -44,7 +45,7 @@ def curves(axes: Axes, results: Results, name: str | None) -> None:
     thresholds(axes, results, name)
     if unfinished:
         text = f"{unfinished_share(unfinished, shares)} unfinished at the end"
-        axes.text(0.98, 0.03, text, transform=axes.transAxes, ha="right", fontsize=8.5, color="#555555")
+        axes.text(0.98, 0.03, text, transform=axes.transAxes, ha="right", fontsize=style.points(8.5), color="#555555")
 
 
 def thresholds(axes: Axes, results: Results, name: str | None) -> None:
@@ -53,7 +54,7 @@ def thresholds(axes: Axes, results: Results, name: str | None) -> None:
         for text, (of_class, at) in results.thresholds(f"fct_us.p{percentile}").items():
             if of_class == name or results.classes == [name]:
                 axes.plot([at, at], [0, percentile], **style.THRESHOLD)
-                axes.plot(at, percentile, marker="<", color=style.INK, markersize=6)
+                axes.plot(at, percentile, marker="<", color=style.INK, markersize=style.points(6))
                 style.label(axes, text, (at, percentile), (-7, 0), ha="right", va="center")
 
 

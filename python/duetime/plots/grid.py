@@ -55,7 +55,24 @@ def finish(figure: Figure, results: Results, panels: Sequence[tuple[Axes, str | 
 
 def columns_for(count: int) -> int:
     """Return the number of panels side by side."""
-    return 2 if count == 4 else min(count, 3)
+    return style.side_by_side(2 if count == 4 else min(count, 3))
+
+
+def row(figure: Figure, count: int, ratios: Sequence[float] | None = None, **shared: bool) -> list[Axes]:
+    """Return panels side by side, or below one another where the figure is too narrow for that."""
+    columns = style.side_by_side(count)
+    wide = ratios if columns == count else None
+    rows = -(-count // columns)
+    panels = list(figure.subplots(rows, columns, squeeze=False, width_ratios=wide, **shared).flat)
+    for axes in panels[count:]:
+        axes.set_axis_off()
+    return panels[:count]
+
+
+def height_of(count: int, height: float) -> float:
+    """Return the height of a figure of `row`, from that with all panels side by side."""
+    rows = -(-count // style.side_by_side(count))
+    return style.HEADLINE + (height - style.HEADLINE) * (1 + 0.85 * (rows - 1))
 
 
 def of_class(arm: Arm, name: str) -> pl.DataFrame:
@@ -70,6 +87,11 @@ def legend(figure: Figure, results: Results, *, bars: bool = False) -> None:
     looks = style.looks(results.names)
     handles: list[Artist] = []
     for name, look in looks.items():
+        if bars:
+            handles.append(Patch(**look.fill(), label=name))
+            continue
+        marks = {key: value for key, value in look.along(0).items() if key != "markevery"}
         line = Line2D([], [], color=look.colour, linestyle=look.dash, label=name)
-        handles.append(Patch(color=look.colour, label=name) if bars else line)
-    figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 8))
+        line.set(linewidth=look.line()["linewidth"], **marks)
+        handles.append(line)
+    style.legend(figure, handles)

@@ -40,7 +40,7 @@ def bars_by_class(axes: Axes, results: Results) -> None:
     if len(classes) == 1:
         values = groups[classes[0]]
         for x, (name, value) in enumerate(zip(results.names, values, strict=True)):
-            bar(axes, x, 0.62, looks[name].colour, value, font)
+            bar(axes, x, 0.62, looks[name], value, font)
         words(axes, results.names)
         axes.set_xlim(-0.6, len(results.names) - 0.4)
         bound(axes, (-0.6, len(results.names) - 0.4), min_missed_percent(results.arms, classes[0]), font)
@@ -52,7 +52,7 @@ def bars_by_class(axes: Axes, results: Results) -> None:
                     axes,
                     x - 0.4 + (i + 0.5) * width,
                     width * 0.88,
-                    looks[results.names[i]].colour,
+                    looks[results.names[i]],
                     value,
                     font,
                 )
@@ -79,7 +79,7 @@ def words(axes: Axes, names: Sequence[str]) -> None:
     """Name the groups; slanted where they would touch."""
     axes.set_xticks(range(len(names)), list(names))
     if sum(len(name) + 1 for name in names) > 38:
-        axes.tick_params(axis="x", labelsize=8.5, labelrotation=30)
+        axes.tick_params(axis="x", labelsize=style.points(8.5), labelrotation=30)
         for label in axes.get_xticklabels():
             label.set(horizontalalignment="right", rotation_mode="anchor")
 
@@ -94,12 +94,12 @@ def bound(axes: Axes, across: tuple[float, float], value: Estimate | None, font:
 
 
 def bar(
-    axes: Axes, x: float, width: float, colour: str, value: Estimate | None, font: float | None = 9
+    axes: Axes, x: float, width: float, look: style.Look, value: Estimate | None, font: float | None = 9
 ) -> None:
     """One bar with its interval, and its value on top unless there is no room."""
     if value is None:
         return
-    axes.bar(x, value.mean, width, color=colour)
+    axes.bar(x, value.mean, width, **look.fill())
     top = value.mean
     if value.low is not None and value.high is not None:
         reach = [[value.mean - value.low], [value.high - value.mean]]
@@ -107,4 +107,4 @@ def bar(
         top = value.high
     if font is not None:
         text, above = style.number(value.mean), (0, 3)
-        axes.annotate(text, (x, top), above, textcoords="offset points", ha="center", fontsize=font)
+        axes.annotate(text, (x, top), above, textcoords="offset points", ha="center", fontsize=style.points(font))

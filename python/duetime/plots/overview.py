@@ -23,9 +23,10 @@ def draw(results: Results) -> Figure | None:
     # The first panel grows with the number of its bars.
     bars = len(misses.with_deadlines(results)) * len(results.arms)
     width = 8.2 if len(panels) == 1 else 15.0 + 0.12 * max(0, min(bars, 48) - 12)
-    figure = style.figure(results.title or "Comparison", headline(results) + results.conditions, width, 4.9)
+    said, height = headline(results) + results.conditions, grid.height_of(len(panels), 4.9)
+    figure = style.figure(results.title or "Comparison", said, width, height)
     ratios = [min(2.0, 1 + 0.06 * max(0, bars - 6)), *[1.25] * (len(panels) - 1)] if len(panels) > 1 else [1]
-    all_axes = figure.subplots(1, len(panels), squeeze=False, width_ratios=ratios)[0]
+    all_axes = grid.row(figure, len(panels), ratios)
     for axes, (title, panel) in zip(all_axes, panels.items(), strict=True):
         axes.set_title(title)
         panel(axes, results)
@@ -73,9 +74,8 @@ def answers(axes: Axes, results: Results) -> None:
     for i, arm in enumerate(results.arms):
         for x, path in enumerate(ANSWERS.values()):
             value = reported(arm, "summary", *path)
-            colour = looks[arm.name].colour
-            misses.bar(axes, x - 0.4 + (i + 0.5) * width, width * 0.88, colour, value, font)
-    axes.set_xticks(range(len(ANSWERS)), list(ANSWERS), fontsize=9)
+            misses.bar(axes, x - 0.4 + (i + 0.5) * width, width * 0.88, looks[arm.name], value, font)
+    axes.set_xticks(range(len(ANSWERS)), list(ANSWERS), fontsize=style.points(9))
     axes.tick_params(axis="x", length=0)
     axes.grid(axis="x", visible=False)
     style.percent(axes, "share of answers or queries", 0, 109)

@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from duetime.plots import misses, style
+from duetime.plots import grid, misses, style
 from duetime.plots.data import Results
 from duetime.plots.measures import Estimate, reported
 
@@ -26,19 +26,20 @@ def draw(results: Results) -> Figure | None:
     panels = 2 if goals else 1
     height = max(4.6, 2.2 + 0.34 * len(stages) * len(results.arms))
     what = "Requests" + (" (mean and 95 % interval over the seeds)" if results.seeds > 1 else "")
+    height = grid.height_of(panels, height)
     figure = style.figure(results.title or what, f"{what}; {results.conditions}", 6.4 * panels + 1, height)
-    axes = list(figure.subplots(1, panels, squeeze=False)[0])
+    axes = grid.row(figure, panels)
     if goals:
         axes[0].set_title("Requests that reached the goal in time")
         attainment(axes[0], results, goals)
     axes[-1].set_title("Where their time went")
     shares(axes[-1], results, stages)
     looks = style.looks(results.names)
-    handles = [Patch(color=looks[name].colour, label=name) for name in results.names]
+    handles = [Patch(**looks[name].fill(), label=name) for name in results.names]
     handles = handles if len(handles) > 1 else []
     for label, alpha, hatch in PARTS.values():
         handles.append(Patch(facecolor=style.GREY, alpha=alpha, hatch=hatch, edgecolor="white", label=label))
-    figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 8))
+    style.legend(figure, handles)
     return figure
 
 
@@ -62,7 +63,7 @@ def attainment(axes: Axes, results: Results, goals: list[str]) -> None:
         for x, goal in enumerate(goals):
             value = reported(arm, "summary", "requests", "goals", goal, "attainment_percent")
             at = x - 0.4 + (i + 0.5) * width
-            misses.bar(axes, at, width * 0.88, looks[arm.name].colour, value, font)
+            misses.bar(axes, at, width * 0.88, looks[arm.name], value, font)
     misses.words(axes, goals)
     axes.set_xlim(-0.6, len(goals) - 0.4)
     axes.tick_params(axis="x", length=0)

@@ -12,29 +12,49 @@ from duetime.plots.data import Arm, Results
 from duetime.statistics import estimate
 
 
+#: More classes than these share their panels: a page has no room for more.
+MAX_CLASSES = 4
+
+
 def draw(results: Results) -> Figure | None:
-    """A panel for each percentile, a line for each transport; nothing where all messages have one size."""
-    tables = {arm.name: slowdown.by_size(arm.counted) for arm in results.arms}
-    if max(table.height for table in tables.values()) < 2:
+    """A panel for each class and percentile, a line for each transport; nothing where sizes are all one."""
+    every = {arm.name: slowdown.by_class(arm.counted, results.classes) for arm in results.arms}
+    names = [name for name in dict.fromkeys(name for each in every.values() for name in each)]
+    tables = {
+        name: {transport: slowdown.by_size(each[name]) for transport, each in every.items()} for name in names
+    }
+    several = [name for name in names if max(table.height for table in tables[name].values()) > 1]
+    if not several:
         return None
-    what = "Slowdown by size of message" + (" (95 % interval over the seeds)" if results.seeds > 1 else "")
-    figure = style.figure(results.title or what, f"{what}; {results.conditions}", 9.4, 4.6)
-    panels = figure.subplots(1, 2, squeeze=False, sharex=True)[0]
+    # All together repeat the only class of several sizes, and classes of one size are points.
+    shown = [name for name in several if name != slowdown.ALL] or several
+    if len(shown) > MAX_CLASSES or len(results.classes) < 2:
+        shown = several[:1]
+    what = "Slowdown by message size" + (" (95 % CI over the seeds)" if results.seeds > 1 else "")
+    height = 4.6 + 3.1 * (len(shown) - 1)
+    count = 2 * len(shown)
+    columns = style.side_by_side(2)
+    height = style.HEADLINE + (height - style.HEADLINE) * (2 / columns)
+    figure = style.figure(results.title or what, f"{what}; {results.conditions}", 9.4, height)
+    grid_of = figure.subplots(count // columns, columns, squeeze=False).flat
     looks = style.looks(results.names)
-    for axes, (column, title) in zip(panels, slowdown.SHOWN.items(), strict=True):
-        axes.set_title(title[0].upper() + title[1:])
+    panels = [(name, column, title) for name in shown for column, title in slowdown.SHOWN.items()]
+    for number, (axes, (name, column, title)) in enumerate(zip(grid_of, panels, strict=True)):
+        said = title[0].upper() + title[1:]
+        axes.set_title(f"{name}: {title}" if len(results.classes) > 1 else said)
         for arm in results.arms:
-            table = tables[arm.name].filter(pl.col(column).is_not_null())
+            table = tables[name][arm.name].filter(pl.col(column).is_not_null())
             axes.plot(
                 table["bytes"],
                 table[column],
                 marker=looks[arm.name].marker,
-                markersize=4.5,
+                markersize=style.points(4.5),
                 **looks[arm.name].line(),
             )
-            intervals(axes, arm, tables[arm.name], column, looks[arm.name].colour)
+            own = every[arm.name][name]
+            intervals(axes, arm, own, tables[name][arm.name], column, looks[arm.name].colour)
         scale(axes)
-        if any(table[column].null_count() for table in tables.values()):
+        if any(table[column].null_count() for table in tables[name].values()):
             share = {"p50": 50, "p99": 1}[column]
             text = f"no point: more than {share} % unfinished"
             axes.text(
@@ -44,23 +64,28 @@ def draw(results: Results) -> Figure | None:
                 transform=axes.transAxes,
                 ha="right",
                 va="top",
-                fontsize=8.5,
+                fontsize=style.points(8.5),
                 color="#555555",
                 bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5},
             )
-    panels[0].set_ylabel("completion time / least possible")
+        if number % columns == 0:
+            axes.set_ylabel("slowdown (FCT / ideal FCT)")
+        if number < len(panels) - columns:
+            axes.set_xlabel("")
     grid.legend(figure, results)
     return figure
 
 
-def intervals(axes: Axes, arm: Arm, table: pl.DataFrame, column: str, colour: str) -> None:
+def intervals(
+    axes: Axes, arm: Arm, messages: pl.DataFrame, table: pl.DataFrame, column: str, colour: str
+) -> None:
     """Bars over the seeds, where there are several: each seed is put into the groups of all."""
     if len(arm.runs) < 2:
         return
     share = {"p50": 0.5, "p99": 0.99}[column]
     before = 0
     for at, edge in table.select("bytes", "up_to").iter_rows():
-        group = arm.counted.filter(pl.col("bytes") > before, pl.col("bytes") <= edge)
+        group = messages.filter(pl.col("bytes") > before, pl.col("bytes") <= edge)
         slowest = pl.col("slowdown").fill_null(float("inf")).quantile(share, "higher")
         each = group.group_by("seed").agg(slowest)["slowdown"].to_list()
         # Of the seeds that ended an interval would be too low.

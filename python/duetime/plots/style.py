@@ -2,17 +2,21 @@
 
 import itertools
 import math
+import textwrap
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
 
 from matplotlib import rc_context
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import MaxNLocator, NullLocator
 
+from duetime.output import SCREEN, Output
 from duetime.quantities import counted, short
 
 INK = "#222222"
@@ -46,7 +50,43 @@ RC: Any = {
     "savefig.dpi": 150,
     "svg.hashsalt": "duetime",
     "svg.fonttype": "none",
+    # TrueType outlines: publishers refuse Type 3.
+    "pdf.fonttype": 42,
+    "ps.fonttype": 42,
 }
+#: What differs on paper: type of 8 points, thin lines, and letters as outlines in SVG too.
+PAPER_RC: Any = {
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "axes.titlepad": 4,
+    "axes.labelsize": 8,
+    "axes.linewidth": 0.6,
+    "axes.edgecolor": INK,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "legend.fontsize": 7.5,
+    "legend.handlelength": 2.4,
+    "legend.columnspacing": 1.2,
+    "legend.borderpad": 0.2,
+    "grid.linewidth": 0.4,
+    "hatch.linewidth": 0.7,
+    "savefig.dpi": 300,
+    "svg.fonttype": "path",
+}
+#: Font families that matplotlib brings: a figure looks the same on every machine.
+SANS, SERIF = "DejaVu Sans", "STIXGeneral"
+#: Sizes and widths on paper, as a part of those on a screen.
+PAPER = 0.8
+#: The same of the height of panels, at the width of a column.
+PAPER_HEIGHT = 0.62
+#: Inches of a panel that can be read, by which panels are put side by side or below one another.
+PANEL = 2.4
 
 Dash = Literal["-"] | tuple[float, tuple[float, ...]]
 
@@ -63,6 +103,24 @@ class Curve(Line):
     """Arguments for the line of a transport."""
 
     linestyle: Dash
+
+
+class Marks(TypedDict, total=False):
+    """Arguments for markers along a line of many points."""
+
+    marker: str
+    markersize: float
+    markevery: tuple[float, float]
+
+
+class Fill(TypedDict, total=False):
+    """Arguments for the bars of a transport."""
+
+    color: str
+    facecolor: str
+    hatch: str
+    edgecolor: str
+    linewidth: float
 
 
 class Hollow(TypedDict):
@@ -84,12 +142,29 @@ class Look:
     colour: str
     dash: Dash = "-"
     marker: str = "o"
+    #: By which bars differ on paper.
+    hatch: str = ""
 
     def line(self) -> Curve:
         """Return arguments for a line. A solid one is below the others, so that equal curves both show."""
         solid = self.dash == "-"
         width, order = (2.4, 2.0) if solid else (2.0, 2.1)
+        if output().paper:
+            width *= 0.6
         return {"color": self.colour, "linestyle": self.dash, "linewidth": width, "zorder": order}
+
+    def along(self, number: int) -> Marks:
+        """Return arguments for markers along the `number`-th line of many points; only paper has them."""
+        if not output().paper:
+            return {}
+        return {"marker": self.marker, "markersize": 3.4, "markevery": (0.04 + 0.05 * (number % 4), 0.2)}
+
+    def fill(self, more: str = "") -> Fill:
+        """Return arguments for bars; those of equal colour differ by the hatch `more`."""
+        hatch = more + (self.hatch if output().paper else "")
+        if not hatch:
+            return {"color": self.colour}
+        return {"facecolor": self.colour, "hatch": hatch, "edgecolor": "white", "linewidth": 0}
 
 
 # The colours of Okabe and Ito, which colour-blind readers can tell apart, and a grey.
@@ -112,40 +187,70 @@ LONG: Dash = (0, (9, 2))
 
 # A transport looks the same in every picture.
 TRANSPORTS = {
-    "tcp": Look(GREY, DOTS, "s"),
-    "cubic": Look(OLIVE, DASH_DOT, "^"),
-    "dctcp": Look(VERMILLION, DASHES, "D"),
+    "tcp": Look(GREY, DOTS, "s", "...."),
+    "cubic": Look(OLIVE, DASH_DOT, "^", "\\\\\\\\"),
+    "dctcp": Look(VERMILLION, DASHES, "D", "////"),
     "d2tcp": Look(BLUE),
-    "d2tcp_plus": Look(GREEN, SOLID, "s"),
-    "d2tcp_wait": Look(JADE, LONG, "o"),
-    "xdctcp": Look(MOSS, DASH_DOT_DOT, "v"),
-    "d3": Look(ORANGE, LONG, "P"),
-    "tcppr": Look(BROWN, LONG, "X"),
-    "rcpdc": Look(GOLD, DASH_DOT, "h"),
-    "mcp": Look(PURPLE, SOLID, "^"),
-    "mcp-opt": Look(WINE, DASHES, "*"),
-    "karuna": Look(INDIGO, DASHES, "d"),
-    "jit": Look(SKY, DOTS, "<"),
-    "adm": Look(SLATE, DASH_DOT, ">"),
-    "hull": Look(ROSE, DOTS, "p"),
-    "pfabric": Look(MAGENTA, LONG, "*"),
-    "pdq": Look(FOREST, DOTS, "v"),
-    "edf-grants": Look(TEAL, SOLID, "D"),
-    "homa": Look(VIOLET, DASH_DOT, "X"),
-    "sird": Look(PETROL, DASH_DOT_DOT, "h"),
+    "d2tcp_plus": Look(GREEN, SOLID, "s", "xxxx"),
+    "d2tcp_wait": Look(JADE, LONG, "o", "----"),
+    "xdctcp": Look(MOSS, DASH_DOT_DOT, "v", "++++"),
+    "d3": Look(ORANGE, LONG, "P", "||||"),
+    "tcppr": Look(BROWN, LONG, "X", "oooo"),
+    "rcpdc": Look(GOLD, DASH_DOT, "h", "OO"),
+    "mcp": Look(PURPLE, SOLID, "^", "**"),
+    "mcp-opt": Look(WINE, DASHES, "*", "\\\\||"),
+    "karuna": Look(INDIGO, DASHES, "d", "//--"),
+    "jit": Look(SKY, DOTS, "<", "xx.."),
+    "adm": Look(SLATE, DASH_DOT, ">", "++oo"),
+    "hull": Look(ROSE, DOTS, "p", "--.."),
+    "pfabric": Look(MAGENTA, LONG, "*", "||.."),
+    "pdq": Look(FOREST, DOTS, "v", "\\\\--"),
+    "edf-grants": Look(TEAL, SOLID, "D", "//||"),
+    "homa": Look(VIOLET, DASH_DOT, "X", "xxoo"),
+    "sird": Look(PETROL, DASH_DOT_DOT, "h", "//oo"),
     "bound": Look(BLACK, DOTS),
 }
 # For names that the table above does not know, and for things without a name of their own (flows, classes).
 CYCLE = [
-    Look(colour, dash)
-    for dash in (SOLID, DASHES, DOTS, DASH_DOT)
-    for colour in (BLUE, VERMILLION, GREEN, ORANGE, PURPLE, SKY, BLACK)
+    Look(colour, dash, marker, hatch)
+    for dash, hatch in ((SOLID, ""), (DASHES, "//"), (DOTS, ".."), (DASH_DOT, "\\\\"))
+    for colour, marker in zip(
+        (BLUE, VERMILLION, GREEN, ORANGE, PURPLE, SKY, BLACK), ("o", "D", "s", "P", "^", "<", "v"), strict=True
+    )
 ]
 
+_OUTPUT: ContextVar[Output] = ContextVar("output", default=SCREEN)
 
-def context() -> AbstractContextManager[None]:
-    """Draw with these settings inside the block."""
-    return rc_context(RC)
+
+def output() -> Output:
+    """Return how the figure that is being drawn will be written."""
+    return _OUTPUT.get()
+
+
+@contextmanager
+def context(wanted: Output = SCREEN) -> Iterator[None]:
+    """Draw inside the block for such files."""
+    family = SERIF if wanted.serif else SANS
+    settings = {**RC, **(PAPER_RC if wanted.paper else {}), "font.family": family}
+    if wanted.serif:
+        settings["mathtext.fontset"] = "stix"
+    before = _OUTPUT.set(wanted)
+    try:
+        with rc_context(settings):
+            yield
+    finally:
+        _OUTPUT.reset(before)
+
+
+def points(size: float) -> float:
+    """Return a size of type or of a marker for the medium."""
+    return size * PAPER if output().paper else size
+
+
+def side_by_side(most: int, width: float | None = None) -> int:
+    """Return how many of `most` panels have room side by side; on a screen all of them."""
+    room = output().width if width is None else width
+    return most if room is None else max(1, min(most, int(room / PANEL)))
 
 
 def looks(names: Sequence[str]) -> dict[str, Look]:
@@ -164,23 +269,68 @@ def families(names: Sequence[str]) -> dict[str, Look]:
         ends = list(dict.fromkeys(name.partition(", ")[2] for name in names))
         if len(ends) > 1 or "" not in ends:
             return {
-                name: Look(TRANSPORTS[first].colour, FAMILY[ends.index(end) % len(FAMILY)])
+                name: Look(look.colour, FAMILY[ends.index(end) % len(FAMILY)], look.marker, look.hatch)
                 for name, (first, _, end) in ((name, name.partition(", ")) for name in names)
+                for look in (TRANSPORTS[first],)
             }
     return looks(names)
 
 
 def figure(title: str, subtitle: str, width: float, height: float) -> Figure:
-    """Create a figure with a headline; its axes are made by `figure.subplots`."""
-    headline = 0.72 / height
-    room = (0.008, 0.012, 0.98, 0.988 - headline)
+    """Create a figure with a headline; its axes are made by `figure.subplots`.
+
+    `width` and `height` are for a screen and include the headline. Where another width is asked for, the
+    height follows.
+    """
+    wanted = output()
+    height -= HEADLINE
+    if wanted.width is not None:
+        height *= PAPER_HEIGHT if wanted.paper else min(1.0, max(0.6, wanted.width / width))
+        width = wanted.width
+    above = HEADLINE if wanted.title else 0.0
+    height += above
+    room = (0.008, 0.012, 0.98, 0.988 - above / height)
+    pad = 0.03 if wanted.paper else 0.06
     figure = Figure(
-        figsize=(width, height), layout=ConstrainedLayoutEngine(rect=room, w_pad=0.06, h_pad=0.05)
+        figsize=(width, height), layout=ConstrainedLayoutEngine(rect=room, w_pad=pad, h_pad=pad * 5 / 6)
     )
-    x = 0.13 / width
-    figure.text(x, 1 - 0.13 / height, title, fontsize=14, fontweight="bold", va="top")
-    figure.text(x, 1 - 0.42 / height, subtitle, fontsize=10, color="#555555", va="top")
+    if wanted.title:
+        x = 0.13 / width
+        big, small = points(14), points(10)
+        figure.text(x, 1 - 0.13 / height, _fitting(title, width, big), fontsize=big, fontweight="bold", va="top")
+        figure.text(
+            x, 1 - 0.42 / height, _fitting(subtitle, width, small), fontsize=small, color="#555555", va="top"
+        )
     return figure
+
+
+#: Inches of a headline.
+HEADLINE = 0.72
+
+
+def _fitting(text: str, width: float, size: float) -> str:
+    """Cut a headline where the figure is narrower than asked for by its content."""
+    most = int((width - 0.2) * 72 / (0.55 * size))
+    return text if output().width is None or len(text) <= most else f"{text[: most - 1].rstrip(' ,;')}\u2026"
+
+
+def wrapped(title: str) -> str:
+    """Return the title of a panel, in lines that fit where a figure of one column is asked for."""
+    width = output().width
+    # A panel is narrower than the figure, by the labels of its axis.
+    return title if width is None else textwrap.fill(title, max(20, int(0.6 * min(width, 4) * 72 / points(6.2))))
+
+
+def legend(figure: Figure, handles: Sequence[Artist], most: int = 8) -> None:
+    """Draw one legend for all panels below them, in as many columns as the width allows."""
+    if not handles:
+        return
+    longest = max(len(str(handle.get_label())) for handle in handles)
+    wanted = output()
+    # Roughly the inches of a line and of a letter.
+    each = points(1.0) * (0.62 + 0.078 * longest)
+    room = most if wanted.width is None else max(1, int(figure.get_figwidth() / each))
+    figure.legend(handles=list(handles), loc="outside lower center", ncols=max(1, min(len(handles), most, room)))
 
 
 def settle(figure: Figure) -> None:
@@ -189,6 +339,17 @@ def settle(figure: Figure) -> None:
     figure.set_layout_engine("none")
     for axes in figure.axes:
         axes.set_position(tuple(round(edge, 5) for edge in axes.get_position().bounds))
+
+
+def in_order(names: Sequence[str]) -> list[str]:
+    """Return names of transports, or of their variants ("d2tcp, real"), in the order that was asked for."""
+    order = output().order
+
+    def rank(name: str) -> int:
+        first = name.partition(", ")[0]
+        return next((place for place, each in enumerate(order) if each in (name, first)), len(order))
+
+    return sorted(names, key=rank)
 
 
 def threshold(axes: Axes, at: float, text: str, across: tuple[float, float] | None = None) -> None:
@@ -210,7 +371,7 @@ def label(
     """Name a line, readable over bars and curves; `aside` is in points."""
     behind = {"facecolor": "white", "edgecolor": "none", "pad": 1.2, "alpha": 0.85}
     axes.annotate(
-        text, at, aside, textcoords="offset points", fontsize=8, bbox=behind, zorder=6, ha=ha, va=va
+        text, at, aside, textcoords="offset points", fontsize=points(8), bbox=behind, zorder=6, ha=ha, va=va
     )
 
 

@@ -143,7 +143,7 @@ def gantt(
         axes.axvline(within, color=style.INK, linewidth=1, linestyle=style.DASHES)
         style.label(axes, goal, (within, -0.6), (2, 0), ha="left", va="center")
     more = f", and {len(rows) - len(shown)} more" if len(rows) > len(shown) else ""
-    axes.set_yticks(range(len(shown)), [f"host {host}" for host in shown], fontsize=8)
+    axes.set_yticks(range(len(shown)), [f"host {host}" for host in shown], fontsize=style.points(8))
     axes.set_ylim(len(shown) - 0.4, -1)
     axes.set_ylabel(f"hosts{more}" if more else "")
     axes.grid(axis="y", visible=False)
@@ -167,12 +167,12 @@ def paths(axes: Axes, run: Run, many: pl.DataFrame, colours: dict[str, str], pre
             _span(axes, y, ready, began, style.FAINT, hollow=True)
             _span(axes, y, began, end, colours[piece["stage"]])
         if row["deadline_us"] is not None:
-            axes.plot([row["deadline_us"] / 1000], [y], color=style.INK, marker="|", markersize=9, zorder=4)
+            axes.plot([row["deadline_us"] / 1000], [y], color=style.INK, marker="|", markersize=style.points(9), zorder=4)
         host = f"{row['longest_stage']} at host {row['longest_host']}"
         axes.annotate(
-            host, (row["time_us"] / 1000, y), (4, 0), textcoords="offset points", va="center", fontsize=7
+            host, (row["time_us"] / 1000, y), (4, 0), textcoords="offset points", va="center", fontsize=style.points(7)
         )
-    axes.set_yticks(range(many.height), [str(number) for number in many["request"]], fontsize=8)
+    axes.set_yticks(range(many.height), [str(number) for number in many["request"]], fontsize=style.points(8))
     axes.set_ylim(many.height - 0.4, -0.6)
     # Room for the words behind the bars.
     axes.set_xlim(0, 1.25 * max(float(took) for took in many["time_us"]) / 1000)
@@ -185,7 +185,7 @@ def _due(axes: Axes, y: int, end: float, due: float) -> None:
     if end <= due:
         axes.plot([end, due], [y, y], color=style.FAINT, linewidth=0.8, zorder=1)
     colour, order = (style.FAINT, 1) if end <= due else (style.INK, 5)
-    axes.plot([due], [y], color=colour, marker="|", markersize=7, zorder=order)
+    axes.plot([due], [y], color=colour, marker="|", markersize=style.points(7), zorder=order)
 
 
 def _span(

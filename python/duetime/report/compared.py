@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from matplotlib import rc_context
 
 from duetime import scenario, slowdown
 from duetime.contract.comparisons import OfPair
@@ -185,7 +184,7 @@ def _late_by_stage(arm: Arm) -> Iterator[Point]:
 
 def _pictures(results: Results) -> Iterator[Picture]:
     """Yield the timeline of a request and of the slowest ones, where pieces of requests were kept."""
-    with rc_context(style.RC):
+    with style.context():
         figure = timeline.draw(results)
         if figure is None:
             return
