@@ -32,6 +32,8 @@ GROUP, DOT, AROUND = 0.27, 0.1, 0.7
 MAX_MARKERS = 15
 #: A published value above this multiple of our largest is written as text: it would flatten all curves.
 TOO_HIGH = 4.0
+#: The part of a horizontal axis that is added on both sides where it has published values.
+BESIDE = 0.03
 #: Points between two published values that would hide each other.
 APART = 9.0
 
@@ -65,15 +67,19 @@ class _Marker(TypedDict, total=False):
     markersize: float
 
 
-PUBLISHED: _Diamond = {
-    "marker": "D",
-    "markersize": 8,
-    "markerfacecolor": "white",
-    "markeredgewidth": 1.6,
-    "linestyle": "none",
-    "clip_on": False,
-    "zorder": 5,
-}
+
+def published() -> _Diamond:
+    """Return the arguments for the hollow diamond of a published value."""
+    size = 4.5 if style.output().paper else 8
+    return {
+        "marker": "D",
+        "markersize": size,
+        "markerfacecolor": "white",
+        "markeredgewidth": size / 5,
+        "linestyle": "none",
+        "clip_on": False,
+        "zorder": 5,
+    }
 
 
 def draw(charts: Sequence[Chart], rows: Sequence[Row], title: str, subtitle: str) -> Figure:
@@ -166,7 +172,9 @@ def _lines(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Cell, s
         if chart.kind == "points":
             axes.plot(x, y, color=look.colour, linestyle="none", marker="o", markersize=style.points(4), alpha=0.7)
         else:
-            marker: _Marker = {"marker": look.marker, "markersize": style.points(4.5)} if len(own) <= MAX_MARKERS else {}
+            marker: style.Marks = {"marker": look.marker, "markersize": style.points(4.5)}
+            if len(own) > MAX_MARKERS:
+                marker = look.along(list(looks).index(name))
             axes.plot(x, y, **look.line(), **marker)
         low, high = _interval(chart.y, own)
         if low is not None and high is not None:
@@ -176,7 +184,7 @@ def _lines(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Cell, s
                 axes.errorbar(x, y, _errors(y, low, high), color=look.colour, linestyle="none", capsize=3)
     for point, aside in _apart(_within_reach(axes, chart)):
         edge = looks[point.series].colour if point.series in looks else style.INK
-        _published(axes, (_x(point), _y(point)), edge, point.bound, aside)
+        _mark(axes, (_x(point), _y(point)), edge, point.bound, aside)
     if all(isinstance(value, str) for value in _values(rows, chart.x)):
         axes.tick_params(axis="x", rotation=30 if len(_values(rows, chart.x)) > 4 else 0)
     _scale(axes, chart.x, "x")
@@ -209,11 +217,13 @@ def _bars(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Cell, st
             else:
                 axes.bar(at, value, width * 0.9, **looks[name].fill(HATCHES[alike[name] % len(HATCHES)]))
                 axes.errorbar(at, value, yerr=errors, color=style.INK, capsize=3, linewidth=1.2)
-    for point in chart.published:
-        if _x(point) in groups and point.series in present:
-            at = groups.index(_x(point)) - 0.41 + (present.index(point.series) + 0.5) * width
-            where = (_y(point), at) if lying else (at, _y(point))
-            _published(axes, where, style.INK, point.bound, 0.0)
+    stated = [point for point in chart.published if _x(point) in groups and point.series in present]
+    for point in _low_enough(axes, chart, stated, "x" if lying else "y"):
+        at = groups.index(_x(point)) - 0.41 + (present.index(point.series) + 0.5) * width
+        where = (_y(point), at) if lying else (at, _y(point))
+        axes.update_datalim([where])
+        _mark(axes, where, style.INK, point.bound, 0.0)
+    axes.autoscale_view()
     words = [f"{group:g}" if isinstance(group, int | float) else str(group) for group in groups]
     if lying:
         axes.set_yticks(range(len(groups)), words)
@@ -228,15 +238,22 @@ def _bars(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Cell, st
 
 def _within_reach(axes: Axes, chart: Chart) -> Sequence[Point]:
     """Return the published points to draw, and make room for them; a note tells of higher ones."""
-    top = float(axes.dataLim.y1)
-    high = sorted(
-        _y(point) for point in chart.published if not chart.y.log and _y(point) > TOO_HIGH * top > 0
-    )
-    near = [point for point in chart.published if not high or _y(point) < high[0]]
+    near = _low_enough(axes, chart, chart.published, "y")
     places = _places(_x(point) for point in near)
     if near and not all(isinstance(place, str) for place in places):
         axes.update_datalim(list(zip(places, map(_y, near), strict=True)))
         axes.autoscale_view()
+        # Markers of equal values are drawn beside each other: the outer ones need room too.
+        low, high = axes.get_xlim()
+        if chart.x.log is False:
+            axes.set_xlim(low - BESIDE * (high - low), high + BESIDE * (high - low))
+    return near
+
+
+def _low_enough(axes: Axes, chart: Chart, stated: Sequence[Point], along: Literal["x", "y"]) -> list[Point]:
+    """Return the published points that are not far above our values; a note tells of others."""
+    top = float(axes.dataLim.y1 if along == "y" else axes.dataLim.x1)
+    high = sorted(_y(point) for point in stated if not chart.y.log and _y(point) > TOO_HIGH * top > 0)
     if high:
         text = f"{high[0]:g}" if high[0] == high[-1] else f"{high[0]:g} to {high[-1]:g}"
         axes.annotate(
@@ -247,7 +264,7 @@ def _within_reach(axes: Axes, chart: Chart) -> Sequence[Point]:
             va="top",
             color="#555555",
         )
-    return near
+    return [point for point in stated if not high or _y(point) < high[0]]
 
 
 def _apart(published: Sequence[Point]) -> Iterator[tuple[Point, float]]:
@@ -257,14 +274,14 @@ def _apart(published: Sequence[Point]) -> Iterator[tuple[Point, float]]:
         yield point, APART * (same.index(point) - (len(same) - 1) / 2)
 
 
-def _published(axes: Axes, where: tuple[Cell, Cell], edge: str, bound: str | None, aside: float) -> None:
+def _mark(axes: Axes, where: tuple[Cell, Cell], edge: str, bound: str | None, aside: float) -> None:
     """A hollow diamond; for a bound a line across with an arrow to where the value may be."""
     figure = axes.get_figure(root=True)
     assert figure is not None, "the axes stand in a figure"
     shifted = axes.transData + ScaledTranslation(aside / 72, 0, figure.dpi_scale_trans)
     x, y = (_places([place]) for place in where)
     if bound is None:
-        axes.plot(x, y, markeredgecolor=edge, transform=shifted, **PUBLISHED)
+        axes.plot(x, y, markeredgecolor=edge, transform=shifted, **published())
         return
     lines: _Aside = {"linestyle": "none", "zorder": 5, "clip_on": False, "transform": shifted}
     axes.plot(x, y, marker="_", markersize=style.points(13), markeredgewidth=style.points(2.2), color=edge, **lines)
@@ -382,7 +399,7 @@ def _legend(
             )
     bounds = {point.bound for chart in charts for point in chart.published}
     if None in bounds:
-        handles.append(Line2D([], [], markeredgecolor=style.INK, label="published", **PUBLISHED))
+        handles.append(Line2D([], [], markeredgecolor=style.INK, label="published", **published()))
     for bound, arrow, word in (("upper", CARETDOWNBASE, "most"), ("lower", CARETUPBASE, "least")):
         if bound in bounds:
             said = f"published: at {word} this"

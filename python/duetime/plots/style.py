@@ -325,12 +325,21 @@ def legend(figure: Figure, handles: Sequence[Artist], most: int = 8) -> None:
     """Draw one legend for all panels below them, in as many columns as the width allows."""
     if not handles:
         return
-    longest = max(len(str(handle.get_label())) for handle in handles)
-    wanted = output()
     # Roughly the inches of a line and of a letter.
-    each = points(1.0) * (0.62 + 0.078 * longest)
-    room = most if wanted.width is None else max(1, int(figure.get_figwidth() / each))
-    figure.legend(handles=list(handles), loc="outside lower center", ncols=max(1, min(len(handles), most, room)))
+    widths = [points(1.0) * (0.56 + 0.075 * len(str(handle.get_label()))) for handle in handles]
+    columns = min(len(handles), most)
+    if output().width is not None:
+        while columns > 1 and _in_columns(widths, columns) > figure.get_figwidth() - 0.1:
+            columns -= 1
+    figure.legend(handles=list(handles), loc="outside lower center", ncols=columns)
+
+
+def _in_columns(widths: Sequence[float], columns: int) -> float:
+    """Return the width of entries of these widths in columns, the first of which are the longest."""
+    rows, longer = divmod(len(widths), columns)
+    entries = iter(widths)
+    heights = [rows + (column < longer) for column in range(columns)]
+    return sum(max(itertools.islice(entries, height)) for height in heights)
 
 
 def settle(figure: Figure) -> None:
