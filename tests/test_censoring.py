@@ -39,7 +39,7 @@ def test_what_is_left_undecided_is_said(duetime: Command) -> None:
     assert undecided > 0
     assert result.data["cool_down_s"] == pytest.approx(0.001)
     words = [word for change in ("transport.name=dctcp", *changes) for word in ("--set", change)]
-    said = f"undecided when the run ended, and left out: {undecided:,} messages"
+    said = f"excluded, since undecided when the run ended: {undecided:,} messages"
     assert said in duetime("run", OLDI, *words).stdout
 
 

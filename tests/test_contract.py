@@ -26,11 +26,11 @@ FAN_IN = {"queries", "complete_queries_percent", "answers_in_time_percent", "que
 LIMIT = {"missed", "missed_percent", "side", "method", "reason"}
 CLASS = {"bottleneck_delay_us", "bottleneck_mbps", "too_late"}
 NESTED = {
-    "fct_us": {"mean", "p50", "p90", "p99", "max"},
-    "slowdown": {"p50", "p99"},
+    "fct_us": {"mean", "p50", "p90", "p99", "p999", "max"},
+    "slowdown": {"mean", "p50", "p99", "p999"},
     "deadline_ratio": {"p50", "p90", "p99"},
     "answers_in_time_percent": {"mean", "p1"},
-    "query_us": {"mean", "p50", "p90", "p99", "max"},
+    "query_us": {"mean", "p50", "p90", "p99", "p999", "max"},
 }
 
 

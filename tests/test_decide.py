@@ -110,8 +110,8 @@ def test_too_few_misses_give_an_average_and_the_seeds_that_would_do(
     assert (answer["tighter_percent"], answer["ci95"], answer["seeds"]) == (20, [None, None], 29)
     assert answer["missed_percent"]["ci95"] == [None, None]
     assert decisions.sentence(data, answer) == (
-        "d2tcp, on average of 10 seeds, misses at most 5 % with deadlines 20 % tighter; "
-        "too few misses to compare, 29 seeds would do."
+        "d2tcp, averaged over 10 seeds, misses at most 5 % with deadlines 20 % tighter; "
+        "too few misses for an interval: use --seeds 29."
     )
     # All ten seeds miss something: 10 ln 20 = 30 events.
     often = by_transport(modelled(lambda *at: model(*at) or 0.5 + at[2] / 1000, range(10), target=5.0))
@@ -150,7 +150,7 @@ def test_against_a_transport_too_few_pairs_that_differ_give_no_interval(
     assert (found["d2tcp"]["tighter_percent"], found["d2tcp"]["ci95"]) == (20, [None, None])
     assert found["d2tcp"]["seeds"] == 45
     assert decisions.sentence(data, found["d2tcp"]).endswith(
-        "; too few misses to compare, 45 seeds would do."
+        "; too few misses for an interval: use --seeds 45."
     )
     assert "seeds" not in found["dctcp"], "it is compared with itself"
 
@@ -263,9 +263,9 @@ def test_the_scenario_may_end_the_search(duetime: Command) -> None:
     ("written", "options", "values"),
     [
         (40, {}, [1, 40, 2560]),
-        (0.3, {"start": "10%", "end": "0.5", "step": "5%"}, [0.1, 0.3, 0.5]),
+        (0.3, {"start": "10%", "end": "0.5", "step": "5%"}, ["10%", "30%", "50%"]),
         ("10 Gbps", {}, ["0.5 Gbps", "10 Gbps", "640 Gbps"]),
-        ("30%", {"end": "90%"}, [0.01, 0.3, 0.9]),
+        ("30%", {"end": "90%"}, ["1%", "30%", "90%"]),
         (7, {"start": "10", "end": "30", "step": "10"}, [10, 10, 30]),
     ],
 )
@@ -394,7 +394,7 @@ def test_a_question_asked_the_wrong_way_round_says_so(
     runs = decide.Runs(text, (), ("dctcp",), (1, 2), tmp_path)
     capacity = decide.capacity(runs, target=5.0, over="k").data
     assert capacity["answers"][0]["turned"] is True
-    assert "`duetime need` asks for the smallest" in decisions.sentence(capacity, capacity["answers"][0])
+    assert "`duetime need` finds the smallest value" in decisions.sentence(capacity, capacity["answers"][0])
     need = decide.need(runs, target=5.0, over="k").data
     assert (need["answers"][0]["smallest"], need["answers"][0]["turned"]) == (56, False)
     assert "dctcp misses at most 5 % from k = 56 on" in decisions.sentence(need, need["answers"][0])

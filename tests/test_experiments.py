@@ -112,8 +112,8 @@ def test_an_experiment_needs_neither_tables_nor_pictures(tiny: Path, tmp_path: P
         "SHA256SUMS",
         "result.json",
     }
-    assert "note: left out: tables of messages and Parquet files need polars" in done.stderr
-    assert "note: left out: pictures need matplotlib" in done.stderr
+    assert "note: will be left out: tables of messages and Parquet files need polars" in done.stderr
+    assert "note: will be left out: pictures need matplotlib" in done.stderr
     found = duetime.load(tmp_path / "out" / "paper" / "fig1")
     assert repr(found).startswith("<Reproduction of 'paper/fig1': ")
     assert found._repr_html_().count("<tr>") == 1 + len(found.data["claims"])
@@ -475,7 +475,7 @@ def test_what_was_run_is_not_run_again(tiny: Path) -> None:
 def test_all_prints_how_many_claims_held(tiny: Path) -> None:
     shown = run(tiny, "all", "--seeds", 1).stdout
     assert "paper/fig1" in shown
-    assert "each fact counted once: 1 holds, 1 not measured, 1 does not hold." in shown
+    assert "Distinct claims of the papers: 1 holds, 1 not measured, 1 does not hold." in shown
     listed = json.loads(run(tiny, "all", "--seeds", 1, "--json").stdout)
     assert [each["seeds"] for each in listed] == [[3]]
 

@@ -39,7 +39,7 @@ def test_a_notebook_shows_the_tables_of_the_command(result: dt.Result) -> None:
     assert "bound: no schedule of these messages can miss fewer" in html
     both = dt.compare(SMALL, ["tcp", "d2tcp"])
     assert ">d2tcp</th>" in both._repr_html_()
-    assert repr(both) == "<Comparison of 'Small': tcp, d2tcp; 2 runs>"
+    assert repr(both).startswith("<Comparison of 'Small': tcp, d2tcp; 2 runs; missed deadlines: tcp ")
     bound = dt.bound(SMALL)
     assert bound is not None
     assert bound == result.bound
@@ -83,7 +83,7 @@ def test_every_folder_is_read_as_what_was_written(
     assert read.differences().equals(swept[0].differences())
     decision = Decision(json.loads(json.dumps(DECISION)))
     assert dt.load(decision.save(tmp_path / "search")).data == decision.data
-    assert repr(decision) == "tcp misses at most 5 % up to fan_in = 7; the scenario allows no more."
+    assert repr(decision) == "tcp carries fan_in <= 7 with at most 5 % misses; the scenario allows nothing larger."
 
 
 #: As `duetime capacity` writes it.

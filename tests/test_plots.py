@@ -70,7 +70,7 @@ def test_every_picture_is_drawn(name: str, tmp_path: Path) -> None:
             assert ElementTree.parse(path).getroot().tag.endswith("svg")
             continue
         if path.suffix == ".csv":
-            assert path.read_text().startswith("transport,bytes,up_to,messages,p50,p99\n")
+            assert path.read_text().startswith("transport,class,bytes,up_to,messages,p50,p99\n")
             continue
         pixels = image.imread(path)[:, :, :3]
         height, width, _ = pixels.shape
@@ -221,7 +221,7 @@ def test_whiskers_are_the_intervals_of_the_tables(tmp_path: Path) -> None:
     assert share.low >= 0
     assert share.high - share.mean > 2 * (share.mean - share.low)
     axes = Figure().subplots()
-    misses.bar(axes, 0, 1, "black", share)
+    misses.bar(axes, 0, 1, style.Look("black"), share)
     (whisker,) = axes.collections[0].get_segments()
     assert whisker[:, 1].tolist() == pytest.approx([share.low, share.high])
     # A figure that is no share has Student's interval.

@@ -39,7 +39,12 @@ def test_changes_are_a_list_or_a_dictionary(small: Path) -> None:
 def test_seed_and_transport_replace_those_of_the_scenario(small: Path) -> None:
     run = dt.run(small, seed=11, transport="cubic")
     assert (run.seed, run.transport, run.scenario["transport"]["name"]) == (11, "cubic", "cubic")
-    assert repr(run) == "<Result of 'Small': cubic, seed 11>"
+    messages, p99 = run.summary["messages"], run.summary["fct_us"]["p99"]
+    assert repr(run).startswith(f"<Result of 'Small': cubic, seed 11; {messages:,} messages, ")
+    assert f"% missed, FCT p99 {p99:,.4g} us, slowdown p99 " in repr(run)
+    assert run.bound is not None
+    assert repr(run.bound).startswith(f"<Bound: {run.bound['missed']:,} missed, ")
+    assert max(len(repr(run)), len(repr(run.bound))) < 160
 
 
 def test_what_toml_cannot_say_is_told() -> None:

@@ -317,7 +317,7 @@ def test_a_broken_folder_is_refused(duetime: Command, tmp_path: Path, change: st
 def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NoReport, match="holds nothing to report"):
         report(tmp_path)
-    with pytest.raises(NoReport, match="is no folder"):
+    with pytest.raises(NoReport, match="is not a directory"):
         report(tmp_path / "missing")
 
 

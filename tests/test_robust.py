@@ -63,7 +63,7 @@ def test_the_verdict_counts_by_hand() -> None:
     assert (verdict.better, verdict.wins, verdict.equal, verdict.reversed) == ("a", 2, 1, 3)
     assert verdict.where == ("answer jitter is 10 us or less (2 of 2)", "initial window is 10 (1 of 1)")
     assert verdict.sentence == (
-        "a beats b in 2 of 6 variants, as good as equal (within 1 % or 0.1 points) in 1, reversed in 3: "
+        "a beats b in 2 of 6 variants, indistinguishable (within 1 % or 0.1 points) in 1, reversed in 3: "
         "where answer jitter is 10 us or less (2 of 2); initial window is 10 (1 of 1)"
     )
 
@@ -72,7 +72,7 @@ def test_what_never_differs_is_no_victory() -> None:
     found = made(("", "", 10.0, 10.0), ("seed", "2", 20.0, 20.05))
     assert (
         found.against("b").sentence
-        == "a and b are as good as equal (within 1 % or 0.1 points) in all 2 variants"
+        == "a and b are indistinguishable (within 1 % or 0.1 points) in all 2 variants"
     )
 
 

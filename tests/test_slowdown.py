@@ -36,6 +36,22 @@ def test_no_messages_make_no_groups(groups: int) -> None:
 
 
 def test_a_table_names_transports() -> None:
-    found = table({"tcp": messages((10, 1.0)), "dctcp": messages((10, 2.0), (20, 1.0))})
+    own = pl.lit("web").alias("class")
+    given = {"tcp": messages((10, 1.0)), "dctcp": messages((10, 2.0), (20, 1.0))}
+    found = table({name: each.with_columns(own) for name, each in given.items()}, ["web"])
     assert found["transport"].to_list() == ["tcp", "dctcp", "dctcp"]
-    assert found.columns == ["transport", "bytes", "up_to", "messages", "p50", "p99"]
+    assert found.columns == ["transport", "class", "bytes", "up_to", "messages", "p50", "p99"]
+
+
+def test_a_table_has_the_rows_of_each_class_and_of_all() -> None:
+    small = messages((10, 1.0), (10, 3.0)).with_columns(pl.lit("small").alias("class"))
+    large = messages((500, 2.0)).with_columns(pl.lit("all").alias("class"))
+    found = table({"tcp": pl.concat([small, large])}, ["small", "all"])
+    rows = found.select("class", "bytes", "messages", "p99").rows()
+    # A class that is called `all` is told from all together.
+    assert rows == [
+        ("all", 10.0, 2, 3.0),
+        ("all", 500.0, 1, 2.0),
+        ("small", 10.0, 2, 3.0),
+        ("class all", 500.0, 1, 2.0),
+    ]

@@ -373,13 +373,13 @@ def test_a_verdict_says_when_seeds_cannot_tell() -> None:
     (verdict,) = judged([10.0, 11.0, 12.0, 13.0, 14.0], [12.0, 9.0, 13.0, 11.0, 14.5])
     assert verdict["better"] is None
     assert verdict["sentence"] == (
-        "The seeds cannot tell dctcp from tcp in missed deadlines: -0.1 points ± 2.33 (paired, 5 seeds); "
-        "up to 2.50 points cannot be excluded."
+        "dctcp and tcp are indistinguishable in missed deadlines: -0.1 points ± 2.33 (paired, 5 seeds); "
+        "a difference of up to 2.50 points is not excluded."
     )
     (few,) = judged([10.0, 11.0], [12.0, 14.0])
     assert "Fewer than five seeds" in few["sentence"]
     (one,) = judged([10.0], [12.0])
-    assert (one["better"], "only more seeds can tell" in one["sentence"]) == (None, True)
+    assert (one["better"], "Confirm with --seeds 5." in one["sentence"]) == (None, True)
 
 
 def test_several_at_once_need_more_than_one_alone() -> None:
@@ -390,15 +390,15 @@ def test_several_at_once_need_more_than_one_alone() -> None:
     assert alone["better"] == "tcp"
     first, *_ = judged(base, barely, base, base)
     assert first["better"] is None
-    assert "3 comparisons at once" in first["sentence"]
+    assert "not significant across 3 comparisons" in first["sentence"]
 
 
 def test_too_few_misses_are_not_compared() -> None:
     (rare,) = judged([0.0, 3.0, 0.0, 0.0, 1.0], [0.0, 4.0, 0.0, 0.0, 1.0])
     assert rare["better"] is None
     assert rare["sentence"] == (
-        "Too few misses to compare dctcp with tcp: they differ with 1 of 5 seeds, on average by +0.2 points; "
-        "45 seeds would do."
+        "Too few misses to compare dctcp with tcp: they differ in 1 of 5 seeds, by +0.2 points on average; "
+        "use --seeds 45."
     )
     assert rare["difference"]["ci95"] == [None, None]
     assert rare["difference"]["seeds"] == 45
@@ -451,22 +451,21 @@ def test_misses_that_the_undecided_could_turn_are_not_compared() -> None:
 
     # 10 to 15 against 14 of 100, and 10 to 13 against 14 of 100.
     assert "5 messages were undecided" in found(of(10, 5), of(14, 0))["sentence"]
-    assert found(of(10, 3), of(14, 0))["sentence"].startswith("With this one seed b misses more than a")
+    assert found(of(10, 3), of(14, 0))["sentence"].startswith("With one seed, b misses more than a")
 
 
 def test_what_does_not_differ_is_not_judged() -> None:
     (same,) = judged([3.0, 4.0], [3.0, 4.0])
     assert same["sentence"] == (
-        "No difference seen between dctcp and tcp in missed deadlines, with 2 seeds; what others would show "
-        "cannot be said."
+        "No difference between dctcp and tcp in missed deadlines with 2 seeds; other seeds may differ."
     )
     of_queries = [{"summary": {"missed_percent": 0.0, "queries": 100}} for _ in range(2)]
     runs = {name: [each["summary"] for each in of_queries] for name in ("tcp", "dctcp")}
     (bounded,) = verdicts("tcp", runs, {"dctcp": paired(of_queries, of_queries)}, seeds_differ=True)
     # 1 - 0.05^(1/200) of the queries.
-    assert "up to 1.49 points cannot be excluded, if queries are independent" in bounded["sentence"]
+    assert "up to 1.49 points is not excluded (assuming independent queries)" in bounded["sentence"]
     (fixed,) = judged([3.0, 3.0], [4.0, 4.0], differ=False)
-    assert (fixed["better"], "seeds add nothing" in fixed["sentence"]) == ("tcp", True)
+    assert (fixed["better"], "nothing in the scenario is random" in fixed["sentence"]) == ("tcp", True)
     assert json.dumps(fixed)
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast, overload
 
 from duetime import errors, files, scenario
 from duetime._core import version
@@ -73,7 +73,21 @@ class Comparison(Generic[R]):
     def __repr__(self) -> str:
         """Describe the scenario, the transports and the number of runs."""
         runs = sum(len(results) for results in self.by_seed.values())
-        return f"<Comparison of {self._title!r}: {', '.join(self.by_seed)}; {counted(runs, 'run')}>"
+        told = [f"{name} {found}" for name, found in self._missed() if found]
+        figures = f"; missed deadlines: {', '.join(told)}" if told else ""
+        return f"<Comparison of {self._title!r}: {', '.join(self.by_seed)}; {counted(runs, 'run')}{figures}>"
+
+    def _missed(self) -> Iterator[tuple[str, str]]:
+        """Yield each transport with the share that it missed, over all seeds."""
+        for transport, results in self.by_seed.items():
+            shares = [share for each in results if (share := each.data["summary"]["missed_percent"]) is not None]
+            yield transport, f"{sum(shares) / len(shares):.3g} %" if shares else ""
+
+    def to_pandas(self) -> Any:
+        """Return `table` as a data frame of pandas; `errors.Missing` without pandas."""
+        from duetime.frames import to_pandas
+
+        return to_pandas(self.table())
 
     def _repr_html_(self) -> str:
         """Show the table of ``duetime compare`` in a notebook."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from duetime.contract.runs import Bounded, Figure, Judged, OfTransport
     from duetime.contract.scenarios import Resolved
 
-TIMES = ("mean", "p50", "p90", "p99", "max")
+TIMES = ("mean", "p50", "p90", "p99", "p999", "max")
 #: Figures of a class, or of all classes together, that a condition can use.
 FIGURES = (
     *(
@@ -41,7 +41,7 @@ FIGURES = (
     ),
     *("goodput_mbps", "goodput_in_time_mbps", "bottleneck_delay_us", "bottleneck_mbps", "too_late"),
     *(f"fct_us.{each}" for each in TIMES),
-    *(f"slowdown.{each}" for each in ("p50", "p99")),
+    *(f"slowdown.{each}" for each in ("mean", "p50", "p99", "p999")),
     *(f"deadline_ratio.{each}" for each in ("p50", "p90", "p99")),
     *("queries", "complete_queries_percent", "answers_in_time_percent.mean", "answers_in_time_percent.p1"),
     *(f"query_us.{each}" for each in TIMES),
@@ -53,7 +53,7 @@ OF_REQUESTS = (
     *("number", "finished", "abandoned", "censored", "missed", "undecided"),
     *("all_goals_percent", "finished_per_s", "goodput_per_s"),
     *(f"time_us.{each}" for each in ("mean", "p50", "p95", "p99")),
-    *(f"slowdown.{each}" for each in ("p50", "p99")),
+    *(f"slowdown.{each}" for each in ("mean", "p50", "p99", "p999")),
 )
 #: Figures of the whole run only.
 TOTALS = ("drops", "marks", "timeouts", "retransmits")

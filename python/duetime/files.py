@@ -153,7 +153,7 @@ def check_growing(folder: Path, parts: set[str]) -> None:
     """Check that a folder can grow here during the work; `Refused` if it holds anything but these parts."""
     with _reasons(folder):
         if folder.exists() and not folder.is_dir():
-            raise Refused(f"{folder}: exists and is no folder")
+            raise Refused(f"{folder}: exists and is not a directory")
         ancestor = next(each for each in (folder, *folder.parents) if each.exists())
         with _aside(ancestor / "duetime"):
             pass
@@ -172,7 +172,7 @@ def _target(folder: Path, keep: str | None = None) -> Path:
     if target == Path.cwd() or target in Path.cwd().parents:
         raise Refused(f"{folder}: is the current folder or contains it; name a folder of its own")
     if target.exists() and not target.is_dir():
-        raise Refused(f"{folder}: exists and is no folder")
+        raise Refused(f"{folder}: exists and is not a directory")
     if target.is_dir() and any(path.name != keep for path in target.iterdir()):
         if not is_result(target):
             raise Refused(f"{folder}: is not empty and holds no former result; name another folder")

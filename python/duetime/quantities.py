@@ -78,7 +78,7 @@ class Quantity:
 
     def __str__(self) -> str:
         """Write it as in a scenario."""
-        return f"{self.number:.9g} {self.unit}".strip()
+        return f"{self.number:.9g}{'' if self.unit == '%' else ' '}{self.unit}".strip()
 
     @staticmethod
     def of(written: object, what: str) -> Quantity:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from duetime import files, manifest
 from duetime._core import version
 from duetime.contract import reading
+from duetime.contract.figures import at
 
 if TYPE_CHECKING:
     import polars as pl
@@ -47,6 +48,10 @@ class Bound(dict[str, Any]):
         """Return the bound of a run's JSON object under ``bound``."""
         return None if found is None else cls(found)
 
+    def __repr__(self) -> str:
+        """Give the figures in a line; the dictionary has them by class."""
+        return f"<Bound: {brief(self)}; classes {', '.join(self['classes'])}>"
+
     def _repr_html_(self) -> str:
         # Loaded late: it takes time to load, and only a notebook shows it.
         from duetime.display import bounds, grid
@@ -73,8 +78,8 @@ class Result:
         self.notes = notes
 
     def __repr__(self) -> str:
-        """Say which run it is."""
-        return f"<Result of {self.title!r}: {self.transport}, seed {self.seed}>"
+        """Say which run it is, with the figures that are looked at first."""
+        return f"<Result of {self.title!r}: {self.transport}, seed {self.seed}; {brief(self.data['summary'])}>"
 
     def _repr_html_(self) -> str:
         """Show the table of ``duetime run`` in a notebook."""
@@ -100,6 +105,14 @@ class Result:
     def json(self) -> str:
         """Return the JSON object of ``duetime run --json``."""
         return self._contract
+
+    def to_pandas(self, table: str = "flows") -> Any:
+        """Return one of the tables as a data frame of pandas; `errors.Missing` without pandas."""
+        from duetime.frames import to_pandas
+
+        if table not in TABLES:
+            raise KeyError(f"there is no table {table!r}; there are {', '.join(TABLES)}")
+        return to_pandas(getattr(self, table))
 
     @property
     def title(self) -> str:
@@ -222,6 +235,27 @@ def load_run(folder: Path) -> Result:
     run = {key: value for key, value in record.items() if key not in apart}
     contract = json.dumps(run, separators=(",", ":"), ensure_ascii=False)
     return Result(contract, json.dumps(record["scenario"]), record["notes"], Saved(folder))
+
+
+#: The figures of a line about a result: their path, and how they are written with their value.
+BRIEF: tuple[tuple[tuple[str, ...], str], ...] = (
+    (("messages",), "{:,} messages"),
+    (("missed",), "{:,} missed"),
+    (("missed_percent",), "{:.3g} % missed"),
+    (("requests", "all_goals_percent"), "{:.3g} % of requests in time"),
+    (("fct_us", "p99"), "FCT p99 {:,.4g} us"),
+    (("slowdown", "p99"), "slowdown p99 {:.3g}"),
+    (("goodput_mbps",), "goodput {:,.4g} Mbps"),
+)
+
+
+def brief(part: Mapping[str, object]) -> str:
+    """Put the first figures of a summary or of a bound into a line; those that are not known are left out."""
+    # A summary has the share of its messages that missed, a bound has no number of messages.
+    wanted = [(path, text) for path, text in BRIEF if path != ("missed",) or "messages" not in part]
+    found = [(at(part, path), text) for path, text in wanted]
+    known = [text.format(value) for value, text in found if isinstance(value, int | float)]
+    return ", ".join(known[:4])
 
 
 class Held:

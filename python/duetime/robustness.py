@@ -391,14 +391,14 @@ class Verdict:
     def sentence(self) -> str:
         """One sentence for people."""
         parts = [f"{self.failed - self.unknown} failed"] if self.failed > self.unknown else []
-        parts += [f"{self.unknown} not compared: messages were under way at the end"] if self.unknown else []
+        parts += [f"{self.unknown} not compared: messages were in flight at the end"] if self.unknown else []
         failed = f" ({'; '.join(parts)})" if parts else ""
         if self.equal and self.equal == self.variants:
-            alike = f"{self.better} and {self.other} are as good as equal"
+            alike = f"{self.better} and {self.other} are indistinguishable"
             return f"{alike} ({self.margin}) in all {self.variants} variants" + failed
         text = f"{self.better} beats {self.other} in {self.wins} of {self.variants} variants"
         if self.equal:
-            text += f", as good as equal ({self.margin}) in {self.equal}"
+            text += f", indistinguishable ({self.margin}) in {self.equal}"
         if self.reversed:
             text += f", reversed in {self.reversed}"
             text += f": where {'; '.join(self.where)}" if self.where else ""
@@ -426,7 +426,7 @@ def verdict(found: Robustness, one: str, other: str) -> Verdict:
 
 
 def _sign(measure: Measure, outcome: Outcome, one: str, other: str) -> int | None:
-    """1: the one is better, -1: the other, 0: as good as equal; none where a run failed."""
+    """1: the one is better, -1: the other, 0: indistinguishable; none where a run failed."""
     a, b = outcome.values[one], outcome.values[other]
     if a is None or b is None:
         return None

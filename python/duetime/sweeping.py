@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from duetime import _core, errors, files, manifest, scenario
 from duetime.contract import reading
@@ -123,6 +123,12 @@ class Swept:
     def runs(self) -> pl.DataFrame:
         """One row per finished run: the axes, transport, seed, and every figure of the whole run."""
         return _frame(self.rows())
+
+    def to_pandas(self) -> Any:
+        """Return `runs` as a data frame of pandas; `errors.Missing` without pandas."""
+        from duetime.frames import to_pandas
+
+        return to_pandas(self.runs())
 
     def rows(self) -> list[Row]:
         """Return the rows of `runs`."""

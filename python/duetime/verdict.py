@@ -126,55 +126,53 @@ class _Compared(NamedTuple):
         if all(value == 0 for value in values):
             return {"better": None, "sentence": self._nothing_seen(values)}
         if len(values) == 1:
-            words = (
-                f"With this one seed {ahead}, {by}; whether others agree, only more seeds can tell (--seeds)."
-            )
+            words = f"With one seed, {ahead}, {by}. Confirm with --seeds 5."
             return {"better": None, "sentence": words}
         if not self.seeds_differ:
-            words = f"{ahead}, {by}, with every seed alike: nothing here is random, so seeds add nothing."
+            words = f"{ahead}, {by}, with every seed: nothing in the scenario is random."
             return {"better": self._better(mean), "sentence": words}
         needed = seeds_needed(values)
         if needed is not None:
             apart = sum(value != 0 for value in values)
             words = (
-                f"Too few {figure.events} to compare {transport} with {against}: they differ with {apart} of "
-                f"{len(values)} seeds, on average by {_signed(mean)} {figure.unit}; {needed} seeds would do."
+                f"Too few {figure.events} to compare {transport} with {against}: they differ in {apart} of "
+                f"{len(values)} seeds, by {_signed(mean)} {figure.unit} on average; use --seeds {needed}."
             )
             return {"better": None, "sentence": words}
         own, together = interval(values), interval(values, 1 - 0.05 / self.several)
         if own is None or together is None:
             words = f"{ahead}, {by} with each of {len(values)} seeds."
             return {"better": self._better(mean), "sentence": words}
-        few = " Fewer than five seeds: take more before you rely on it." if len(values) < FEW_SEEDS else ""
+        few = " Fewer than five seeds: run more before relying on this." if len(values) < FEW_SEEDS else ""
         sign = 1 if mean > 0 else -1
         told = f"{_between(abs(mean), sorted(sign * end for end in own), figure)} {_paired(values)}"
         if _excludes_zero(together):
             return {"better": self._better(mean), "sentence": f"{ahead}, by {told}.{few}"}
         if _excludes_zero(own):
-            words = f"{ahead}, by {told}; among {self.several} comparisons at once that may be chance."
+            words = f"{ahead}, by {told}; not significant across {self.several} comparisons."
             return {"better": None, "sentence": words + few}
         words = (
-            f"The seeds cannot tell {transport} from {against} in {figure.name}: "
-            f"{_between(mean, own, figure)} {_paired(values)}; up to {_amount(max(map(abs, own)), figure)} "
-            "cannot be excluded."
+            f"{transport} and {against} are indistinguishable in {figure.name}: "
+            f"{_between(mean, own, figure)} {_paired(values)}; a difference of up to "
+            f"{_amount(max(map(abs, own)), figure)} is not excluded."
         )
         return {"better": None, "sentence": words + few}
 
     def _nothing_seen(self, values: list[float]) -> str:
         """Return the sentence for figures that are the same with each seed, with what that leaves open."""
         one, figure = f"{self.transport} and {self.against}", self.figure
-        seeds = f"{len(values)} seeds" if len(values) > 1 else "this one seed"
-        words = f"No difference seen between {one} in {figure.name}, with {seeds}"
+        seeds = f"{len(values)} seeds" if len(values) > 1 else "one seed"
+        words = f"No difference between {one} in {figure.name} with {seeds}"
         if len(values) > 1 and not self.seeds_differ:
-            return f"{words}: nothing here is random, so seeds add nothing."
+            return f"{words}: nothing in the scenario is random."
         of_requests = figure.path[0] == "requests"
         parts = [each["requests"] if of_requests else each for each in self.ours]
         queries = sum(trials(figure.path[-1], parts))
         if not queries:
-            return f"{words}; what others would show cannot be said."
+            return f"{words}; other seeds may differ."
         most = _amount(100 * max_unseen(queries), figure)
         what = "requests" if of_requests else "queries"
-        return f"{words}; up to {most} cannot be excluded, if {what} are independent of each other."
+        return f"{words}; up to {most} is not excluded (assuming independent {what})."
 
     def _censored(self) -> str:
         """Return why completion times cannot be compared; nothing where they are all known."""
@@ -190,7 +188,7 @@ class _Compared(NamedTuple):
         return (
             f"{self.transport} and {self.against} are not compared in {self.figure.name}: "
             f"{ours:,} and {theirs:,} {these} when the run ended "
-            "(a longer `cool_down` waits for them)."
+            "(a longer `cool_down` includes them)."
         )
 
     def _undecided(self) -> str:
@@ -213,8 +211,8 @@ class _Compared(NamedTuple):
             return ""
         return (
             f"{self.transport} and {self.against} are not compared in {self.figure.name}: {left:,} {what} "
-            "were undecided when the run ended, enough to turn the order "
-            "(a longer `cool_down` waits for them)."
+            "were undecided when the run ended, enough to reverse the order "
+            "(a longer `cool_down` includes them)."
         )
 
     def _better(self, mean: float) -> str:

@@ -217,7 +217,7 @@ fn syntax(text: &str, source: u32, error: &toml::de::Error) -> Fault {
         return fault(format!("the value of `{}` is missing", line.trim_end().trim_end_matches('=').trim()));
     }
     if said.starts_with("key with no value") {
-        return fault("a key needs `=` and a value".into()).hint("a remark starts with #");
+        return fault("a key needs `=` and a value".into()).hint("comments start with #");
     }
     fault(format!("this is not valid TOML: {said}"))
 }

@@ -542,10 +542,10 @@ fn floor_above_mark(survey: &Survey) -> Vec<Finding> {
             let below_mark = marks.map(|mark| floor.bandwidth_delay + in_bytes(mark, frame));
             let outcome = match below_mark {
                 _ if floor.bytes > room => {
-                    format!("{} of path and buffer: packets are dropped however much they slow down", size(room))
+                    format!("BDP + buffer ({}): packets are dropped however far the senders back off", size(room))
                 }
                 Some(most) if floor.bytes > most => {
-                    format!("{} of path and K: marks cannot bring the queue below K", size(most))
+                    format!("BDP + K ({}); ECN cannot hold the queue at K", size(most))
                 }
                 _ => return None,
             };
@@ -553,12 +553,12 @@ fn floor_above_mark(survey: &Survey) -> Vec<Finding> {
         });
         let (floor, outcome) = judged.reduce(|a, b| if b.0.bytes > a.0.bytes { b } else { a })?;
         let text = format!(
-            "{}: {} of class `{}` at cwnd_floor = {} {} {}, more than the {outcome}",
+            "{}: at the minimum window (cwnd_floor = {}), {} of class `{}` {} {} in flight, above {outcome}",
             transport.name,
-            counted(floor.flows, "window"),
-            class.name,
             transport.config.connection.cwnd_floor,
-            if floor.flows == 1 { "is" } else { "are" },
+            counted(floor.flows, "flow"),
+            class.name,
+            if floor.flows == 1 { "keeps" } else { "keep" },
             size(floor.bytes),
         );
         Some((floor.bytes, Finding::new("transport", "cwnd_floor", text)))

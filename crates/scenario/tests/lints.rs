@@ -171,15 +171,15 @@ fn first_windows_that_come_together_overflow_a_small_port() {
 fn floors_that_fill_path_and_k_keep_the_queue() {
     // The path holds 80 us at 125 B/us and a packet on each link, 13 000 B; K 30 000 B; the buffer 150 000 B.
     is_silent(&["transport.cwnd_floor=3"]);
-    says(&["transport.cwnd_floor=4"], "floor-above-mark", "43 KB of path and K");
+    says(&["transport.cwnd_floor=4"], "floor-above-mark", "BDP + K (43 KB)");
     is_silent(&["transport.cwnd_floor=4", "transport.name=tcp"]);
     // To defer is to send less than any floor.
     is_silent(&["transport.cwnd_floor=4", "transport.name=d2tcp_plus"]);
     // A message of ten packets keeps ten in flight at most: 120 000 B in all.
-    says(&["transport.cwnd_floor=20"], "floor-above-mark", "are 120 KB");
+    says(&["transport.cwnd_floor=20"], "floor-above-mark", "keep 120 KB in flight");
     let lossy =
         ["transport.cwnd_floor=10", "network.buffer=60 packets", "transport.name=tcp", "transport.initial_window=1"];
-    says(&lossy, "floor-above-mark", "packets are dropped however much they slow down");
+    says(&lossy, "floor-above-mark", "packets are dropped however far the senders back off");
 }
 
 #[test]

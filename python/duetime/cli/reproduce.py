@@ -125,9 +125,11 @@ def reproduce(
         raise options.Mistake("--transport is for --scenario")
     if as_csv and name == "all":
         raise options.Mistake("--csv prints the rows of one experiment: name it")
-    options.need_tables()
-    if out is not None or given["formats"]:
-        _need_figures(asked=bool(given["formats"]))
+    if given["formats"]:
+        # A figure that was asked for is not left out.
+        import_module("duetime.plots")
+    if out is not None:
+        options.tell_left_out("duetime.frames", "duetime.plots")
     chosen = names(root) if name == "all" else [name]
     done, broken = [], []
     with options.workspace(out) as place:
@@ -186,14 +188,6 @@ def reproduce(
         many = counted(len(broken), "experiment")
         print(f"error: {many} of {len(chosen)} could not be run: {', '.join(broken)}", file=sys.stderr)
     return FAILED if broken or any(result.failed for result in done) else 0
-
-
-def _need_figures(*, asked: bool) -> None:
-    """See that figures can be drawn before anything is run: an error where they were asked for, else a note."""
-    if asked:
-        import_module("duetime.plots")
-    else:
-        options.tell_left_out("duetime.plots")
 
 
 def _place(folder: Path, name: str) -> None:

@@ -44,6 +44,8 @@ class Times(TypedDict, Generic[N]):
     p50: N | None
     p90: N | None
     p99: N | None
+    #: Not in results of former versions, as the two in `Slowdown`.
+    p999: NotRequired[N | None]
     max: N | None
     #: Lower bounds of the figures that are not known.
     at_least: NotRequired[dict[str, float]]
@@ -52,8 +54,10 @@ class Times(TypedDict, Generic[N]):
 class Slowdown(TypedDict, Generic[N]):
     """The distribution of completion times over the least possible."""
 
+    mean: NotRequired[N | None]
     p50: N | None
     p99: N | None
+    p999: NotRequired[N | None]
     at_least: NotRequired[dict[str, float]]
 
 

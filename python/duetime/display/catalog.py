@@ -39,7 +39,7 @@ def entry(known: Entry, section: str | None, shared: Sequence[Key]) -> None:
             terminal.show(shown, _keys(keys))
     if unread:
         terminal.say(
-            shown, f"taken, so that one file is for all transports, and not read: {', '.join(unread)}"
+            shown, f"Accepted but ignored, so one file works with every transport: {', '.join(unread)}"
         )
 
 

@@ -43,9 +43,8 @@ def tally(results: Sequence[Reproduction]) -> Shown:
     for data in results:
         grid.add([data["id"]], [data.get("finding") or "-"])
     counted = verdicts.tally([claim for data in results for claim in data["claims"]])
-    words = ", ".join(f"{many} {verdicts.STATUSES[kind]}" for kind, many in counted.items() if many)
-    text = f"Of what the papers say, each fact counted once: {words or 'nothing was judged'}."
-    return grid, [text]
+    words = ", ".join(verdicts.several(many, kind) for kind, many in counted.items() if many)
+    return grid, [f"Distinct claims of the papers: {words or 'none was judged'}."]
 
 
 def verdict(claim: Claim) -> str:

@@ -115,12 +115,12 @@ def _limits(data: Search) -> tuple[str, str, str]:
     """Return the words for misses within the limit that was asked for, beyond it, and for few misses."""
     against, goal = data.get("against"), data.get("goal")
     if goal is None:
-        limit = f"{against} does with the original deadlines" if against else f"{data['target_percent']:g} %"
+        limit = f"{against} (original deadlines)" if against else f"{data['target_percent']:g} %"
         few = f"no more misses than {against}" if against else f"at most {limit} misses"
         return f"misses {'no more than' if against else 'at most'} {limit}", f"misses more than {limit}", few
     missed = "miss a goal" if goal == ALL_GOALS else f"miss {goal}"
     if against:
-        end = f"requests {missed} than {against} does with the original deadlines"
+        end = f"requests {missed} than {against} (original deadlines)"
         return f"lets no more {end}", f"lets more {end}", f"no more requests that {missed} than {against}"
     requests = f"{data['target_percent']:g} % of the requests {missed}"
     few = f"at most {data['target_percent']:g} % of requests that {missed}"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from duetime.contract.figures import at
 from duetime.statistics import BOUNDS
 
 if TYPE_CHECKING:
@@ -60,6 +61,8 @@ def figures_of(runs: Sequence[OfTransport]) -> list[Figure]:
         ("queries complete %", lambda part: part.get("complete_queries_percent"), as_plain),
         ("FCT p50", lambda part: _known(part["fct_us"], "p50"), MICROSECONDS),
         ("FCT p99", lambda part: _known(part["fct_us"], "p99"), MICROSECONDS),
+        ("FCT p99.9", lambda part: _known(part["fct_us"], "p999"), MICROSECONDS),
+        ("slowdown mean", lambda part: _known(part["slowdown"], "mean"), as_plain),
         ("slowdown p99", lambda part: _known(part["slowdown"], "p99"), as_plain),
         ("goodput Mbps", lambda part: part["goodput_mbps"], as_plain),
         ("in time Mbps", lambda part: part["goodput_in_time_mbps"], as_plain),
@@ -103,12 +106,12 @@ def _known(
     | RequestTimes[Seeds]
     | Slowdown[float]
     | Slowdown[Seeds],
-    name: Literal["p50", "p99"],
+    name: Literal["mean", "p50", "p99", "p999"],
 ) -> Value:
     """Return a figure of an object, or where it is not known its lower bound as over seeds."""
-    bound = (part.get(BOUNDS) or {}).get(name)
-    if part[name] is not None or bound is None:
-        return part[name]
+    bound, found = (part.get(BOUNDS) or {}).get(name), at(part, (name,))
+    if found is not None or bound is None:
+        return found
     return {"mean": None, "ci95": [None, None], "values": [], BOUNDS: bound}
 
 

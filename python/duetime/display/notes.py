@@ -24,12 +24,12 @@ def left_open(runs: Sequence[OfTransport]) -> list[str]:
     lines = []
     if many("undecided"):
         left = counted(many("undecided"), "message")
-        lines.append(f"undecided when the run ended, and left out: {left} (see `cool_down`)")
+        lines.append(f"excluded, since undecided when the run ended: {left} (see `cool_down`)")
     if many("censored"):
         left = counted(many("censored"), "message")
         lines.append(
-            f"under way when the run ended: {left}; what depends on how long they took is shown as "
-            ">= what it is if they had arrived then (see `cool_down`)"
+            f"in flight when the run ended: {left}; figures that depend on them are lower bounds, shown as >= "
+            "(see `cool_down`)"
         )
     return lines
 
@@ -42,15 +42,15 @@ def of_requests(summary: Summary[int, float]) -> list[str]:
     lines = []
     if requests["undecided"]:
         left = counted(requests["undecided"], "request")
-        lines.append(f"undecided when the run ended, and left out: {left} (see `cool_down`)")
+        lines.append(f"excluded, since undecided when the run ended: {left} (see `cool_down`)")
     if requests["abandoned"]:
-        lines.append(f"abandoned, as they could not be in time: {counted(requests['abandoned'], 'request')}")
+        lines.append(f"abandoned, since they could not be in time: {counted(requests['abandoned'], 'request')}")
     judged = requests["with_goals"] - requests["undecided"]
     if judged and not requests["missed"]:
         most = 100 * max_unseen(judged)
         lines.append(
-            f"all of {as_count(judged)} requests reached their goals: with 95 % confidence less than "
-            f"{most:.2g} % would not, if requests were independent of each other"
+            f"No misses in {as_count(judged)} requests (95 % upper bound {most:.2g} %, assuming independent "
+            "requests)"
         )
     return lines
 
@@ -77,15 +77,15 @@ def nothing_missed(summary: Summary[int, float]) -> list[str]:
         return []
     most = 100 * max_unseen(decided)
     return [
-        f"none of {as_count(decided)} deadlines was missed: with 95 % confidence less than {most:.2g} % "
-        "would be, if one miss did not bring others"
+        f"No misses in {as_count(decided)} messages (95 % upper bound {most:.2g} %, assuming independent "
+        "misses)"
     ]
 
 
 #: What a timer that expired is called, by its name in the results.
 TIMERS = {
     "initial": "the first RTO (rto_initial)",
-    "minimum": "the least RTO (rto_min)",
+    "minimum": "the minimum RTO (rto_min)",
     "estimated": "the RTO of the measured round trip",
     "backed_off": "a doubled RTO",
     "own": "a time of the transport's own",

@@ -46,14 +46,13 @@ def explained(data: Explanation) -> None:
     unknown(shown, data)
     terminal.say(
         shown,
-        "asked: the load that the traffic is expected to offer over the run; drawn: what the messages "
-        "of this seed come to",
+        "asked: the load that the scenario asks for; drawn: the load of the messages that this seed draws",
     )
     terminal.say(
         shown,
-        "burst: what the first windows of messages that start together leave waiting; limit: what the "
-        "port holds when the others are empty; BDP: the rate times the time there and back on the empty "
-        "path; floors: what all windows at cwnd_floor keep under way",
+        "burst: queue left by the first windows of messages that start together; limit: maximum queue when "
+        "all other ports are idle; BDP: rate times base RTT; floors: bytes in flight with every window at "
+        "cwnd_floor",
     )
     terminal.show(shown, _ports(data["ports"]))
     for number, one in enumerate(data["faults"], 1):

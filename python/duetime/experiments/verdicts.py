@@ -24,6 +24,14 @@ STATUSES = {
 }
 
 
+def several(number: int, kind: str) -> str:
+    """Return a number of facts with the words of their status: 1 holds, 5 do not hold."""
+    words = STATUSES[kind]
+    if number != 1:
+        words = {"fails": "do not hold"}.get(kind, words.replace("holds", "hold", 1))
+    return f"{number} {words}"
+
+
 #: The verdict of each status; without one there is none.
 HOLDS = {
     "holds": True,

@@ -55,7 +55,7 @@ def report(folder: str | os.PathLike[str], out: str | os.PathLike[str] | None = 
 def experiments(folder: Path) -> list[Experiment]:
     """Everything that the folder holds, in the order of a reader's expectation."""
     if not folder.is_dir():
-        raise NoReport(f"{folder}: is no folder")
+        raise NoReport(f"{folder}: is not a directory")
     manifest.check_result(folder)
     for read in READERS.values():
         found = read(folder)

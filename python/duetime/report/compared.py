@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from duetime import scenario, slowdown
-from duetime.contract.comparisons import OfPair
+from duetime.contract.comparisons import OfPair, Verdict
 from duetime.contract.figures import at
 from duetime.contract.runs import Figure, Judged, Limits, OfTransport, Requests, Seeds
 from duetime.display.notes import stragglers
 from duetime.errors import NoReport, NoResults
 from duetime.frames import pl
-from duetime.plots import style, timeline
+from duetime.plots import ports, style, timeline
 from duetime.plots.data import Arm, Results, comparison, load
 from duetime.report.model import Axis, Chart, Experiment, Mark, Picture, Place, Point, Series, Table
 from duetime.statistics import BOUNDS
@@ -42,6 +42,7 @@ class Compared:
     limits: Sequence[Judged]
     against: str | None = None
     differences: Mapping[str, OfPair] = field(default_factory=dict)
+    verdicts: Sequence[Verdict] = ()
 
 
 #: Where a part's figures are in an object of a transport.
@@ -60,7 +61,7 @@ COUNTED = {
     "drops": "packets dropped",
     "marks": "packets marked",
     "timeouts": "retransmission timeouts",
-    "retransmits": "packets sent again",
+    "retransmits": "retransmissions",
     "packets_delivered": "packets delivered",
 }
 
@@ -89,6 +90,7 @@ def _compared(folder: Path, results: Results) -> Compared:
         record.get("limits") or (),
         record.get("against"),
         record.get("differences") or {},
+        record.get("verdicts") or (),
     )
 
 
@@ -101,8 +103,10 @@ def _experiment(results: Results, compared: Compared) -> Experiment:
         _apart(compared),
         _in_time(compared.objects),
         *_times(compared),
+        *_cdfs(results),
         _distribution(results),
         *_slowdowns(results),
+        *_queues(results),
         _goodput(compared.objects),
     )
     return Experiment(
@@ -114,6 +118,7 @@ def _experiment(results: Results, compared: Compared) -> Experiment:
             "runs": len(runs),
         },
         charts=tuple(chart for chart in charts if chart is not None and chart.series),
+        verdicts=tuple(each["sentence"] for each in compared.verdicts),
         pictures=tuple(_pictures(results)),
         table=_table(compared.objects),
         notes=(
@@ -236,8 +241,8 @@ def _apart(compared: Compared) -> Chart | None:
         )
         for transport, each in compared.differences.items()
     )
-    y = Axis(f"missed, less what {compared.against} misses", "points", signed=True)
-    title = f"Deadlines missed, compared with {compared.against} seed by seed"
+    y = Axis(f"difference from {compared.against}", "percentage points", signed=True)
+    title = f"Miss rate: difference from {compared.against}, paired by seed"
     return Chart(title, "bar", Axis("class"), y, _some(series))
 
 
@@ -267,7 +272,7 @@ def _times(compared: Compared) -> Iterator[Chart]:
         series = (
             Series(
                 transport,
-                _points(((word, at(part, (word,))) for word in ("p50", "p90", "p99")), scale=1e-3),
+                _points(((word, at(part, (key,))) for key, word in PERCENTILES.items()), scale=1e-3),
             )
             for transport, part in times.items()
         )
@@ -285,18 +290,69 @@ def _times(compared: Compared) -> Iterator[Chart]:
         )
 
 
-def _slowdowns(results: Results) -> Iterator[Chart]:
-    """By size of message: the picture of the field."""
-    tables = {arm.name: slowdown.by_size(arm.counted) for arm in results.arms}
-    for column, title in slowdown.SHOWN.items():
-        series = (
-            Series(
-                name, tuple(Point(row["bytes"] / 1000, row[column]) for row in table.iter_rows(named=True))
-            )
-            for name, table in tables.items()
+def _cdfs(results: Results) -> Iterator[Chart]:
+    """Yield the distribution of completion times of each class."""
+    for name in results.classes:
+        own = {arm.name: arm.counted.filter(pl.col("class") == name) for arm in results.arms}
+        series = tuple(
+            _steps_of(transport, messages["fct_us"].drop_nulls().sort().to_numpy() / 1000, messages.height)
+            for transport, messages in own.items()
         )
-        y = Axis("completion time over the least possible")
-        yield Chart(f"Slowdown by size, {title}", "line", Axis("message size", "KB"), y, _some(series))
+        of = f" of {name}" if len(results.classes) > 1 else ""
+        x, y = Axis("completion time", "ms"), Axis("share of messages", "%")
+        yield Chart(f"Distribution of completion times{of}", "step", x, y, _some(iter(series)))
+
+
+def _steps_of(name: str, values: npt.NDArray[np.float64], whole: int) -> Series:
+    """Return the distribution of sorted values of a whole, some of which may have none."""
+    shares = np.searchsorted(values, places := _steps(values), side="right")
+    points = (Point(float(x), 100 * float(below) / whole) for x, below in zip(places, shares, strict=True))
+    return Series(name, tuple(points))
+
+
+def _slowdowns(results: Results) -> Iterator[Chart]:
+    """By size of message, of each class: the picture of the field."""
+    tables = {
+        arm.name: {
+            name: slowdown.by_size(messages)
+            for name, messages in slowdown.by_class(arm.counted, results.classes).items()
+        }
+        for arm in results.arms
+    }
+    names = dict.fromkeys(name for each in tables.values() for name in each)
+    several = [name for name in names if name != slowdown.ALL]
+    for name in several or names:
+        for column, title in slowdown.SHOWN.items():
+            series = (
+                Series(
+                    transport,
+                    tuple(Point(row["bytes"] / 1000, row[column]) for row in of[name].iter_rows(named=True)),
+                )
+                for transport, of in tables.items()
+            )
+            which = f" of {name}" if len(results.classes) > 1 else ""
+            title, y = f"Slowdown{which} by message size, {title}", Axis("slowdown (FCT / ideal FCT)")
+            yield Chart(title, "line", Axis("message size", "KB"), y, _some(series))
+
+
+#: Percentiles of completion times: key of the JSON contract -> how it is called.
+PERCENTILES = {"p50": "p50", "p90": "p90", "p99": "p99", "p999": "p99.9"}
+#: Column of the table of links -> how its chart is called.
+QUEUES = {"queue_mean": "mean", "queue_p99": "99th percentile", "queue_max": "maximum"}
+
+
+def _queues(results: Results) -> Iterator[Chart]:
+    """Yield the queues of the busiest switch ports, in the first seed of each transport."""
+    tables = {arm.name: ports.ports(arm) for arm in results.arms}
+    rows = ports.fullest([*tables.values()])
+    for column, title in QUEUES.items():
+        series = []
+        for name, table in tables.items():
+            known = dict(table.select("port", column).iter_rows())
+            series.append(Series(name, tuple(Point(port, known[port]) for port in rows if port in known)))
+        said = " (first seed)" if results.seeds > 1 else ""
+        x, y = Axis("switch port"), Axis("queue length", "packets")
+        yield Chart(f"Queues of the busiest ports, {title}{said}", "bar", x, y, _some(iter(series)))
 
 
 def _goodput(objects: Mapping[str, OfTransport]) -> Chart:
@@ -325,8 +381,8 @@ def _distribution(results: Results) -> Chart:
     return Chart(
         "Completion time over allowed time",
         "step",
-        Axis("completion time over deadline", "%"),
-        Axis("messages that took at most this", "%"),
+        Axis("completion time / deadline", "%"),
+        Axis("share of messages", "%"),
         _some(series),
         (Mark("x", 100, "deadline"),),
     )
@@ -350,12 +406,14 @@ def _used(arm: Arm) -> tuple[npt.NDArray[np.float64], int]:
 
 
 def _table(objects: Mapping[str, OfTransport]) -> Table:
-    return Table(
-        ("", *objects),
-        tuple(
-            (word, *(_value(at(each, (key,))) for each in objects.values())) for key, word in COUNTED.items()
-        ),
-    )
+    rows = [
+        *(((key,), word) for key, word in COUNTED.items()),
+        (("summary", "fct_us", "p999"), "completion time, p99.9 (us)"),
+        (("summary", "slowdown", "mean"), "slowdown, mean"),
+        (("summary", "slowdown", "p999"), "slowdown, p99.9"),
+    ]
+    cells = ((word, *(_value(at(each, path)) for each in objects.values())) for path, word in rows)
+    return Table(("", *objects), tuple(cells), title="Counters and tails")
 
 
 def _parts(compared: Compared) -> Iterator[tuple[str, Within]]:

@@ -46,7 +46,7 @@ def _experiment(record: Search) -> Experiment:
         facts={"target": goal, "over": record.get("over"), "seeds": record["seeds"]},
         charts=tuple(chart for chart in (_answers(record), _tried(record)) if chart.series),
         table=_table(record),
-        notes=tuple(decisions.sentence(record, answer) for answer in record["answers"]),
+        verdicts=tuple(decisions.sentence(record, answer) for answer in record["answers"]),
         versions={"duetime": record["version"]},
     )
 
@@ -115,7 +115,8 @@ def _table(record: Search) -> Table:
         )
         for answer in record["answers"]
     )
-    return Table(("transport", title, "missed % there", "missed % as written", "unavoidable % there"), rows)
+    columns = ("transport", title, "miss rate % at answer", "miss rate % at baseline", "bound % at answer")
+    return Table(columns, rows, title="Answers")
 
 
 def _mean(found: Mean | None) -> float | None:

@@ -37,7 +37,7 @@ def _experiments(record: Estimate) -> list[Experiment]:
         Experiment(
             id="estimate",
             title=str(record["title"]),
-            question="What is missed, and how slow it is, link by link.",
+            question="Miss rate and slowdown, estimated link by link.",
             facts=facts
             | {
                 "messages": record["summary"]["messages"],
@@ -54,8 +54,8 @@ def _experiments(record: Estimate) -> list[Experiment]:
         found.append(
             Experiment(
                 id="estimate-check",
-                title="Held against a full run",
-                question="How far the estimate is from a run of the same network.",
+                title="Validation against a full simulation",
+                question="How far is the estimate from a full simulation of the same network?",
                 facts=facts | {"size": ", ".join(check["set"]) or "the whole"},
                 charts=_charts({"estimate": check["estimated"], "full run": check["full"]}),
                 versions=versions,

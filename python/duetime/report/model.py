@@ -124,6 +124,7 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...]
     #: How many rows there are, when not all of them are here.
     of: int = 0
+    title: str = "Figures"
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,8 @@ class Experiment:
     question: str = ""
     #: The finding, in a sentence.
     finding: str = ""
+    #: Which transport is better, and what the seeds can tell: a sentence each.
+    verdicts: tuple[str, ...] = ()
     #: How it was run, as words: scale, seeds, regime.
     facts: Mapping[str, object] = field(default_factory=dict)
     charts: tuple[Chart, ...] = ()

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypedDict
@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from duetime._core import version
 from duetime.contract.rows import Cell
-from duetime.experiments.verdicts import STATUSES, in_unit, tally
+from duetime.experiments.verdicts import STATUSES, in_unit, several, tally
 from duetime.plots import style
 from duetime.report.model import Chart, Claim, Experiment, Place, Point, Series
 
@@ -132,6 +132,7 @@ def render(experiments: Sequence[Experiment]) -> str:
     )
     environment.filters.update(
         value=value,
+        several=several,
         text=lambda one: one if isinstance(one, str) else value(one),
         base64=lambda one: base64.b64encode(one).decode(),
     )
@@ -139,7 +140,7 @@ def render(experiments: Sequence[Experiment]) -> str:
     every = [claim for experiment in experiments for claim in experiment.claims]
     sections = [_section(number, experiment) for number, experiment in enumerate(experiments)]
     return environment.get_template("page.html").render(
-        title="What was reproduced" if every else experiments[0].title,
+        title="Reproduced experiments" if every else experiments[0].title,
         version=version(),
         sections=sections,
         counts=counts(every),
@@ -253,19 +254,28 @@ def _all_drawn(charts: Sequence[Chart]) -> list[Drawn]:
     """Return the charts of one experiment; charts of the same over the same have one vertical axis."""
     reach: dict[tuple[str, str, str], list[float]] = {}
     for chart in charts:
-        values = [
-            end
-            for one in chart.series
-            for point in (*one.points, *one.published)
-            for end in (point.y, point.high)
-            if end is not None
-        ]
-        reach.setdefault(_kin(chart), []).extend(values)
+        reach.setdefault(_kin(chart), []).extend(_values(chart))
     alike = [_kin(chart) for chart in charts]
-    return [
-        _drawn(chart, max(reach[kin], default=None) if alike.count(kin) > 1 else None)
-        for chart, kin in zip(charts, alike, strict=True)
-    ]
+    tops = [max(_values(chart), default=0.0) for chart in charts]
+
+    def top(number: int) -> float | None:
+        """Return the common end of the axis, unless it would flatten this chart."""
+        kin = alike[number]
+        common = max(reach[kin], default=0.0)
+        return common if alike.count(kin) > 1 and common <= DWARFED * tops[number] else None
+
+    return [_drawn(chart, top(number)) for number, chart in enumerate(charts)]
+
+
+#: A chart whose values are so many times smaller than those of its kin has an axis of its own.
+DWARFED = 5
+
+
+def _values(chart: Chart) -> Iterator[float]:
+    """Yield every value of a chart, with the upper ends of intervals."""
+    for one in chart.series:
+        for point in (*one.points, *one.published):
+            yield from (end for end in (point.y, point.high) if end is not None)
 
 
 def _kin(chart: Chart) -> tuple[str, str, str]:

@@ -37,12 +37,12 @@ def _experiment(record: Robustness) -> Experiment:
     )
     axis = Axis(measure["name"], measure["unit"])
     chart = Chart(
-        "What is left open, one at a time and in pairs", "bar", Axis("variant"), axis, tuple(series)
+        "Unspecified details, one at a time and in pairs", "bar", Axis("variant"), axis, tuple(series)
     )
     return Experiment(
         id="robust",
         title=str(record["title"]),
-        question=". ".join(each["sentence"] for each in record["verdicts"]),
+        verdicts=tuple(f"{each['sentence']}." for each in record["verdicts"]),
         facts={
             "variants": len(variants),
             "failed": sum(each["error"] is not None for each in variants) or None,

@@ -30,7 +30,8 @@
     let at = -1;
 
     legend(figure.querySelector(".legend"), chart, hidden, draw);
-    new ResizeObserver(() => { if (!drawn || drawn.width !== box.clientWidth) draw(); }).observe(box);
+    // A box that is not laid out has no width yet: it is drawn when it has.
+    new ResizeObserver(() => { if (box.clientWidth > 0 && drawn?.width !== box.clientWidth) draw(); }).observe(box);
     box.addEventListener("pointermove", (event) => point(nearest(event)));
     box.addEventListener("pointerdown", (event) => point(nearest(event)));
     box.addEventListener("pointerleave", (event) => { if (event.pointerType === "mouse") leave(); });
@@ -163,6 +164,8 @@
           ...(words ? { tickFormat: (word) => cut(String(word), tilt ? 18 : longest) } : {}),
           // Of a single place no scale tells how many digits it needs.
           ...(!words && places.length === 1 ? { tickFormat: (place) => place.toLocaleString("en-US") } : {}),
+          // Powers of ten as numbers: the library's "100m" would be read as metres, or milliseconds.
+          ...(!words && spread(places) ? { tickFormat: (place) => (Math.abs(Math.log10(place) - Math.round(Math.log10(place))) < 1e-9 ? called(place) : "") } : {}),
         }),
         ...(bars ? barMarks(shown, places) : lineMarks(chart, shown)),
         ...across(chart, bars ? { fx: () => places.at(-1) } : {}),
