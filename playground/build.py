@@ -17,6 +17,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 CHARTS = ROOT / "python/duetime/report/assets"
 TEMPLATE = ROOT / "python/duetime/template.toml"
+PALETTE = ROOT / "python/duetime/palette.json"
 #: The workloads of the benchmarks are long, and none shows more than another here.
 LEFT_OUT = {"w1", "w2", "w3"}
 #: The entry of the page's script, and that of a worker's.
@@ -29,7 +30,7 @@ def main(wasm: Path, page: Path) -> None:
     vendored = [CHARTS / "d3.min.js", CHARTS / "plot.umd.min.js", HERE / "vendor/codemirror.min.js"]
     scripts = [*(path.read_text(encoding="utf-8") for path in vendored), link(ENTRY)]
     parts = {
-        "style.css": (HERE / "style.css").read_text(encoding="utf-8"),
+        "style.css": (HERE / "style.css").read_text(encoding="utf-8") + transports(),
         "worker": as_script(link(WORKER)),
         "version": tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["workspace"]["package"][
             "version"
@@ -50,6 +51,17 @@ def main(wasm: Path, page: Path) -> None:
         print(
             f"{name}: {len(data) / 1e6:.2f} MB, gzipped {len(gzip.compress(data, 9, mtime=0)) / 1e3:.0f} KB"
         )
+
+
+def transports() -> str:
+    """Return the colours of transports as CSS: those of the figures and reports, by day and by night."""
+    palette = json.loads(PALETTE.read_text(encoding="utf-8"))
+
+    def named(which: str) -> str:
+        return " ".join(f"--of-{name}: {colours[which]};" for name, colours in palette.items())
+
+    night = f"@media (prefers-color-scheme: dark) {{ :root {{ {named('night')} }} }}"
+    return f":root {{ {named('day')} }}\n{night}\n"
 
 
 def scenarios() -> list[dict[str, str]]:

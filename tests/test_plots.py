@@ -29,6 +29,7 @@ from duetime.plots import (
 )
 from duetime.plots.data import load
 from duetime.plots.live import recorded
+from duetime.report.page import COLOURS
 from duetime.report.model import Axis, Chart, Experiment, Point, Series
 
 ALWAYS = {"misses", "fct", "deadlines", "ports"}
@@ -354,6 +355,22 @@ def test_no_two_transports_look_alike() -> None:
     # Those with a fixed look by colour alone, too.
     colours = [look.colour for look in style.TRANSPORTS.values()]
     assert len(set(colours)) == len(colours)
+
+
+def test_figures_reports_and_the_playground_have_one_palette() -> None:
+    """`palette.json` is what the playground is built with; a colour is changed there and in `style` alike."""
+    palette = json.loads(Path(style.__file__).parents[1].joinpath("palette.json").read_text())
+    drawn = {name: look.colour.lower() for name, look in style.TRANSPORTS.items()}
+    assert {name: colours["day"] for name, colours in palette.items()} == drawn
+    night = {name: COLOURS[look.colour].lower() for name, look in style.TRANSPORTS.items()}
+    assert {name: colours["night"] for name, colours in palette.items()} == night
+
+
+def test_no_two_transports_have_one_hatch_or_line() -> None:
+    """In grey, bars differ by their hatch, lines by dashes and markers."""
+    looks = [look for name, look in style.TRANSPORTS.items() if name != "bound"]
+    assert len({look.hatch for look in looks}) == len(looks)
+    assert len({(look.dash, look.marker) for look in style.TRANSPORTS.values()}) == len(style.TRANSPORTS)
 
 
 @pytest.mark.parametrize(("low", "high"), [(90.0, 110.0), (1e3, 7e4), (30.0, 2e7), (1e-3, 1e9)])

@@ -239,13 +239,14 @@ def _bars(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Cell, st
 def _within_reach(axes: Axes, chart: Chart) -> Sequence[Point]:
     """Return the published points to draw, and make room for them; a note tells of higher ones."""
     near = _low_enough(axes, chart, chart.published, "y")
-    places = _places(_x(point) for point in near)
-    if near and not all(isinstance(place, str) for place in places):
+    if near:
+        # Words are places too, once something was drawn at them.
+        places = [float(axes.convert_xunits(place)) for place in _places(_x(point) for point in near)]
         axes.update_datalim(list(zip(places, map(_y, near), strict=True)))
         axes.autoscale_view()
-        # Markers of equal values are drawn beside each other: the outer ones need room too.
-        low, high = axes.get_xlim()
-        if chart.x.log is False:
+        if not chart.x.log:
+            # Markers of equal values are drawn beside each other: the outer ones need room too.
+            low, high = axes.get_xlim()
             axes.set_xlim(low - BESIDE * (high - low), high + BESIDE * (high - low))
     return near
 

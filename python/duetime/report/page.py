@@ -45,6 +45,7 @@ COLOURS = {
     style.PETROL: "#69b4d0",
     style.SLATE: "#a3b0bd",
     style.GOLD: "#dcb63c",
+    style.JADE: "#8fe0c4",
     style.GREY: "#a9a9a9",
     style.BLACK: "#eeeeee",
 }
