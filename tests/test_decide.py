@@ -397,4 +397,4 @@ def test_a_question_asked_the_wrong_way_round_says_so(
     assert "`duetime need` finds the smallest value" in decisions.sentence(capacity, capacity["answers"][0])
     need = decide.need(runs, target=5.0, over="k").data
     assert (need["answers"][0]["smallest"], need["answers"][0]["turned"]) == (56, False)
-    assert "dctcp misses at most 5 % from k = 56 on" in decisions.sentence(need, need["answers"][0])
+    assert "dctcp needs k >= 56 for at most 5 % misses (95 % CI 55 to 56)" in decisions.sentence(need, need["answers"][0])

@@ -12,10 +12,12 @@ import polars as pl
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+import duetime
 import reproduced
 import synthetic
 from conftest import Command
-from duetime.report import NoReport, experiments, report
+from duetime.report import NoReport, experiments, page, report
+from duetime.report.model import Axis, Chart, Point, Series
 from duetime.report.reproduced import chart
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -239,7 +241,7 @@ def test_no_text_can_act(browser: Browser, tmp_path: Path) -> None:
     page = opened.page
     page.locator(".plot").focus()
     page.keyboard.press("ArrowRight")
-    assert page.title() == "What was reproduced · duetime"
+    assert page.title() == "Reproduced experiments · duetime"
     assert opened.complaints == []
     assert page.locator("img").count() == 0
     assert page.locator("h2", has_text="onerror").inner_text().endswith(HOSTILE)
@@ -251,7 +253,7 @@ def test_no_text_can_act(browser: Browser, tmp_path: Path) -> None:
 
 def test_it_says_which_claims_hold(several: Path) -> None:
     text = several.read_text(encoding="utf-8")
-    assert "Of what the papers say, 6 facts were judged" in text
+    assert "Results of 4 experiments: 6 distinct claims judged; set-up checks" in text
     assert text.count("Every miss is a loss with a timeout") == 4
     assert "published 7 %, measured 23.8 % (22.1 to 25.5)." in text
     assert "real: 15.2, sim: 13" in text
@@ -340,18 +342,29 @@ def test_a_comparison(browser: Browser, tmp_path: Path, small: Path, duetime: Co
     assert titles == [
         "Deadlines missed",
         # One seed tells nothing of a difference.
-        *(["Deadlines missed, compared with dctcp seed by seed"] if seeds > 1 else []),
+        *(["Miss rate: difference from dctcp, paired by seed"] if seeds > 1 else []),
         "Answers in time",
         "Completion times of queries",
         "Completion times of web",
+        "Distribution of completion times of queries",
+        "Distribution of completion times of web",
         "Completion time over allowed time",
-        "Slowdown by size, median",
-        "Slowdown by size, 99th percentile",
+        *(
+            f"Slowdown of {name} by message size, {what}"
+            for name in ("queries", "web")
+            for what in ("median", "99th percentile")
+        ),
+        *(
+            f"Queues of the busiest ports, {what}{' (first seed)' if seeds > 1 else ''}"
+            for what in ("mean", "99th percentile", "maximum")
+        ),
         "Goodput",
     ]
-    record = json.loads((tmp_path / "out" / "compare.json").read_text())["runs"]["d2tcp"]["classes"][
-        "queries"
+    whole = json.loads((tmp_path / "out" / "compare.json").read_text())
+    assert [each.inner_text() for each in opened.page.locator("p.finding").all()] == [
+        verdict["sentence"] for verdict in whole["verdicts"]
     ]
+    record = whole["runs"]["d2tcp"]["classes"]["queries"]
     missed = record["missed_percent"]["mean"]
     # The line of the threshold that was asked for, with its words once, though there are several classes.
     assert opened.page.locator("svg text", has_text="missed_percent > 99").count() == 1
@@ -363,6 +376,45 @@ def test_a_comparison(browser: Browser, tmp_path: Path, small: Path, duetime: Co
     # The page is part of the result: a second comparison replaces both.
     assert duetime("report", "out").returncode == 0
     assert duetime("compare", small, "--transports", "dctcp", "--out", "out").returncode == 0
+
+
+def test_a_page_that_is_not_shown_yet_complains_of_nothing(
+    browser: Browser, several: Path, tmp_path: Path
+) -> None:
+    """A chart in a box without a width, as in a tab in the background or before the layout, is drawn later."""
+    hidden = tmp_path / "hidden.html"
+    hidden.write_text(several.read_text().replace("</style>", ".charts { display: none }</style>", 1))
+    opened, complaints = browser.new_page(), list[str]()
+    opened.on("console", lambda message: complaints.append(message.text))
+    opened.on("pageerror", lambda error: complaints.append(str(error)))
+    opened.goto(hidden.as_uri())
+    opened.wait_for_timeout(200)
+    assert opened.locator(".plot > svg").count() == 0
+    opened.evaluate("document.querySelectorAll('.charts').forEach(each => { each.style.display = 'grid' })")
+    expect(opened.locator(".plot > svg")).to_have_count(opened.locator(".plot").count())
+    assert complaints == []
+
+
+def test_the_distribution_of_completion_times_is_that_of_the_messages(small: Path, tmp_path: Path) -> None:
+    run = duetime.run(small)
+    (found,) = experiments(run.save(tmp_path / "out"))
+    charts = {chart.title: chart for chart in found.charts}
+    messages = run.flows.filter("counted", pl.col("class") == "web")
+    (series,) = charts["Distribution of completion times of web"].series
+    assert series.points[0].y == 0
+    for point in (series.points[1], series.points[len(series.points) // 2], series.points[-1]):
+        share = 100 * messages.filter(pl.col("fct_us") <= 1000 * point.x * (1 + 1e-12)).height / messages.height
+        assert point.y == pytest.approx(share)
+
+
+def test_a_class_that_another_dwarfs_has_a_scale_of_its_own() -> None:
+    def chart(title: str, y: float) -> Chart:
+        return Chart(title, "bar", Axis("percentile"), Axis("time", "ms"), (Series("tcp", (Point("p50", y),)),))
+
+    tops = [each["top"] for each in page._all_drawn([chart("a", 1.0), chart("b", 4.0), chart("c", 40.0)])]
+    assert tops == [None, None, 40.0]
+    tops = [each["top"] for each in page._all_drawn([chart("a", 10.0), chart("b", 40.0)])]
+    assert tops == [40.0, 40.0]
 
 
 SWEEP = """
@@ -472,7 +524,7 @@ def test_a_search(
             level["missed_percent"]["mean"] for level in each["tried"] if level["missed_percent"]
         ]
         assert len(tried.series[number].points) > 1
-        assert opened.page.get_by_text(found.notes[number]).count() == 1
+        assert opened.page.get_by_text(found.verdicts[number]).count() == 1
     # The page does not keep the search from being asked again.
     assert duetime(*asked).returncode == 0
 
