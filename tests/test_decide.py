@@ -10,7 +10,7 @@ import pytest
 
 import duetime as dt
 from conftest import SCENARIOS, Command
-from duetime import decide
+from duetime import decide, errors
 from duetime.display import decisions
 from duetime.engine.points import Kept, Point
 from duetime.scenario import Unreadable
@@ -134,6 +134,47 @@ def test_no_miss_with_any_seed_bounds_nothing(modelled: Callable[..., dict[str, 
     counted = by_transport(modelled(model, target=5.0, differ=True))["d2tcp"]
     assert (counted["tighter_percent"], counted["ci95"], counted["seeds"]) == (20, [None, None], 50)
     assert by_transport(modelled(alike, target=5.0))["d2tcp"]["tighter_percent"] == 20
+
+
+def test_a_search_that_runs_out_of_time_says_what_it_knows(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The first rounds are made; of the next one transport has its runs, of the other one is missing."""
+    rounds: list[Sequence[Point]] = []
+
+    def answered(point: Point) -> Kept:
+        factor = float(point.overrides[-1].removeprefix("run.deadline_factor="))
+        missed = (1.0 if factor >= 0.765 else 40.0) + point.seed / 1000
+        return Kept(point, "key", {"summary": {"missed_percent": missed, "with_deadline": 9, "undecided": 0}})
+
+    def run_points(points: Sequence[Point], *, until: float, **_: object) -> list[Kept]:
+        assert until == 7.0
+        rounds.append(points)
+        if len(rounds) > 2:
+            raise errors.TimeUp("10 of 20 runs")
+        return [answered(point) for point in points]
+
+    def finished(points: Sequence[Point], **_: object) -> dict[int, Kept]:
+        return {number: answered(point) for number, point in enumerate(points) if point.transport == "d2tcp"}
+
+    monkeypatch.setattr(decide, "run_points", run_points)
+    monkeypatch.setattr(decide, "finished", finished)
+    runs = decide.Runs(MESSAGES, (), ("dctcp", "d2tcp"), range(5), tmp_path, until=7.0)
+    data = decide.tighten(runs, target=5.0).data
+    found = by_transport(data)
+    assert len(rounds) == 3
+    # Tried first: 0, 20, 40, 60 and 80 % tighter; then the middle of 20 and 40; of one then that of 20 and 30.
+    assert (found["dctcp"]["tighter_percent"], found["dctcp"]["between"]) == (20, [20, 30])
+    assert (found["d2tcp"]["tighter_percent"], found["d2tcp"]["between"]) == (20, [20, 25])
+    assert all((each["ends_with"], each["ci95"]) == ("time", [None, None]) for each in found.values())
+    assert decisions.sentence(data, found["d2tcp"]) == (
+        "d2tcp misses at most 5 % with deadlines 20 % tighter; "
+        "--time ended the search: the answer is between 20 % and 25 %."
+    )
+    rounds.extend([[], []])
+    monkeypatch.setattr(decide, "finished", lambda *_, **__: {})
+    with pytest.raises(errors.Failed, match="--time was up before the scenario as written had run"):
+        decide.tighten(runs, target=5.0)
 
 
 def test_against_a_transport_too_few_pairs_that_differ_give_no_interval(
@@ -310,7 +351,7 @@ def test_values_that_cannot_be() -> None:
         ),
         (
             ("need", MESSAGES, "--target", "5%", "--over", "network.rat"),
-            "--over network.rat: the scenario has no value for it; did you mean rate?",
+            "--over network.rat: the scenario has no value for it; did you mean network.rate?",
         ),
         (("capacity", SCENARIOS / "w1.toml", "--target", "5%"), "--over"),
         (("capacity", "none.toml", "--target", "5%"), "No such file"),

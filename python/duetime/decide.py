@@ -280,8 +280,9 @@ def capacity(
     """
     resolved, _ = _resolved(runs)
     key = (over or _obvious(resolved)).removeprefix("$")
+    written = _written(resolved, key)
     _check_direction(key, "more", "duetime need", "smallest")
-    ladder = _values(key, _written(resolved, key), start, end, step, unit=_unit(runs, key))
+    ladder = _values(key, written, start, end, step, unit=_unit(runs, key))
     answers = _search(runs, ladder, target)
     asked: Asked = {"question": "capacity", "target_percent": target, "over": key}
     return _decision(runs, resolved, asked, answers, "largest")
@@ -302,8 +303,9 @@ def need(
     """
     resolved, _ = _resolved(runs)
     key = over.removeprefix("$")
+    written = _written(resolved, key)
     _check_direction(key, "less", "duetime capacity", "largest")
-    ladder = _values(key, _written(resolved, key), start, end, step, unit=_unit(runs, key), smallest=True)
+    ladder = _values(key, written, start, end, step, unit=_unit(runs, key), smallest=True)
     answers = _search(runs, ladder, target)
     asked: Asked = {"question": "need", "target_percent": target, "over": key}
     return _decision(runs, resolved, asked, answers, "smallest")
