@@ -53,7 +53,7 @@ lint: $(BUILT) locks words ## Check format, lints, types, lock files and words; 
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
-	$(BIN)/mypy bench/run.py bench/instructions.py bench/scale.py bench/threads.py docs/generate.py docs/man.py tests/check_wheel.py packaging/locks.py packaging/words.py packaging/portable.py packaging/train.py playground/build.py playground/link.py
+	$(BIN)/mypy bench/run.py bench/instructions.py bench/scale.py bench/threads.py docs/generate.py docs/man.py docs/notebooks.py tests/check_wheel.py packaging/locks.py packaging/words.py packaging/portable.py packaging/train.py playground/build.py playground/link.py
 	$(BIN)/mypy docs/conf.py
 	MYPYPATH=bench:python $(BIN)/mypy -p validate
 	MYPYPATH=bench:python $(BIN)/mypy bench/beside.py
@@ -142,6 +142,7 @@ endif
 docs: $(BUILT) ## Write anew what the documentation takes from the code and from docs/record
 	$(BIN)/python docs/generate.py
 	$(BIN)/python docs/man.py
+	$(BIN)/python docs/notebooks.py
 
 .PHONY: man
 man: $(BUILT) ## Write the man pages anew from the commands

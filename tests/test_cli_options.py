@@ -17,7 +17,9 @@ from conftest import SCENARIOS, SMALL, Command, arguments
 from duetime.cli import MODULES, commands
 from duetime.cli.hints import ELSEWHERE
 
-SWEEP = 'scenario = "small.toml"\ntransports = ["tcp"]\nseeds = 1\n[grid]\nnetwork.buffer = ["1 MB", "2 MB"]\n'
+SWEEP = (
+    'scenario = "small.toml"\ntransports = ["tcp"]\nseeds = 1\n[grid]\nnetwork.buffer = ["1 MB", "2 MB"]\n'
+)
 QUICK = ("--set", "run.duration=4 ms")
 
 #: A wrong command line, and the hint in its answer.
@@ -49,7 +51,10 @@ WRONG: list[tuple[str, str]] = [
     ("bound small.toml --seeds 3", "it simulates nothing; --seed N takes another seed"),
     ("estimate small.toml --seeds 3", "it takes one seed: --seed N"),
     ("plot kept --seeds 3", "duetime run, compare, tighten, capacity, need and reproduce have it"),
-    ("run small.toml --transports tcp,dctcp", "it takes one: --transport dctcp; `duetime compare` takes several"),
+    (
+        "run small.toml --transports tcp,dctcp",
+        "it takes one: --transport dctcp; `duetime compare` takes several",
+    ),
     ("compare small.toml --transport tcp", "it compares several: --transports tcp,dctcp"),
     ("need small.toml --transport tcp", "set the name: --set transport.name=dctcp"),
     ("run small.toml --format pdf", "`duetime plot DIR --format pdf` draws what --out DIR wrote"),
@@ -60,7 +65,10 @@ WRONG: list[tuple[str, str]] = [
     ("run small.toml --seeds 0", "0 is not in the range x>=1"),
     ("need small.toml --target 1% --over network.rate --time soon", "is not a time like 90s, 10min or 2h"),
     ("need small.toml --target 1% --over network.rate --time 0s", "is not a time like 90s, 10min or 2h"),
-    ("need small.toml --target 1% --over network.rate --from 20us", "must have the unit of the scenario's value"),
+    (
+        "need small.toml --target 1% --over network.rate --from 20us",
+        "must have the unit of the scenario's value",
+    ),
     ("plot kept --width 3.3", "is not a width like 3.3in, 8.4cm or 240pt"),
     ("plot kept --width 90in", "is not between 1in and 40in"),
     ("plot kept --format gif", "'gif' is not one of 'pdf', 'svg', 'png'"),
@@ -291,9 +299,9 @@ def test_a_base_install_runs_and_compares(small: Path) -> None:
 def test_starting_is_quick() -> None:
     """Commands load what they use: neither polars nor matplotlib to say the version."""
     script = "import sys; from duetime.cli import main\nsys.argv = ['duetime', 'version']\n"
-    script += "try: main()\nexcept SystemExit: print([n for n in ('polars','matplotlib','numpy') if n in sys.modules])"
+    script += "try: main()\nexcept SystemExit: print({'polars', 'matplotlib', 'numpy'} & {*sys.modules})"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert done.stdout.splitlines()[-1] == "[]"
+    assert done.stdout.splitlines()[-1] == "set()"
 
 
 def test_the_small_scenario_is_read_from_standard_input(duetime: Command) -> None:

@@ -163,7 +163,7 @@ def test_a_search_that_runs_out_of_time_says_what_it_knows(
     data = decide.tighten(runs, target=5.0).data
     found = by_transport(data)
     assert len(rounds) == 3
-    # Tried first: 0, 20, 40, 60 and 80 % tighter; then the middle of 20 and 40; of one then that of 20 and 30.
+    # Tried first: 0, 20, 40, 60 and 80 % tighter; then the middle of 20 and 40, of one that of 20 and 30 too.
     assert (found["dctcp"]["tighter_percent"], found["dctcp"]["between"]) == (20, [20, 30])
     assert (found["d2tcp"]["tighter_percent"], found["d2tcp"]["between"]) == (20, [20, 25])
     assert all((each["ends_with"], each["ci95"]) == ("time", [None, None]) for each in found.values())
@@ -297,7 +297,10 @@ def test_the_scenario_may_end_the_search(duetime: Command) -> None:
     done = duetime("capacity", MESSAGES, "--target", "100%", *words, "--json")
     (answer,) = json.loads(done.stdout)["answers"]
     assert (answer["largest"], answer["ends_with"]) == (20, "scenario"), "a star of 21 hosts"
-    assert "the scenario allows no more" in duetime("capacity", MESSAGES, "--target", "100%", *words).stdout
+    assert (
+        "the scenario allows nothing larger"
+        in duetime("capacity", MESSAGES, "--target", "100%", *words).stdout
+    )
 
 
 @pytest.mark.parametrize(
@@ -438,4 +441,6 @@ def test_a_question_asked_the_wrong_way_round_says_so(
     assert "`duetime need` finds the smallest value" in decisions.sentence(capacity, capacity["answers"][0])
     need = decide.need(runs, target=5.0, over="k").data
     assert (need["answers"][0]["smallest"], need["answers"][0]["turned"]) == (56, False)
-    assert "dctcp needs k >= 56 for at most 5 % misses (95 % CI 55 to 56)" in decisions.sentence(need, need["answers"][0])
+    assert "dctcp needs k >= 56 for at most 5 % misses (95 % CI 55 to 56)" in decisions.sentence(
+        need, need["answers"][0]
+    )

@@ -9,9 +9,9 @@ import pytest
 import duetime
 from conftest import SCENARIOS
 from duetime import manifest, names
-from duetime.tabular import flat
 from duetime.experiments import experiment, places
 from duetime.plots.live import is_recorded
+from duetime.tabular import flat
 
 FORMER = {new: old for old, new in names.ENDS.items()}
 

@@ -1,6 +1,7 @@
 """In a kernel of Jupyter long calls show a bar, and leave nothing of it; elsewhere they are silent."""
 
 import io
+import runpy
 import subprocess
 import sys
 import tomllib
@@ -12,9 +13,10 @@ import pytest
 from nbclient import NotebookClient
 from rich.console import Console
 
-from conftest import SMALL
+from conftest import SCENARIOS, SMALL
 from duetime.engine import progress
 
+ROOT = SCENARIOS.parent
 START = f"""
 import duetime, tomllib
 from duetime.engine import progress
@@ -85,3 +87,23 @@ def test_a_bar_cuts_nothing(width: int, words: tuple[str, ...]) -> None:
     assert "…" not in written.getvalue()
     assert "99%" in written.getvalue()
     assert (words[-1] in written.getvalue()) == (width >= 80)
+
+
+def test_notebooks_are_those_of_the_pages() -> None:
+    made = runpy.run_path(str(ROOT / "docs" / "notebooks.py"))
+    for name, page in made["NOTEBOOKS"].items():
+        assert (ROOT / name).read_text(encoding="utf-8") == made["written"](page), "`make docs` writes them anew"
+    assert {f"notebooks/{path.name}" for path in (ROOT / "notebooks").iterdir()} == set(made["NOTEBOOKS"])
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
+def test_a_notebook_runs_from_its_first_cell_to_its_last(path: Path, tmp_path: Path) -> None:
+    notebook = nbformat.read(path, as_version=4)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert code
+    assert all(not cell.outputs and cell.execution_count is None for cell in code), "outputs are cleared"
+    done = NotebookClient(notebook, resources={"metadata": {"path": tmp_path}}).execute()
+    shown = [output for cell in done.cells for output in cell.get("outputs", ())]
+    assert any("image/png" in each.get("data", {}) for each in shown)
+    assert any("<table>" in each.get("data", {}).get("text/html", "") for each in shown)

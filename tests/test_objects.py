@@ -83,7 +83,10 @@ def test_every_folder_is_read_as_what_was_written(
     assert read.differences().equals(swept[0].differences())
     decision = Decision(json.loads(json.dumps(DECISION)))
     assert dt.load(decision.save(tmp_path / "search")).data == decision.data
-    assert repr(decision) == "tcp carries fan_in <= 7 with at most 5 % misses; the scenario allows nothing larger."
+    assert (
+        repr(decision)
+        == "tcp carries fan_in <= 7 with at most 5 % misses; the scenario allows nothing larger."
+    )
 
 
 #: As `duetime capacity` writes it.

@@ -29,8 +29,8 @@ from duetime.plots import (
 )
 from duetime.plots.data import load
 from duetime.plots.live import recorded
-from duetime.report.page import COLOURS
 from duetime.report.model import Axis, Chart, Experiment, Point, Series
+from duetime.report.page import COLOURS
 
 ALWAYS = {"misses", "fct", "deadlines", "ports"}
 DEADLINES = {"misses", "deadlines"}

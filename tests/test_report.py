@@ -381,7 +381,7 @@ def test_a_comparison(browser: Browser, tmp_path: Path, small: Path, duetime: Co
 def test_a_page_that_is_not_shown_yet_complains_of_nothing(
     browser: Browser, several: Path, tmp_path: Path
 ) -> None:
-    """A chart in a box without a width, as in a tab in the background or before the layout, is drawn later."""
+    """A chart in a box without a width, as before the first layout, is drawn later."""
     hidden = tmp_path / "hidden.html"
     hidden.write_text(several.read_text().replace("</style>", ".charts { display: none }</style>", 1))
     opened, complaints = browser.new_page(), list[str]()
@@ -403,13 +403,17 @@ def test_the_distribution_of_completion_times_is_that_of_the_messages(small: Pat
     (series,) = charts["Distribution of completion times of web"].series
     assert series.points[0].y == 0
     for point in (series.points[1], series.points[len(series.points) // 2], series.points[-1]):
-        share = 100 * messages.filter(pl.col("fct_us") <= 1000 * point.x * (1 + 1e-12)).height / messages.height
+        share = (
+            100 * messages.filter(pl.col("fct_us") <= 1000 * point.x * (1 + 1e-12)).height / messages.height
+        )
         assert point.y == pytest.approx(share)
 
 
 def test_a_class_that_another_dwarfs_has_a_scale_of_its_own() -> None:
     def chart(title: str, y: float) -> Chart:
-        return Chart(title, "bar", Axis("percentile"), Axis("time", "ms"), (Series("tcp", (Point("p50", y),)),))
+        return Chart(
+            title, "bar", Axis("percentile"), Axis("time", "ms"), (Series("tcp", (Point("p50", y),)),)
+        )
 
     tops = [each["top"] for each in page._all_drawn([chart("a", 1.0), chart("b", 4.0), chart("c", 40.0)])]
     assert tops == [None, None, 40.0]

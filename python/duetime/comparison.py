@@ -80,7 +80,9 @@ class Comparison(Generic[R]):
     def _missed(self) -> Iterator[tuple[str, str]]:
         """Yield each transport with the share that it missed, over all seeds."""
         for transport, results in self.by_seed.items():
-            shares = [share for each in results if (share := each.data["summary"]["missed_percent"]) is not None]
+            shares = [
+                share for each in results if (share := each.data["summary"]["missed_percent"]) is not None
+            ]
             yield transport, f"{sum(shares) / len(shares):.3g} %" if shares else ""
 
     def to_pandas(self) -> Any:

@@ -368,7 +368,9 @@ def _evaluate(
     count = len(runs.seeds)
     groups = {each: kept[i * count : (i + 1) * count] for i, each in enumerate(order)}
     found = {
-        each: [kept for kept in group if kept is not None] for each, group in groups.items() if None not in group
+        each: [kept for kept in group if kept is not None]
+        for each, group in groups.items()
+        if None not in group
     }
     for (_, level), group in found.items():
         _check(group, level == ladder.start)
@@ -683,7 +685,11 @@ def _written(resolved: Resolved, key: str) -> object:
 
 def _paths(resolved: Resolved) -> list[str]:
     """Return the path of every key that the scenario has a value for."""
-    tables = {"network": resolved["network"], "transport": resolved.get("transport"), "run": resolved["run"]}
+    tables: dict[str, object] = {
+        "network": resolved["network"],
+        "transport": resolved.get("transport"),
+        "run": resolved["run"],
+    }
     tables |= {f"traffic.{each['name']}": each for each in resolved["traffic"]}
     return [row_path for path, table in tables.items() if table for row_path in _below(path, table)]
 

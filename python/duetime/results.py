@@ -79,7 +79,9 @@ class Result:
 
     def __repr__(self) -> str:
         """Say which run it is, with the figures that are looked at first."""
-        return f"<Result of {self.title!r}: {self.transport}, seed {self.seed}; {brief(self.data['summary'])}>"
+        return (
+            f"<Result of {self.title!r}: {self.transport}, seed {self.seed}; {brief(self.data['summary'])}>"
+        )
 
     def _repr_html_(self) -> str:
         """Show the table of ``duetime run`` in a notebook."""

@@ -1,14 +1,14 @@
-"""The rows that ``--csv`` prints: of each JSON object a table, one row per class, transport, point or link."""
+"""The rows that ``--csv`` prints: a table for each JSON object."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Final, cast
 
 from duetime.statistics import BOUNDS
 
 if TYPE_CHECKING:
-    from duetime.contract.estimates import Estimate
+    from duetime.contract.estimates import Estimate, Ranges
     from duetime.contract.rows import Cell, Row
     from duetime.contract.runs import Foresight, OfTransport
     from duetime.contract.searches import Found, Search
@@ -17,21 +17,23 @@ if TYPE_CHECKING:
 #: How all classes together are called.
 ALL = "all"
 #: The figures of a bound that a run has too.
-OF_BOUND = ("missed", "missed_percent")
+OF_BOUND: Final = ("missed", "missed_percent")
 #: The figures of a run that no class has.
 TOTALS = ("packets_delivered", "drops", "marks", "timeouts", "retransmits")
 
 
 def of_run(data: OfTransport) -> list[Row]:
-    """Return a row for all messages of a run, or of one over several seeds, and one for each class and set."""
+    """Return a row for all messages of a run, also of one over several seeds, and for each class and set."""
     seeds = {"seeds": len(data["seeds"])} if "seeds" in data else {}
-    about: Row = {"transport": data["transport"], "seed": cast("int", data["seed"]), **seeds}
+    about: Row = {"transport": data["transport"], "seed": data["seed"], **seeds}
     bound, totals = data["bound"], flat({name: data.get(name) for name in TOTALS})
     rows = [_row(about, ALL, {**data["summary"]}, bound_figures(bound), totals)]
     for name, part in data["classes"].items():
         # A class may have this name too.
         called = f"class {name}" if name == ALL else name
-        rows.append(_row(about, called, {**part}, bound_figures(bound["classes"].get(name) if bound else None)))
+        rows.append(
+            _row(about, called, {**part}, bound_figures(bound["classes"].get(name) if bound else None))
+        )
     rows += [_row(about, f"set {name}", {**part}) for name, part in data.get("sets", {}).items()]
     return rows
 
@@ -83,7 +85,8 @@ def of_variants(record: Robustness) -> list[Row]:
     measure = record["measure"]
     return [
         {
-            "variant": ", ".join(f"{name} {value}" for name, value in each["choices"].items()) or "as written",
+            "variant": ", ".join(f"{name} {value}" for name, value in each["choices"].items())
+            or "as written",
             "transport": transport,
             measure["name"]: value,
             "unit": measure["unit"],
@@ -98,7 +101,7 @@ def of_estimate(data: Estimate) -> list[Row]:
     """Return a row for all messages, one for each class, and one for each group of sizes."""
     ranges = data["ranges"]
 
-    def spans(of: Mapping[str, Sequence[float] | None] | None) -> Iterator[tuple[str, Cell]]:
+    def spans(of: Ranges | None) -> Iterator[tuple[str, Cell]]:
         for name, span in (of or {}).items():
             yield f"{name}_low", None if span is None else span[0]
             yield f"{name}_high", None if span is None else span[1]

@@ -116,7 +116,7 @@ def status(command: Callable[[], object]) -> int:
             # Loaded late: only a mistake needs a hint.
             from duetime.cli import hints
 
-            hints.add(error, sys.argv[1:])
+            error = hints.hinted(error, sys.argv[1:])
         error.show()
         return error.exit_code
     except ScenarioError as error:

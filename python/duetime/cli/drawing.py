@@ -77,8 +77,8 @@ def options(formats: str) -> Callable[[F], F]:
                 type=click.Choice(STYLES),
                 default=STYLES[0],
                 show_default=True,
-                help="paper: one column wide, small type, and line styles, markers and hatches that can be told "
-                "apart in grey.",
+                help="paper: one column wide, small type, and line styles, markers and hatches that can "
+                "be told apart in grey.",
             ),
             click.option("--format", "formats", type=click.Choice(FORMATS), multiple=True, help=formats),
         ):

@@ -38,20 +38,19 @@ ELSEWHERE: dict[str, dict[str, str]] = {
 }
 
 
-def add(error: click.UsageError, words: Sequence[str]) -> None:
-    """Add a hint to the message of an error in the command line `words`, where there is one."""
+def hinted(error: click.UsageError, words: Sequence[str]) -> click.UsageError:
+    """Return the error in the command line `words` with a hint, where there is one."""
     command = error.ctx.info_name if error.ctx is not None else None
     hint = None
     if isinstance(error, click.NoSuchOption):
         known = ELSEWHERE.get(error.option_name, {})
         hint = known.get(command or "", known.get(""))
-        if hint is not None:
-            # A similar word is another thing.
-            error.possibilities = None
     elif "unexpected extra argument" in error.message:
         hint = _split_list(words)
-    if hint is not None:
-        error.message = f"{error.message.rstrip('.')} ({hint})"
+    if hint is None:
+        return error
+    # Without the words that click finds similar: those are other things.
+    return click.UsageError(f"{error.message.rstrip('.')} ({hint})", error.ctx)
 
 
 def _split_list(words: Sequence[str]) -> str | None:

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     "--transport",
     metavar="NAME",
     shell_complete=completion.names("transports"),
-    help="Use this transport instead of the one in [transport]. Keys there that only others have are ignored, "
-    "with a note; classes with a transport of their own keep it.",
+    help="Use this transport instead of the one in [transport]. Keys there that only others have are "
+    "ignored, with a note; classes with a transport of their own keep it.",
 )
 @click.option(
     "--seeds",
@@ -131,9 +131,7 @@ def _over_seeds(
         options.need_tables()
         files.check(out, keep=RUNS)
     options.tell_notes(note for notes in plan.notes.values() for note in notes)
-    comparison = plan.carry_out(
-        jobs, progress=not options.quiet(), store=None if out is None else out / RUNS
-    )
+    comparison = plan.carry_out(jobs, progress=not options.quiet(), store=None if out is None else out / RUNS)
     runs: Mapping[str, OfTransport] = comparison.data["runs"]
     comparison.limits = options.judge(conditions, runs)
 

@@ -28,8 +28,8 @@ def left_open(runs: Sequence[OfTransport]) -> list[str]:
     if many("censored"):
         left = counted(many("censored"), "message")
         lines.append(
-            f"in flight when the run ended: {left}; figures that depend on them are lower bounds, shown as >= "
-            "(see `cool_down`)"
+            f"in flight when the run ended: {left}; figures that depend on them are lower bounds, shown "
+            "as >= (see `cool_down`)"
         )
     return lines
 
@@ -44,7 +44,9 @@ def of_requests(summary: Summary[int, float]) -> list[str]:
         left = counted(requests["undecided"], "request")
         lines.append(f"excluded, since undecided when the run ended: {left} (see `cool_down`)")
     if requests["abandoned"]:
-        lines.append(f"abandoned, since they could not be in time: {counted(requests['abandoned'], 'request')}")
+        lines.append(
+            f"abandoned, since they could not be in time: {counted(requests['abandoned'], 'request')}"
+        )
     judged = requests["with_goals"] - requests["undecided"]
     if judged and not requests["missed"]:
         most = 100 * max_unseen(judged)

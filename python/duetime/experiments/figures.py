@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, TypedDict, cast
 
 from matplotlib.artist import Artist
@@ -67,7 +67,6 @@ class _Marker(TypedDict, total=False):
     markersize: float
 
 
-
 def published() -> _Diamond:
     """Return the arguments for the hollow diamond of a published value."""
     size = 4.5 if style.output().paper else 8
@@ -120,7 +119,7 @@ def draw(charts: Sequence[Chart], rows: Sequence[Row], title: str, subtitle: str
     for axes, chart in drawn[:1] if sharey else drawn:
         together = [each for each, _ in drawn] if sharey else [axes]
         _limit(axes, chart, min(float(each.dataLim.y0) for each in together))
-    _legend(figure, charts, series, looks, lying)
+    _legend(figure, charts, looks, lying)
     return figure
 
 
@@ -170,7 +169,9 @@ def _lines(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Cell, s
         x = _places(row[chart.x.column] for row in own)
         y = [number(row, chart.y.column) for row in own]
         if chart.kind == "points":
-            axes.plot(x, y, color=look.colour, linestyle="none", marker="o", markersize=style.points(4), alpha=0.7)
+            axes.plot(
+                x, y, color=look.colour, linestyle="none", marker="o", markersize=style.points(4), alpha=0.7
+            )
         else:
             marker: style.Marks = {"marker": look.marker, "markersize": style.points(4.5)}
             if len(own) > MAX_MARKERS:
@@ -241,7 +242,8 @@ def _within_reach(axes: Axes, chart: Chart) -> Sequence[Point]:
     near = _low_enough(axes, chart, chart.published, "y")
     if near:
         # Words are places too, once something was drawn at them.
-        places = [float(axes.convert_xunits(place)) for place in _places(_x(point) for point in near)]
+        convert: Callable[[object], float] = axes.convert_xunits
+        places = [float(convert(_x(point))) for point in near]
         axes.update_datalim(list(zip(places, map(_y, near), strict=True)))
         axes.autoscale_view()
         if not chart.x.log:
@@ -285,7 +287,9 @@ def _mark(axes: Axes, where: tuple[Cell, Cell], edge: str, bound: str | None, as
         axes.plot(x, y, markeredgecolor=edge, transform=shifted, **published())
         return
     lines: _Aside = {"linestyle": "none", "zorder": 5, "clip_on": False, "transform": shifted}
-    axes.plot(x, y, marker="_", markersize=style.points(13), markeredgewidth=style.points(2.2), color=edge, **lines)
+    axes.plot(
+        x, y, marker="_", markersize=style.points(13), markeredgewidth=style.points(2.2), color=edge, **lines
+    )
     arrow = CARETDOWNBASE if bound == "upper" else CARETUPBASE
     axes.plot(x, y, marker=arrow, markersize=style.points(8), color=edge, **lines)
 
@@ -376,7 +380,6 @@ def _label(coordinate: Coordinate) -> str:
 def _legend(
     figure: Figure,
     charts: Sequence[Chart],
-    series: Sequence[Cell],
     looks: Mapping[Cell, style.Look],
     lying: bool,
 ) -> None:

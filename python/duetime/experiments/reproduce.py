@@ -78,8 +78,8 @@ def reproduce(
     in this number of variants of the settings that its scenario leaves open (`duetime.robustness`). The
     variants have one seed and the axes that the experiment names under ``robust``. With `cut`, a time as
     ``"5 ms"``, every run is cut to that, at the first and the last place of the grid alone. There are no
-    pictures, which are otherwise drawn as `output` says. This shows that it starts, and nothing of claims. Raises `errors.TooLarge` for runs that need
-    more memory than is `allowed`.
+    pictures, which are otherwise drawn as `output` says. This shows that it starts, and nothing of claims.
+    Raises `errors.TooLarge` for runs that need more memory than is `allowed`.
     """
     folder = out / experiment.name
     files.check(folder)

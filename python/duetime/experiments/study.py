@@ -151,9 +151,7 @@ class Study:
 
     def make(self, points: Sequence[Point], tables: tuple[str, ...] = ()) -> list[Kept]:
         """Make runs; one that failed is reported and does not stop the others."""
-        kept = run_points(
-            points, store=self.store, jobs=self.jobs, tables=tables, progress=self.progress
-        )
+        kept = run_points(points, store=self.store, jobs=self.jobs, tables=tables, progress=self.progress)
         self.made.update(points)
         for point, one in zip(points, kept, strict=True):
             if one.error is None:

@@ -20,6 +20,7 @@ from matplotlib.figure import Figure
 
 from duetime import scenario, slowdown
 from duetime.display.decisions import ANSWERS
+from duetime.output import SCREEN, Output
 from duetime.plots import (
     charts,
     deadlines,
@@ -35,7 +36,6 @@ from duetime.plots import (
     timeline,
     trace,
 )
-from duetime.output import SCREEN, Output
 from duetime.plots.data import Results, load, variants
 from duetime.plots.live import is_recorded, recorded
 from duetime.report import READERS

@@ -45,7 +45,15 @@ def curves(axes: Axes, results: Results, name: str | None) -> None:
     thresholds(axes, results, name)
     if unfinished:
         text = f"{unfinished_share(unfinished, shares)} unfinished at the end"
-        axes.text(0.98, 0.03, text, transform=axes.transAxes, ha="right", fontsize=style.points(8.5), color="#555555")
+        axes.text(
+            0.98,
+            0.03,
+            text,
+            transform=axes.transAxes,
+            ha="right",
+            fontsize=style.points(8.5),
+            color="#555555",
+        )
 
 
 def thresholds(axes: Axes, results: Results, name: str | None) -> None:

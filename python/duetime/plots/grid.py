@@ -58,12 +58,14 @@ def columns_for(count: int) -> int:
     return style.side_by_side(2 if count == 4 else min(count, 3))
 
 
-def row(figure: Figure, count: int, ratios: Sequence[float] | None = None, **shared: bool) -> list[Axes]:
+def row(
+    figure: Figure, count: int, ratios: Sequence[float] | None = None, *, sharey: bool = False
+) -> list[Axes]:
     """Return panels side by side, or below one another where the figure is too narrow for that."""
     columns = style.side_by_side(count)
     wide = ratios if columns == count else None
     rows = -(-count // columns)
-    panels = list(figure.subplots(rows, columns, squeeze=False, width_ratios=wide, **shared).flat)
+    panels = list(figure.subplots(rows, columns, squeeze=False, width_ratios=wide, sharey=sharey).flat)
     for axes in panels[count:]:
         axes.set_axis_off()
     return panels[:count]

@@ -107,4 +107,6 @@ def bar(
         top = value.high
     if font is not None:
         text, above = style.number(value.mean), (0, 3)
-        axes.annotate(text, (x, top), above, textcoords="offset points", ha="center", fontsize=style.points(font))
+        axes.annotate(
+            text, (x, top), above, textcoords="offset points", ha="center", fontsize=style.points(font)
+        )

@@ -28,7 +28,9 @@ def draw(results: Results) -> Figure:
         for y, port in enumerate(rows):
             for row in table.filter(pl.col("port") == port).iter_rows(named=True):
                 at, colour = y + offset, looks[name].colour
-                left.plot([row["queue_p5"], row["queue_p99"]], [at, at], color=colour, linewidth=style.points(4))
+                left.plot(
+                    [row["queue_p5"], row["queue_p99"]], [at, at], color=colour, linewidth=style.points(4)
+                )
                 median = looks[name].marker if style.output().paper else "o"
                 left.plot(
                     row["queue_p50"],
@@ -38,7 +40,9 @@ def draw(results: Results) -> Figure:
                     markeredgecolor=colour,
                     markersize=style.points(7),
                 )
-                left.plot(row["queue_max"], at, "|", color=colour, markersize=style.points(9), markeredgewidth=2)
+                left.plot(
+                    row["queue_max"], at, "|", color=colour, markersize=style.points(9), markeredgewidth=2
+                )
                 right.barh(at, 100 * row["utilisation"], 0.55 / len(arms), **looks[name].fill())
     settings.lines(left, results.arms[0].runs[0].about, rows, across="y")
     left.set_title(style.wrapped("Queue length: p5\N{EN DASH}p99 (bar), median (marker), maximum (tick)"))

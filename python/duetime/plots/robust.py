@@ -32,8 +32,18 @@ def draw(record: Robustness) -> Figure:
             axes.axhspan(row - 0.5, row + 0.5, color=style.VERMILLION, alpha=0.13, linewidth=0)
         for name, value in zip(names, values, strict=True):
             look = looks[name]
-            axes.plot(value, row, marker=look.marker, color=look.colour, markersize=style.points(6), linestyle="", zorder=3)
-    axes.set_yticks(range(len(variants)), [words(choices) for choices, _ in variants], fontsize=style.points(8.5))
+            axes.plot(
+                value,
+                row,
+                marker=look.marker,
+                color=look.colour,
+                markersize=style.points(6),
+                linestyle="",
+                zorder=3,
+            )
+    axes.set_yticks(
+        range(len(variants)), [words(choices) for choices, _ in variants], fontsize=style.points(8.5)
+    )
     axes.set_ylim(len(variants) - 0.5, -0.5)
     largest = max((value for _, known in variants for value in known.values()), default=1.0)
     axes.set_xlim(-0.012 * largest, largest * 1.04 or 1)

@@ -63,7 +63,9 @@ def lines(axes: Axes, about: SavedRun, ports: Sequence[str], *, across: Literal[
             label=f"port limit: {most:.0f} packets",
         )
     if across == "y" and axes.get_legend_handles_labels()[0]:
-        axes.legend(loc="lower right", fontsize=style.points(8.5), frameon=True, edgecolor="none", framealpha=0.9)
+        axes.legend(
+            loc="lower right", fontsize=style.points(8.5), frameon=True, edgecolor="none", framealpha=0.9
+        )
 
 
 def _network(about: SavedRun) -> Mapping[str, object]:

@@ -11,7 +11,6 @@ from duetime.plots import grid, style
 from duetime.plots.data import Arm, Results
 from duetime.statistics import estimate
 
-
 #: More classes than these share their panels: a page has no room for more.
 MAX_CLASSES = 4
 

@@ -215,7 +215,9 @@ CYCLE = [
     Look(colour, dash, marker, hatch)
     for dash, hatch in ((SOLID, ""), (DASHES, "//"), (DOTS, ".."), (DASH_DOT, "\\\\"))
     for colour, marker in zip(
-        (BLUE, VERMILLION, GREEN, ORANGE, PURPLE, SKY, BLACK), ("o", "D", "s", "P", "^", "<", "v"), strict=True
+        (BLUE, VERMILLION, GREEN, ORANGE, PURPLE, SKY, BLACK),
+        ("o", "D", "s", "P", "^", "<", "v"),
+        strict=True,
     )
 ]
 
@@ -297,7 +299,9 @@ def figure(title: str, subtitle: str, width: float, height: float) -> Figure:
     if wanted.title:
         x = 0.13 / width
         big, small = points(14), points(10)
-        figure.text(x, 1 - 0.13 / height, _fitting(title, width, big), fontsize=big, fontweight="bold", va="top")
+        figure.text(
+            x, 1 - 0.13 / height, _fitting(title, width, big), fontsize=big, fontweight="bold", va="top"
+        )
         figure.text(
             x, 1 - 0.42 / height, _fitting(subtitle, width, small), fontsize=small, color="#555555", va="top"
         )
@@ -318,7 +322,9 @@ def wrapped(title: str) -> str:
     """Return the title of a panel, in lines that fit where a figure of one column is asked for."""
     width = output().width
     # A panel is narrower than the figure, by the labels of its axis.
-    return title if width is None else textwrap.fill(title, max(20, int(0.6 * min(width, 4) * 72 / points(6.2))))
+    return (
+        title if width is None else textwrap.fill(title, max(20, int(0.6 * min(width, 4) * 72 / points(6.2))))
+    )
 
 
 def legend(figure: Figure, handles: Sequence[Artist], most: int = 8) -> None:

@@ -167,10 +167,22 @@ def paths(axes: Axes, run: Run, many: pl.DataFrame, colours: dict[str, str], pre
             _span(axes, y, ready, began, style.FAINT, hollow=True)
             _span(axes, y, began, end, colours[piece["stage"]])
         if row["deadline_us"] is not None:
-            axes.plot([row["deadline_us"] / 1000], [y], color=style.INK, marker="|", markersize=style.points(9), zorder=4)
+            axes.plot(
+                [row["deadline_us"] / 1000],
+                [y],
+                color=style.INK,
+                marker="|",
+                markersize=style.points(9),
+                zorder=4,
+            )
         host = f"{row['longest_stage']} at host {row['longest_host']}"
         axes.annotate(
-            host, (row["time_us"] / 1000, y), (4, 0), textcoords="offset points", va="center", fontsize=style.points(7)
+            host,
+            (row["time_us"] / 1000, y),
+            (4, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=style.points(7),
         )
     axes.set_yticks(range(many.height), [str(number) for number in many["request"]], fontsize=style.points(8))
     axes.set_ylim(many.height - 0.4, -0.6)

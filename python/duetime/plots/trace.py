@@ -199,7 +199,9 @@ def queues(axes: Axes, samples: pl.DataFrame, run: Run) -> None:
             axes.plot(x, y, color=style.FAINT, linewidth=0.5, alpha=0.4)
     settings.lines(axes, run.about, [str(port) for port in ports[:MAX_LINKS]], across="x")
     if axes.get_legend_handles_labels()[0]:
-        axes.legend(loc="upper right", fontsize=style.points(8.5), ncols=2, handlelength=1.6, borderaxespad=0.1)
+        axes.legend(
+            loc="upper right", fontsize=style.points(8.5), ncols=2, handlelength=1.6, borderaxespad=0.1
+        )
 
 
 def series(samples: pl.DataFrame, key: Line) -> tuple[pl.Series, pl.Series]:
