@@ -36,7 +36,7 @@ def written(page: str) -> str:
 
 
 def main() -> None:
-    """Write all notebooks."""
+    """Write each of `NOTEBOOKS` from its page."""
     for name, page in NOTEBOOKS.items():
         path = ROOT / name
         path.parent.mkdir(exist_ok=True)

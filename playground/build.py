@@ -54,7 +54,7 @@ def main(wasm: Path, page: Path) -> None:
 
 
 def transports() -> str:
-    """Return the colours of transports as CSS: those of the figures and reports, by day and by night."""
+    """Return the colours of transports as CSS: the palette of figures and reports, by day and by night."""
     palette = json.loads(PALETTE.read_text(encoding="utf-8"))
 
     def named(which: str) -> str:

@@ -1,4 +1,4 @@
-"""Options of the commands: what a wrong one is answered with, and what is written, said and left alone."""
+"""Options of the commands: the hints for wrong ones, and their effects on output and files."""
 
 from __future__ import annotations
 
@@ -245,7 +245,7 @@ def test_a_range_has_its_lower_end_first_in_the_unit_of_the_user(duetime: Comman
 
 
 def test_a_search_has_a_time_of_its_own(duetime: Command, small: Path) -> None:
-    """What it knows when that is over is tested in `test_decide.py`."""
+    """The answer at its end is tested in `test_decide.py`."""
     assert "[default: 10min]" in duetime("capacity", "--help").stdout
     nothing = duetime("need", small, "--target", "9%", "--over", "network.rate", "--time", "0.001s", *QUICK)
     assert (nothing.returncode, nothing.stdout) == (1, "")
@@ -276,7 +276,7 @@ main()
     ],
 )
 def test_a_base_install_says_at_once_what_it_lacks(endless: Path, line: str) -> None:
-    """The runs would never end: the answer comes before them."""
+    """The runs would never end: the answer is there before them."""
     (endless.parent / "endless-sweep.toml").write_text(SWEEP.replace("small", "endless"))
     done = subprocess.run(
         [sys.executable, "-c", BASE, *line.split()],

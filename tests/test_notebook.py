@@ -92,7 +92,9 @@ def test_a_bar_cuts_nothing(width: int, words: tuple[str, ...]) -> None:
 def test_notebooks_are_those_of_the_pages() -> None:
     made = runpy.run_path(str(ROOT / "docs" / "notebooks.py"))
     for name, page in made["NOTEBOOKS"].items():
-        assert (ROOT / name).read_text(encoding="utf-8") == made["written"](page), "`make docs` writes them anew"
+        assert (ROOT / name).read_text(encoding="utf-8") == made["written"](page), (
+            "`make docs` writes them anew"
+        )
     assert {f"notebooks/{path.name}" for path in (ROOT / "notebooks").iterdir()} == set(made["NOTEBOOKS"])
 
 

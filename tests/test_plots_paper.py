@@ -1,4 +1,4 @@
-"""Figures as papers take them: their width, their fonts, and what tells transports apart in grey."""
+"""Figures as papers take them: their width, their fonts, and the differences of transports in grey."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_numbers_are_places_on_an_axis_and_far_ones_on_a_logarithmic_axis() -> N
 
 
 def inside(figure: Figure) -> bool:
-    """Whether every marker of a published value is within its panel."""
+    """Return whether every marker of a published value is within its panel."""
     style.settle(figure)
     for axes in figure.axes:
         low, high = axes.get_ylim()

@@ -140,7 +140,8 @@ class Comparison(Generic[R]):
             for transport, results in self.by_seed.items()
         }
         differ = any(seeds_differ([result.data for result in results]) for results in self.by_seed.values())
-        return verdicts(self.against, summaries, self._differences, seeds_differ=differ)
+        seed = next((results[0].seed for results in self.by_seed.values()), None)
+        return verdicts(self.against, summaries, self._differences, seeds_differ=differ, seed=seed)
 
     def differences(self, against: str | None = None) -> pl.DataFrame:
         """The differences of each transport to `against`: one row per transport, class and figure.

@@ -378,7 +378,7 @@ def _evaluate(
 
 
 def _kept(points: list[Point], runs: Runs) -> list[Kept | None]:
-    """Run points; those that the time was too short for are none."""
+    """Run points; a point that the time was too short for is none."""
     try:
         return [
             *run_points(

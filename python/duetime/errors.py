@@ -56,7 +56,7 @@ class Damaged(RuntimeError):
 
 
 class TimeUp(RuntimeError):
-    """The time for some runs was up before all of them were made; those that were are in the store."""
+    """The time for some runs was up before all of them were made; finished ones are in the store."""
 
 
 class OtherBuild(RuntimeError):

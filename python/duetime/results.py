@@ -252,7 +252,7 @@ BRIEF: tuple[tuple[tuple[str, ...], str], ...] = (
 
 
 def brief(part: Mapping[str, object]) -> str:
-    """Put the first figures of a summary or of a bound into a line; those that are not known are left out."""
+    """Put the first figures of a summary or of a bound into a line; unknown ones are left out."""
     # A summary has the share of its messages that missed, a bound has no number of messages.
     wanted = [(path, text) for path, text in BRIEF if path != ("missed",) or "messages" not in part]
     found = [(at(part, path), text) for path, text in wanted]

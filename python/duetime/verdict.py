@@ -67,10 +67,11 @@ def verdicts(
     differences: Mapping[str, OfPair],
     *,
     seeds_differ: bool,
+    seed: int | None = None,
 ) -> list[Verdict]:
     """Judge each transport of `differences` against one: the object of each, with its sentence.
 
-    `summaries` has one summary for each seed, by transport.
+    `summaries` has one summary for each seed, by transport; `seed` is the first.
     """
     figure = _figure([each for of_one in summaries.values() for each in of_one])
     if figure is None:
@@ -86,6 +87,7 @@ def verdicts(
             summaries[against],
             len(differences),
             seeds_differ,
+            "one seed" if seed is None else f"seed {seed}",
         )
         found.append(
             {
@@ -111,6 +113,8 @@ class _Compared(NamedTuple):
     #: How many are compared with that one.
     several: int
     seeds_differ: bool
+    #: What a single seed is called.
+    first: str
 
     def judged(self, values: list[float]) -> Judgement:
         """Return the better transport, if the seeds can tell, and the reason."""
@@ -126,7 +130,10 @@ class _Compared(NamedTuple):
         if all(value == 0 for value in values):
             return {"better": None, "sentence": self._nothing_seen(values)}
         if len(values) == 1:
-            words = f"With one seed, {ahead}, {by}. Confirm with --seeds 5."
+            told = f"{ahead}, {by}"
+            if figure.path == ("missed_percent",):
+                told = f"{transport} misses {by[3:]} {'more' if mean > 0 else 'fewer'} than {against}"
+            words = f"With {self.first}, {told}. Confirm with --seeds 5."
             return {"better": None, "sentence": words}
         if not self.seeds_differ:
             words = f"{ahead}, {by}, with every seed: nothing in the scenario is random."
@@ -161,7 +168,7 @@ class _Compared(NamedTuple):
     def _nothing_seen(self, values: list[float]) -> str:
         """Return the sentence for figures that are the same with each seed, with what that leaves open."""
         one, figure = f"{self.transport} and {self.against}", self.figure
-        seeds = f"{len(values)} seeds" if len(values) > 1 else "one seed"
+        seeds = f"{len(values)} seeds" if len(values) > 1 else self.first
         words = f"No difference between {one} in {figure.name} with {seeds}"
         if len(values) > 1 and not self.seeds_differ:
             return f"{words}: nothing in the scenario is random."

@@ -1,4 +1,4 @@
-"""Hints for command lines that click cannot read: what was probably meant, and the command that has it."""
+"""Hints for command lines that click cannot read: the probable meaning, and the command that has the option."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ def quiet() -> bool:
 def workspace(out: Path | None) -> Iterator[Path]:
     """Yield the directory of finished runs: `out`, or one that is removed in the end.
 
-    Ctrl-C then says what was kept.
+    The message after Ctrl-C names the directory that is kept.
     """
     if out is not None:
         yield out

@@ -97,7 +97,7 @@ def _easiest(data: Search, answer: Answer) -> str:
 
 
 def _time_up(data: Search, answer: Answer) -> str:
-    """Return what is known where the search ended early."""
+    """Return the known range where the search ended early."""
     if answer["ends_with"] != "time":
         return ""
     tighter = data["question"] == "tighten"

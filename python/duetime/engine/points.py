@@ -96,9 +96,9 @@ def run_points(
     keep for each run. After Ctrl-C, which is raised, the store has the finished runs, and the same call
     resumes.
 
-    Raises `errors.Refused` for a store that cannot be written, `errors.Unusable` for a cluster that cannot do
-    it, and `errors.TimeUp` where runs are missing at the time `until` of `time.monotonic`; a cluster does not
-    look at it.
+    Raises `errors.Refused` for a store that cannot be written, and `errors.Unusable` for a cluster that
+    cannot do it. Raises `errors.TimeUp` where runs are missing at the time `until` of `time.monotonic`, which
+    a cluster ignores.
     """
     for name in tables:
         if name not in TABLES:

@@ -54,7 +54,7 @@ RC: Any = {
     "pdf.fonttype": 42,
     "ps.fonttype": 42,
 }
-#: What differs on paper: type of 8 points, thin lines, and letters as outlines in SVG too.
+#: The settings that differ on paper: type of 8 points, thin lines, and letters as outlines in SVG too.
 PAPER_RC: Any = {
     "font.size": 8,
     "axes.titlesize": 8,
@@ -81,7 +81,7 @@ PAPER_RC: Any = {
 }
 #: Font families that matplotlib brings: a figure looks the same on every machine.
 SANS, SERIF = "DejaVu Sans", "STIXGeneral"
-#: Sizes and widths on paper, as a part of those on a screen.
+#: Sizes and widths on paper, as a part of the size on a screen.
 PAPER = 0.8
 #: The same of the height of panels, at the width of a column.
 PAPER_HEIGHT = 0.62
@@ -160,7 +160,7 @@ class Look:
         return {"marker": self.marker, "markersize": 3.4, "markevery": (0.04 + 0.05 * (number % 4), 0.2)}
 
     def fill(self, more: str = "") -> Fill:
-        """Return arguments for bars; those of equal colour differ by the hatch `more`."""
+        """Return arguments for bars; bars of equal colour differ by the hatch `more`."""
         hatch = more + (self.hatch if output().paper else "")
         if not hatch:
             return {"color": self.colour}
