@@ -3,10 +3,9 @@
 `make docs` writes them. The page is the source: a text in MyST can be read in a diff.
 """
 
+import json
 import re
 from pathlib import Path
-
-import nbformat
 
 ROOT = Path(__file__).resolve().parents[1]
 #: File -> the page that it is made of.
@@ -21,18 +20,19 @@ def written(page: str) -> str:
     # What only the built page has, and links that start from its folder.
     text = re.sub(r"(?<=\. )[^.]*\{nb-download\}`[^`]*`[^.]*\.\s", "", text)
     text = re.sub(r"\]\((?!https?:)([\w/-]+\.md)", r"](../docs/\1", text)
-    cells = []
+    cells: list[dict[str, object]] = []
     for number, part in enumerate(CODE.split(text)):
         source = part.strip("\n")
         if source:
-            make = nbformat.v4.new_code_cell if number % 2 else nbformat.v4.new_markdown_cell
+            code: dict[str, object] = {"execution_count": None, "outputs": []} if number % 2 else {}
+            kind = "code" if number % 2 else "markdown"
+            lines = source.splitlines(keepends=True)
             # No random names: the same page gives the same file.
-            cells.append(make(source, id=f"cell-{len(cells)}"))
+            about = {"cell_type": kind, "id": f"cell-{len(cells)}", "metadata": {}}
+            cells.append({**about, **code, "source": lines})
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    notebook = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
-    nbformat.validate(notebook)
-    text = nbformat.writes(notebook)
-    return f"{text}\n"
+    notebook = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Hints for command lines that click cannot read: the probable meaning, and the command that has the option."""
+"""Hints for command lines that click cannot read: the probable meaning, or the command that has an option."""
 
 from __future__ import annotations
 
