@@ -209,6 +209,16 @@ def test_csv_is_wherever_json_is(duetime: Command, files: Path, line: str) -> No
     assert all(None not in row and None not in row.values() for row in found), "each line is complete"
 
 
+def test_every_command_that_prints_json_prints_csv(duetime: Command) -> None:
+    for name in MODULES:
+        names = {each for parameter in commands.commands[name].params for each in parameter.opts}
+        assert ("--json" in names) == ("--csv" in names), name
+    listed = rows(duetime("testbed", "--list", "--csv").stdout)
+    assert [each["id"] for each in listed] == [
+        each["id"] for each in json.loads(duetime("testbed", "--list", "--json").stdout)
+    ]
+
+
 def test_csv_has_the_figures_of_json(duetime: Command, small: Path) -> None:
     told = json.loads(duetime("run", small, "--json").stdout)
     by_class = {row["class"]: row for row in rows(duetime("run", small, "--csv").stdout)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,6 +14,9 @@ from duetime.cli import completion, options
 from duetime.comparison import Comparison
 from duetime.results import Result
 from duetime.run import resolve
+
+if TYPE_CHECKING:
+    from duetime.contract.rows import Row
 
 
 @click.command(short_help="Run a scenario, or a named experiment, on real TCP.")
@@ -33,7 +37,7 @@ from duetime.run import resolve
 )
 @click.option("--ipv6", is_flag=True, help="Use IPv6.")
 @click.option("--refuse-ecn", is_flag=True, help="Have receivers refuse ECN.")
-@options.JSON
+@options.forms
 @options.OUT
 @options.SET
 @options.SEED
@@ -46,6 +50,7 @@ def testbed(
     ipv6: bool,
     refuse_ecn: bool,
     as_json: bool,
+    as_csv: bool,
     out: Path | None,
     changes: tuple[str, ...],
     seed: int | None,
@@ -59,9 +64,12 @@ def testbed(
     from duetime.testbed import check
     from duetime.testbed.experiments import EXPERIMENTS
 
+    known: list[Row] = [{"id": each.name, "title": each.help} for each in EXPERIMENTS.values()]
     if listed and as_json:
-        known = [{"id": each.name, "title": each.help} for each in EXPERIMENTS.values()]
         sys.stdout.write(json.dumps(known, ensure_ascii=False) + "\n")
+        return
+    if listed and as_csv:
+        options.print_rows(known)
         return
     if listed:
         for experiment in EXPERIMENTS.values():
@@ -73,7 +81,7 @@ def testbed(
     if out is not None:
         files.check(out)
     if what == "fig07":
-        _fig07(fan_ins, seeds, seed, changes, as_json, out)
+        _fig07(fan_ins, seeds, seed, changes, (as_json, as_csv), out)
         return
     comparison = _comparison(what, _names(transports), seeds, seed, changes, (ipv6, refuse_ecn))
     if out is not None:
@@ -82,6 +90,8 @@ def testbed(
         options.tell_notes([note])
     if as_json:
         sys.stdout.write(comparison.json() + "\n")
+    elif as_csv:
+        options.print_rows(comparison.rows())
     else:
         # Loaded late: it takes time to load, and with --json no table is shown.
         from duetime.display import comparisons, terminal
@@ -125,7 +135,7 @@ def _fig07(
     seeds: int | None,
     seed: int | None,
     changes: tuple[str, ...],
-    as_json: bool,
+    form: tuple[bool, bool],
     out: Path | None,
 ) -> None:
     # Loaded late: the same.
@@ -140,8 +150,11 @@ def _fig07(
     if out is not None:
         fig07.save(compared, out)
     rows = fig07.table(compared)
+    as_json, as_csv = form
     if as_json:
         sys.stdout.write(json.dumps(rows) + "\n")
+    elif as_csv:
+        options.print_rows(rows["rows"])
     else:
         for row in rows["rows"]:
             print(
