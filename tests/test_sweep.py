@@ -120,7 +120,7 @@ def test_a_changed_sweep_runs_what_is_new(file: Path, tmp_path: Path) -> None:
 
 def test_failing_points_are_listed_and_the_rest_is_run(duetime: Command, file: Path, tmp_path: Path) -> None:
     file.write_text(SWEEP.replace("[2, 4]", "[2, 40]"))
-    done = duetime("sweep", "s.toml")
+    done = duetime("sweep", "s.toml", "--out", "s")
     assert done.returncode == 1
     assert "8 runs went well, 8 failed" in done.stdout
     assert "failed: 8 runs, first with traffic.queries.leaves = 40" in done.stderr
@@ -132,7 +132,7 @@ def test_failing_points_are_listed_and_the_rest_is_run(duetime: Command, file: P
 
 def test_mistakes_are_shown_in_the_sweeps_file(duetime: Command, file: Path) -> None:
     file.write_text(SWEEP.replace("network.buffer", "network.bufer"))
-    done = duetime("sweep", "s.toml")
+    done = duetime("sweep", "s.toml", "--out", "s")
     assert done.returncode == 2
     assert "s.toml:11:9" in done.stderr
     assert "did you mean `buffer`?" in done.stderr
@@ -143,7 +143,7 @@ def test_mistakes_are_shown_in_the_sweeps_file(duetime: Command, file: Path) -> 
 def test_a_folder_with_something_else_is_left_alone(duetime: Command, tmp_path: Path) -> None:
     (tmp_path / "s").mkdir()
     (tmp_path / "s/thesis.txt").write_text("mine")
-    done = duetime("sweep", "s.toml")
+    done = duetime("sweep", "s.toml", "--out", "s")
     assert (done.returncode, done.stdout) == (2, "")
     assert "s: holds something else (thesis.txt)" in done.stderr
     assert [path.name for path in (tmp_path / "s").iterdir()] == ["thesis.txt"]
@@ -169,7 +169,7 @@ def test_a_parameter_called_like_a_figure_keeps_its_values(
     (tmp_path / "s.toml").write_text(
         f'scenario = "{small.name}"\nseeds = [7, 8]\n[grid]\nmessages = [2, 3, 40]\nseed = [5]\n'
     )
-    done = duetime("sweep", "s.toml")
+    done = duetime("sweep", "s.toml", "--out", "s")
     # Nor is there a transport to be named where none was asked for.
     assert "failed: 2 runs, first with $messages = 40, $seed = 5, seed = 7\n" in done.stderr
     for name in ("sweep.parquet", "classes.parquet"):

@@ -28,7 +28,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "": "duetime compare, robust, tighten, capacity and need have it",
     },
     "--set": {
-        "sweep": 'the changes of a sweep are in its file: set = ["network.buffer=50 KB"], or a key of [grid]',
+        "sweep": 'the changes of a sweep are in its file, below [set]: network.buffer = "50 KB"',
     },
     "--seed": {"sweep": "the seeds of a sweep are in its file: seeds = [7]"},
     "--over": {"sweep": "the keys of a sweep are in its file, below [grid]"},

@@ -36,8 +36,10 @@ def table(data: Search) -> Shown:
     for each in data["answers"]:
         low, high = each["ci95"]
         interval = "-"
-        if low is not None or high is not None:
+        if low is not None and high is not None:
             interval = f"{level(low, tighter)} to {level(high, tighter)}"
+        elif low is not None or high is not None:
+            interval = f"<= {level(high, tighter)}" if low is None else f">= {level(low, tighter)}"
         misses = [each["missed_percent"], each["as_written_missed_percent"]]
         cells = [level(each[name], tighter), interval, *(written(value, as_plain) for value in misses)]
         if bounded:

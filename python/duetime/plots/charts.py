@@ -71,7 +71,7 @@ def _chart(axes: Axes, chart: Chart, looks: Mapping[str, style.Look]) -> None:
     ordered = {name: place for place, name in enumerate(looks)}
     drawn = sorted(chart.series, key=lambda series: ordered[series.name])
     axes.set_xlabel(chart.x.text)
-    axes.set_ylabel(chart.y.text)
+    axes.set_ylabel(style.wrapped(chart.y.text))
     places = chart.places
     words = chart.kind == "bar" or any(isinstance(place, str) for place in places)
     at: dict[Place, float] = {place: float(i) if words else float(place) for i, place in enumerate(places)}

@@ -81,7 +81,7 @@ def _tried(record: Search) -> Chart:
     target = record.get("target_percent")
     marks = () if target is None or record.get("against") else (Mark("y", target, "target"),)
     what = _what(record)
-    title = f"{what[0].upper()}{what[1:]} at what was tried"
+    title = f"{what[0].upper()}{what[1:]} at the values tried"
     return Chart(title, "line", x, Axis(what, "%"), tuple(series), marks)
 
 
