@@ -180,6 +180,20 @@ def test_seeds_of_a_run_are_means_with_intervals(duetime: Command, small: Path, 
     assert failed.returncode == 3
 
 
+def test_classes_with_transports_of_their_own_keep_them_over_seeds(duetime: Command, small: Path) -> None:
+    """A scenario without [transport] is called by the transports of its classes, as its runs are."""
+    text = re.sub(r"\[transport\]\n(.+\n)+", "", small.read_text())
+    small.write_text(
+        re.sub(r'(pattern = ".*")', r'\1\ntransport = { name = "dctcp", rto_min = "1 ms" }', text)
+    )
+    one = json.loads(duetime("run", small, "--json").stdout)
+    done = duetime("run", small, "--seeds", 2, "--json")
+    assert done.returncode == 0, done.stderr
+    several = json.loads(done.stdout)
+    assert several["transport"] == one["transport"] == "dctcp"
+    assert several["summary"]["fct_us"]["p50"]["values"][0] == one["summary"]["fct_us"]["p50"]
+
+
 @pytest.mark.parametrize("name", ["large-messages", "xdctcp", "oldi", "tree"])
 def test_a_transport_ignores_the_keys_of_others(duetime: Command, name: str) -> None:
     short = ("--set", "run.duration=2 ms", "--set", "run.warm_up=0 s", "--set", "run.cool_down=2 ms")

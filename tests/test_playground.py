@@ -305,7 +305,7 @@ def test_a_lesson_asks_first_and_tells_what_the_installed_simulator_finds(chromi
         page.get_by_role("button", name=lesson["options"][lesson["right"]], exact=True).click()
         before = playground.shown(before)
         told = page.locator("[data-part=reveal]").inner_text()
-        assert told.startswith("You predicted it.")
+        assert told.startswith("Correct.")
         assert "{" not in told
         assert NOTHING not in told
         missed = [run.summary["missed_percent"] for run in runs_of(lesson)]

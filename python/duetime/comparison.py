@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast, overlo
 
 from duetime import errors, files, scenario
 from duetime._core import version
+from duetime.contract.figures import at
 from duetime.engine import Progress
 from duetime.engine.parallel import in_threads
 from duetime.engine.points import Kept, Point, finished, run_points
@@ -25,7 +26,7 @@ from duetime.engine.progress import bar
 from duetime.engine.work import TABLES
 from duetime.quantities import counted
 from duetime.results import Bound, Result
-from duetime.run import resolve_each, simulate
+from duetime.run import resolve, resolve_each, simulate
 from duetime.statistics import merged_runs, over_seeds, paired, seeds_differ
 from duetime.tabular import ALL, bound_figures, flat
 from duetime.verdict import verdicts
@@ -333,10 +334,10 @@ class Plan:
     """A comparison of which every run was checked and none was made."""
 
     read: scenario.Scenario
-    #: Transport and seed of each run.
-    tasks: list[tuple[str | None, int]]
-    #: None is the scenario's own.
-    transports: list[str | None]
+    #: Name of the transport and seed of each run.
+    tasks: list[tuple[str, int]]
+    #: The transports by their names in tables; None is the scenario's own.
+    transports: dict[str, str | None]
     seeds: int | None
     changes: scenario.Changes | None
     #: The scenario under the first transport, with every default filled in.
@@ -363,8 +364,8 @@ class Plan:
             return self._from(store, jobs, progress, cluster)
 
         def one(number: int, progress: Progress) -> Result:
-            transport, seed = self.tasks[number]
-            return simulate(self.read, seed, self.changes, transport, progress)
+            name, seed = self.tasks[number]
+            return simulate(self.read, seed, self.changes, self.transports[name], progress)
 
         results: dict[int, Result] = {}
         with bar(len(self.tasks), progress) as shown:
@@ -377,7 +378,7 @@ class Plan:
         self, store: Path, jobs: int | None, progress: bool | None, cluster: str | None
     ) -> AnyComparison:
         changes = tuple(scenario.changes(self.changes))
-        points = [Point(self.read, changes, transport, seed) for transport, seed in self.tasks]
+        points = [Point(self.read, changes, self.transports[name], seed) for name, seed in self.tasks]
         try:
             made = run_points(
                 points, store=store, jobs=jobs, cluster=cluster, tables=TABLES, progress=progress
@@ -394,15 +395,13 @@ class Plan:
     def _in_order(self, results: Mapping[int, Result]) -> dict[str, list[Result]]:
         by_seed: dict[str, list[Result]] = {}
         for number in sorted(results):
-            name = self.tasks[number][0] or results[number].transport
-            by_seed.setdefault(name, []).append(results[number])
-        order = [name for each in self.transports for name in by_seed if each in (name, None)]
-        return {name: by_seed[name] for name in order}
+            by_seed.setdefault(self.tasks[number][0], []).append(results[number])
+        return {transport: by_seed[transport] for transport in self.transports if transport in by_seed}
 
 
 def prepare(
     read: scenario.Scenario,
-    transports: Sequence[str | None],
+    transports: Sequence[str],
     *,
     seeds: int | None,
     seed: int | None,
@@ -418,9 +417,8 @@ def prepare(
         if transports.count(transport) > 1:
             raise errors.Unreadable(f"the transport {transport} is named twice")
     if against is not None and against not in transports:
-        named = [str(each) for each in transports]
-        near = get_close_matches(against, named, 1)
-        meant = f"; did you mean {near[0]}?" if near else f": {', '.join(named)}"
+        near = get_close_matches(against, transports, 1)
+        meant = f"; did you mean {near[0]}?" if near else f": {', '.join(transports)}"
         raise errors.Unreadable(f"--against {against}: is not among the transports that are compared{meant}")
     if seeds is not None and seeds < 1:
         raise errors.Unreadable(f"{seeds} seeds: at least one is needed")
@@ -435,8 +433,32 @@ def prepare(
     # Seed by seed, so that an interrupted comparison has the same seeds of each transport.
     each_seed = range(first, first + (seeds or 1))
     tasks = [(transport, each) for each in each_seed for transport in transports]
-    notes = {transport or "": notes for transport, (_, notes) in checked.items()}
-    return Plan(read, tasks, list(transports), seeds, set, resolved, notes, against or transports[0] or "")
+    notes = {transport: notes for transport, (_, notes) in checked.items()}
+    chosen: dict[str, str | None] = {each: each for each in transports}
+    return Plan(read, tasks, chosen, seeds, set, resolved, notes, against or transports[0])
+
+
+def prepare_seeds(
+    read: scenario.Scenario,
+    transport: str | None,
+    *,
+    seeds: int,
+    seed: int | None,
+    set: scenario.Changes | None,
+) -> Plan:
+    """Check the runs of one transport, or of the scenario's own, with several seeds."""
+    resolved, notes = resolve(read, seed, set, transport)
+    own = resolved.get("transport")
+    # Without a table [transport] every class has its own.
+    classes = (at(each, ("transport", "name")) for each in resolved["traffic"])
+    name = str(own["name"]) if own else ", ".join(dict.fromkeys(str(each) for each in classes if each))
+    first = int(resolved["run"]["seed"])
+    if seeds > scenario.MAX_RUNS:
+        raise errors.Unreadable(f"{seeds} seeds: a command has at most {scenario.MAX_RUNS} runs")
+    if first + seeds - 1 > scenario.LAST_SEED:
+        raise errors.Unreadable(f"{seeds} seeds from {first} go beyond {scenario.LAST_SEED}")
+    tasks = [(name, each) for each in range(first, first + seeds)]
+    return Plan(read, tasks, {name: transport}, seeds, set, resolved, {name: notes}, name)
 
 
 def _result(kept: Kept) -> Result:

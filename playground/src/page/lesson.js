@@ -79,7 +79,7 @@ export function reveal(root, lesson, guess, reports) {
   const found = guess === lesson.right;
   const verdict = make("p", {
     className: found ? "right" : "wrong",
-    textContent: found ? "You predicted it." : `It is another: ${lesson.options[lesson.right]}`,
+    textContent: found ? "Correct." : `Not quite: it is ${lesson.options[lesson.right]}`,
   });
   const text = make("p", { textContent: fill(lesson.reveal, reports) });
   part(root, "reveal").replaceChildren(verdict, text, ...(lesson.penalty ? [law()] : []));

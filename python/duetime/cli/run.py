@@ -121,9 +121,9 @@ def _over_seeds(
     """Run with several seeds: a comparison of one transport, of which the object of that one is printed."""
     # Loaded late: one run needs no comparison.
     from duetime.cli import compare
-    from duetime.comparison import RUNS, prepare
+    from duetime.comparison import RUNS, prepare_seeds
 
-    plan = prepare(read, [transport], seeds=seeds, seed=seed, set=changes)
+    plan = prepare_seeds(read, transport, seeds=seeds, seed=seed, set=changes)
     if (limit := costs.limit(*allowed)) is not None:
         each = costs.cost(read, seed, changes, transport)
         costs.afford(each, limit, runs=seeds, jobs=jobs, rows=True)
