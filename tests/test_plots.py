@@ -1,6 +1,7 @@
 """Every picture, for every kind of result folder, is drawn, has a sane size and shows something."""
 
 import json
+import runpy
 import shutil
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from matplotlib import image
 from matplotlib.figure import Figure
 
 import synthetic
+from conftest import SCENARIOS
 from duetime import statistics
 from duetime.plots import (
     PICTURES,
@@ -357,13 +359,18 @@ def test_no_two_transports_look_alike() -> None:
     assert len(set(colours)) == len(colours)
 
 
-def test_figures_reports_and_the_playground_have_one_palette() -> None:
+def test_figures_reports_and_the_playground_have_one_palette(monkeypatch: pytest.MonkeyPatch) -> None:
     """`palette.json` is what the playground is built with; a colour is changed there and in `style` alike."""
     palette = json.loads(Path(style.__file__).parents[1].joinpath("palette.json").read_text())
     drawn = {name: look.colour.lower() for name, look in style.TRANSPORTS.items()}
     assert {name: colours["day"] for name, colours in palette.items()} == drawn
     night = {name: COLOURS[look.colour].lower() for name, look in style.TRANSPORTS.items()}
     assert {name: colours["night"] for name, colours in palette.items()} == night
+    playground = SCENARIOS.parent / "playground"
+    monkeypatch.syspath_prepend(playground)
+    light, dark = runpy.run_path(str(playground / "build.py"))["transports"]().splitlines()
+    assert all(f"--of-{name}: {colour};" in light for name, colour in drawn.items())
+    assert all(f"--of-{name}: {colour};" in dark for name, colour in night.items())
 
 
 def test_no_two_transports_have_one_hatch_or_line() -> None:

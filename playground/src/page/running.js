@@ -76,7 +76,8 @@ async function compare(session, wanted) {
       shares[index] = 1;
       // A transport has the colour of all figures, unless several runs share it.
       const own = `var(--run-${index % MAX_RUNS})`;
-      const alone = variant.transport && wanted.filter(({ transport }) => transport === variant.transport).length === 1;
+      const alone =
+        variant.transport && wanted.filter(({ transport }) => transport === variant.transport).length === 1;
       const colour = alone ? `var(--of-${variant.transport}, ${own})` : own;
       found[index] = { label: variant.label, colour, report: JSON.parse(done.contract), ...done };
     }
