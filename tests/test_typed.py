@@ -12,14 +12,17 @@ SOURCES = SCENARIOS.parent / "python" / "duetime"
 #: Modules that may write `Any` -> why they cannot do without.
 UNTYPED = {
     "__init__.py": "names that are loaded on first use have the types of their modules",
+    "comparison.py": "a data frame of pandas, which need not be installed",
     "fluid/arrays.py": "the array API standard has no types",
     "fluid/engine.py": "the same",
     "fluid/laws.py": "the same",
     "fluid/scenario.py": "the same",
     "foreseen.py": "numpy's arrays have a type of elements that arithmetic does not keep",
+    "frames.py": "a data frame of pandas, which need not be installed",
     "loading.py": "a folder of any kind gives an object of its kind, which the caller knows",
     "plots/style.py": "matplotlib's settings have values of all types",
     "results.py": "a bound is a dictionary that a notebook shows, for readers who index it",
+    "sweeping.py": "a data frame of pandas, which need not be installed",
 }
 #: Names of mappings: with values of any type they say nothing of an object's keys.
 MAPPINGS = {"dict", "Dict", "Mapping", "MutableMapping", "OrderedDict", "defaultdict"}

@@ -112,7 +112,10 @@ fn name(root: &mut Table, segment: &Segment, value: Node) -> Checked<()> {
         return Ok(());
     }
     let fault = Fault::new(segment.at, format!("there is no parameter `{}` in [parameters]", clip(segment.name)));
-    if let Some(path) = path_in(root, segment.name).or_else(|| language::path_of(segment.name)) {
+    // A transport, a class or a pattern is chosen by a name of its own, not by the key of one class.
+    let chosen = ["transport", "name", "pattern"].contains(&segment.name);
+    let here = if chosen { None } else { path_in(root, segment.name) };
+    if let Some(path) = here.or_else(|| language::path_of(segment.name)) {
         return Err(fault.hint(format!("did you mean `{path}`?")));
     }
     if SECTIONS.contains(&segment.name) {
