@@ -354,7 +354,9 @@ def test_a_search_says_which_goal_it_means(duetime: Command, tmp_path: Path) -> 
     )
     done = duetime(*words, "--step", "100 us", "--attain", "100%", "--goal", "soon")
     assert done.returncode == 0, done.stderr
-    assert "dctcp needs gap >= 900 us for at most 0 % of requests that miss soon" in " ".join(done.stdout.split())
+    assert "dctcp needs gap >= 900 us for at most 0 % of requests that miss soon" in " ".join(
+        done.stdout.split()
+    )
     assert "late requests %" in " ".join(done.stdout.split())
     for more, said in (
         (("--attain", "99%", "--goal", "sooner"), "--goal sooner: there is no such goal; did you mean soon?"),
