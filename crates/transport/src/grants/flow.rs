@@ -10,9 +10,9 @@ use crate::host::End;
 /// The receiver's state of one connection.
 #[derive(Debug)]
 pub(super) struct Flow {
-    /// The receiving end.
+    /// The end of the connection at this host, where grants are sent from.
     pub end: End,
-    /// The sending host.
+    /// The host that sends the data, whose link connections share.
     pub from: HostId,
     /// The index of the limits of data in flight from that host, if there are any.
     pub limits: Option<usize>,
@@ -49,7 +49,7 @@ pub(super) struct Wanted {
     pub end: u64,
     /// The time at which it should be complete.
     pub due: Instant,
-    /// That time is a deadline.
+    /// True if this time is a deadline.
     pub dated: bool,
     /// The position before which all was granted, or sent without a grant.
     pub granted: u64,

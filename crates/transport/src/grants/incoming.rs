@@ -29,7 +29,7 @@ pub(super) struct Incoming {
     /// is no time for them.
     order: Vec<Place>,
     background: Vec<Place>,
-    /// Memory for what is computed anew for each order, and for each grant.
+    /// Memory of [`Incoming::by_deadline`] and [`Incoming::choose`], kept between calls.
     waiting: Vec<Waiting>,
     active: Vec<HostId>,
     /// The connections whose late data is to be asked for, with its start, end and priority.

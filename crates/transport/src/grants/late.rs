@@ -16,7 +16,7 @@ pub(super) struct LateTimes {
 }
 
 impl LateTimes {
-    /// Records a time.
+    /// Records the time at which a segment is late.
     pub(super) fn push(&mut self, late: Late) {
         if self.in_order.back().is_none_or(|last| *last < late) {
             self.in_order.push_back(late);

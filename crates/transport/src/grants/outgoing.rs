@@ -219,7 +219,7 @@ impl List {
         self.segments.front().map(|queued| queued.segment.until)
     }
 
-    /// Returns the bytes of the first segment's message from its first queued byte, or what is next to [`LAST`].
+    /// Returns the bytes of the first segment's message from its first queued byte; less than [`LAST`].
     fn rest(&self) -> u64 {
         let mut starts = self.segments.iter().map(|queued| queued.segment.start);
         let first = if self.is_mixed { starts.min() } else { starts.next() };
