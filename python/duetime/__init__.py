@@ -16,7 +16,7 @@ quiet_start()
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from duetime._core import InternalError, ScenarioError, version
+from duetime._core import InternalError, PluginError, ScenarioError, version
 from duetime.functions import estimate, plot, reproduce
 from duetime.language import catalog, schema
 from duetime.results import Bound, Result
@@ -35,6 +35,7 @@ __all__ = [
     "Completed",
     "InternalError",
     "Network",
+    "PluginError",
     "Result",
     "Robustness",
     "ScenarioError",

@@ -7,6 +7,7 @@ from typing import Self, TypeAlias, TypedDict, final
 __all__ = [
     "InternalError",
     "Network",
+    "PluginError",
     "Run",
     "ScenarioError",
     "_panic",
@@ -63,6 +64,9 @@ class ScenarioError(ValueError):
 class InternalError(RuntimeError):
     """A bug in duetime itself: please report it with the scenario that shows it."""
 
+class PluginError(RuntimeError):
+    """A plug-in failed during a run: the message names it, its function and the simulated time."""
+
 @final
 class Network:
     """A run that is told its messages on the way; times in ps."""
@@ -113,7 +117,7 @@ def run(
     set: Sequence[str] = ...,
     seed: int | None = None,
     transport: str | None = None,
-    files: Mapping[str, str] = ...,
+    files: Mapping[str, bytes] = ...,
     progress: Callable[[float, float, int], object] | None = None,
     out: str | PathLike[str] | None = None,
     rows: bool = True,
@@ -126,7 +130,7 @@ def check(
     set: Sequence[str] = ...,
     seed: int | None = None,
     transport: str | None = None,
-    files: Mapping[str, str] = ...,
+    files: Mapping[str, bytes] = ...,
 ) -> tuple[str, list[str], list[str]]: ...
 def explain(
     text: str,
@@ -161,7 +165,7 @@ def measured(
     set: Sequence[str] = ...,
     seed: int | None = None,
     transport: str | None = None,
-    files: Mapping[str, str] = ...,
+    files: Mapping[str, bytes] = ...,
     wall_s: float = 0.0,
 ) -> Run: ...
 def foreseen(
@@ -171,7 +175,7 @@ def foreseen(
     set: Sequence[str] = ...,
     seed: int | None = None,
     transport: str | None = None,
-    files: Mapping[str, str] = ...,
+    files: Mapping[str, bytes] = ...,
 ) -> _Foreseen: ...
 def catalog() -> str: ...
 def version() -> str: ...

@@ -138,6 +138,7 @@ impl Desk {
 impl Asked {
     fn read(self) -> Result<Read, Refusal> {
         let Asked { text, name, set, seed, transport, files } = self;
+        let files = files.into_iter().map(|(path, text)| (path, text.into_bytes())).collect();
         let options = Options { set, seed, transport, files };
         scenario::read(&Source { name: &name, text: &text, folder: None }, &options).map_err(Refusal::Scenario)
     }

@@ -111,7 +111,7 @@ def status(command: Callable[[], object]) -> int:
         return error.exit_code
     except ScenarioError as error:
         return _fail(BAD_INPUT, str(error))
-    except (Unreadable, Refused, Unusable, Damaged) as error:
+    except (Unreadable, Refused, Unusable, Damaged, PluginError) as error:
         return _fail(BAD_INPUT, f"error: {error}")
     except Missing as error:
         return _fail(BAD_INPUT, f"error: {error}")

@@ -210,7 +210,7 @@ class _Reader:
 
     def __init__(self) -> None:
         self.scenarios: dict[Path | scenario.Scenario, scenario.Scenario] = {}
-        self.files: dict[Path, tuple[str, str]] = {}
+        self.files: dict[Path, tuple[bytes, str]] = {}
         self.bundles: dict[tuple[scenario.Scenario, tuple[str, ...]], Bundle] = {}
 
     def prepared(self, point: Point) -> _Prepared:
@@ -233,20 +233,20 @@ class _Reader:
         hashes = {path: hashed for path, (_, hashed) in contents.items()}
         decisive = json.dumps([resolved, hashes, build().engine])
         hashed = hashlib.sha256(decisive.encode()).hexdigest()
-        bundle = self._bundle(read, {path: text for path, (text, _) in contents.items()})
+        bundle = self._bundle(read, {path: content for path, (content, _) in contents.items()})
         return _Prepared(hashed, bundle, tuple(notes), point)
 
-    def _file(self, folder: str | None, path: str) -> tuple[str, str]:
+    def _file(self, folder: str | None, path: str) -> tuple[bytes, str]:
         full = Path(folder or "") / path
         if full not in self.files:
             try:
                 content = full.read_bytes()
             except OSError as error:
                 raise errors.Unreadable(f"{full}: {error.strerror}") from None
-            self.files[full] = content.decode(), hashlib.sha256(content).hexdigest()
+            self.files[full] = content, hashlib.sha256(content).hexdigest()
         return self.files[full]
 
-    def _bundle(self, read: scenario.Scenario, files: Mapping[str, str]) -> Bundle:
-        """Return the same object for the same texts, so that they are sent to a cluster once."""
+    def _bundle(self, read: scenario.Scenario, files: Mapping[str, bytes]) -> Bundle:
+        """Return the same object for the same contents, so that they are sent to a cluster once."""
         name = (read, tuple(files))
         return self.bundles.setdefault(name, Bundle(read.text, read.name, dict(files)))

@@ -1,0 +1,131 @@
+//! A module with the values of its keys, as a law.
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use transport::plugin::{Ecn, Event, Later, Law, View};
+
+use crate::instance::{Failure, Instance};
+use crate::module::{Compiled, export};
+
+/// The most instances that a thread keeps: those of the laws that it called last.
+const MOST_INSTANCES: usize = 16;
+
+thread_local! {
+    /// The instances of this thread, by the numbers of their laws.
+    static INSTANCES: RefCell<Vec<(u64, Instance)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The number of laws so far.
+static LAWS: AtomicU64 = AtomicU64::new(0);
+
+/// A module with the values of its keys.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    compiled: Arc<Compiled>,
+    keys: Vec<f64>,
+    /// Its own number in this process.
+    number: u64,
+    handles: [bool; Event::ALL.len()],
+    state_size: usize,
+    failed: AtomicBool,
+    /// The first failure: its simulated time, and the message.
+    failure: Mutex<Option<(f64, String)>>,
+}
+
+impl Loaded {
+    /// Returns the law of a module with these values.
+    pub(crate) fn new(compiled: Arc<Compiled>, keys: Vec<f64>) -> Result<Loaded, String> {
+        let state_size = Instance::new(&compiled, &keys)?.state_size();
+        Ok(Loaded {
+            handles: Event::ALL.map(|event| compiled.exports(export(event))),
+            compiled,
+            keys,
+            number: LAWS.fetch_add(1, Ordering::Relaxed),
+            state_size,
+            failed: AtomicBool::new(false),
+            failure: Mutex::new(None),
+        })
+    }
+
+    #[cold]
+    fn fail(&self, event: Event, now: f64, failure: &Failure) {
+        self.failed.store(true, Ordering::Relaxed);
+        let message = format!(
+            "the plug-in `{}`: `{}` {failure}, {} us into the run",
+            self.compiled.name,
+            export(event),
+            now / 1e6
+        );
+        let mut first = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        if first.as_ref().is_none_or(|(at, _)| now < *at) {
+            *first = Some((now, message));
+        }
+    }
+
+    /// Calls the instance of this thread.
+    fn answer(&self, event: Event, state: &mut [u8], view: &mut View, later: &[Later]) -> Result<(), Failure> {
+        INSTANCES.with_borrow_mut(|instances| {
+            let instance = match instances.iter().position(|(number, _)| *number == self.number) {
+                Some(index) => &mut instances[index].1,
+                None => {
+                    if instances.len() == MOST_INSTANCES {
+                        instances.remove(0);
+                    }
+                    let instance = Instance::new(&self.compiled, &self.keys).map_err(Failure::Trap)?;
+                    instances.push((self.number, instance));
+                    let last = instances.len() - 1;
+                    &mut instances[last].1
+                }
+            };
+            instance.call(event, state, view, later)
+        })?;
+        if event == Event::Beyond || event == Event::Open {
+            return Ok(());
+        }
+        // Infinite is no window, but it is the threshold before the first cut. NaN is neither.
+        for (what, value, possible) in [
+            ("cwnd", view.cwnd, view.cwnd > 0.0 && view.cwnd.is_finite()),
+            ("ssthresh", view.ssthresh, view.ssthresh > 0.0),
+            ("rate", view.rate, view.rate >= 0.0 && view.rate.is_finite()),
+        ] {
+            if !possible {
+                return Err(Failure::Answer(what, value));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Law for Loaded {
+    fn ecn(&self) -> Ecn {
+        self.compiled.ecn
+    }
+    fn paces(&self) -> bool {
+        self.compiled.paces
+    }
+    fn handles(&self, event: Event) -> bool {
+        self.handles[event as usize]
+    }
+    fn state_size(&self) -> usize {
+        self.state_size
+    }
+    fn call(&self, event: Event, state: &mut [u8], view: &mut View, later: &[Later]) -> Option<()> {
+        if self.failed.load(Ordering::Relaxed) {
+            return None;
+        }
+        let now = view.now;
+        match self.answer(event, state, view, later) {
+            Ok(()) => Some(()),
+            Err(failure) => {
+                self.fail(event, now, &failure);
+                None
+            }
+        }
+    }
+    fn failure(&self) -> Option<String> {
+        let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        failure.as_ref().map(|(_, message)| message.clone())
+    }
+}

@@ -1,0 +1,171 @@
+//! The manifest of a module: TOML in its custom section `duetime`.
+
+use serde::Deserialize;
+use transport::connection;
+use transport::plugin::Ecn;
+use units::{Default, Key, Kind, Range};
+
+/// The name of the custom section.
+pub(crate) const SECTION: &str = "duetime";
+
+/// The version of the interface between duetime and modules.
+pub(crate) const ABI: u32 = 1;
+
+/// The most keys of a module.
+const MOST_KEYS: usize = 64;
+
+/// The words that stand for keys of `[transport]` itself.
+const RESERVED: [&str; 3] = ["name", "plugin", "inherit"];
+
+/// A manifest that was read. Its texts are kept as long as the program runs, as the texts of other transports are.
+pub(crate) struct Manifest {
+    pub(crate) help: &'static str,
+    pub(crate) source: &'static str,
+    pub(crate) ecn: Ecn,
+    pub(crate) paces: bool,
+    pub(crate) keys: Vec<Key>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    abi: u32,
+    help: Option<String>,
+    source: Option<String>,
+    #[serde(default)]
+    ecn: WrittenEcn,
+    #[serde(default)]
+    pacing: bool,
+    #[serde(default)]
+    keys: Vec<WrittenKey>,
+}
+
+#[derive(Clone, Copy, Deserialize, Default)]
+#[serde(rename_all = "lowercase")]
+enum WrittenEcn {
+    #[default]
+    Off,
+    Classic,
+    Exact,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenKey {
+    name: String,
+    #[serde(default)]
+    kind: WrittenKind,
+    default: toml::Value,
+    min: Option<f64>,
+    max: Option<f64>,
+    #[serde(default)]
+    words: Vec<String>,
+    help: Option<String>,
+    source: Option<String>,
+}
+
+#[derive(Clone, Copy, Deserialize, Default, PartialEq)]
+#[serde(rename_all = "lowercase")]
+enum WrittenKind {
+    #[default]
+    Number,
+    Count,
+    Bool,
+    Choice,
+    Time,
+    Size,
+    Rate,
+}
+
+impl Manifest {
+    /// Reads the content of the section.
+    pub(crate) fn read(content: &[u8]) -> Result<Manifest, String> {
+        let wrong = |why: String| format!("its manifest (the custom section `{SECTION}`) {why}");
+        let text = std::str::from_utf8(content).map_err(|_| wrong("is not UTF-8".into()))?;
+        let written: Written = toml::from_str(text).map_err(|error| {
+            let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].lines().count().max(1));
+            wrong(format!("is not valid in line {line}: {}", error.message()))
+        })?;
+        if written.abi != ABI {
+            return Err(wrong(format!("says abi = {}; this version of duetime has abi = {ABI}", written.abi)));
+        }
+        if written.keys.len() > MOST_KEYS {
+            return Err(wrong(format!("has {} keys, at most {MOST_KEYS} are possible", written.keys.len())));
+        }
+        let mut keys: Vec<Key> = Vec::new();
+        for own in written.keys {
+            let key = own.key().map_err(wrong)?;
+            if keys.iter().any(|other| other.name == key.name) {
+                return Err(wrong(format!("has two keys `{}`", key.name)));
+            }
+            keys.push(key);
+        }
+        Ok(Manifest {
+            help: written.help.unwrap_or_else(|| "a plug-in".into()).leak(),
+            source: written.source.unwrap_or_else(|| "a plug-in".into()).leak(),
+            ecn: match written.ecn {
+                WrittenEcn::Off => Ecn::Off,
+                WrittenEcn::Classic => Ecn::Classic,
+                WrittenEcn::Exact => Ecn::Exact,
+            },
+            paces: written.pacing,
+            keys,
+        })
+    }
+}
+
+impl WrittenKey {
+    fn key(self) -> Result<Key, String> {
+        let WrittenKey { name, kind, default, min, max, words, help, source } = self;
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+        if name.is_empty() || !name.chars().all(plain) || name.starts_with(|c: char| c.is_ascii_digit()) {
+            return Err(format!("has a key `{name}`: a name has lower-case letters, digits and underscores"));
+        }
+        if RESERVED.contains(&name.as_str()) || connection::KEYS.iter().any(|shared| shared.name == name) {
+            return Err(format!("has a key `{name}`, which every transport has: choose another name"));
+        }
+        if (kind == WrittenKind::Choice) == words.is_empty() {
+            return Err(format!("gives `words` for the key `{name}` if and only if its kind is \"choice\""));
+        }
+        let kind = match kind {
+            WrittenKind::Number => Kind::Number,
+            WrittenKind::Count => Kind::Count,
+            WrittenKind::Bool => Kind::Bool,
+            WrittenKind::Time => Kind::Time,
+            WrittenKind::Size => Kind::Size,
+            WrittenKind::Rate => Kind::Rate,
+            WrittenKind::Choice => {
+                let words: Vec<&'static str> = words.into_iter().map(|word| &*word.leak()).collect();
+                Kind::Choice(words.leak())
+            }
+        };
+        let text = match default {
+            toml::Value::String(text) => text,
+            toml::Value::Integer(number) => number.to_string(),
+            toml::Value::Float(number) => number.to_string(),
+            toml::Value::Boolean(truth) => truth.to_string(),
+            _ => return Err(format!("has no plain value as the default of `{name}`")),
+        };
+        let range = Range {
+            min: min.unwrap_or(f64::NEG_INFINITY),
+            max: max.unwrap_or(f64::INFINITY),
+            above_min: false,
+            easier: None,
+        };
+        let key = Key {
+            name: name.leak(),
+            kind,
+            default: Default::Is(text.leak()),
+            range,
+            help: help.unwrap_or_default().leak(),
+            source: source.unwrap_or_default().leak(),
+        };
+        match key.default {
+            Default::Is(text) => key.read(text).map_err(|mistake| {
+                format!("has a default of `{}` that is no value of it: {}", key.name, mistake.message)
+            })?,
+            _ => unreachable!("it was just set"),
+        };
+        Ok(key)
+    }
+}

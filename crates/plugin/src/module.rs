@@ -1,0 +1,182 @@
+//! A module that is compiled and checked.
+
+use std::sync::{Arc, LazyLock};
+
+use transport::plugin::{Event, Law, Module};
+use units::{Key, Kind, Values};
+use wasmparser::{Parser, Payload};
+use wasmtime::{Config, Engine, ExternType, FuncType, ValType};
+
+use crate::instance::Instance;
+use crate::law::Loaded;
+use crate::manifest::{Manifest, SECTION};
+
+/// The largest module, in bytes.
+const LARGEST: usize = 8 << 20;
+
+/// The stack of a module, in bytes; threads of the simulator have 2 MiB.
+const STACK: usize = 256 << 10;
+
+/// The runtime, one for the whole process.
+static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
+    let mut config = Config::new();
+    config
+        .consume_fuel(true)
+        .cranelift_nan_canonicalization(true)
+        .relaxed_simd_deterministic(true)
+        // Bounds are checked by the code: no signal handlers in a process that is not ours.
+        .signals_based_traps(false)
+        .memory_reservation(0)
+        .memory_guard_size(0)
+        .max_wasm_stack(STACK)
+        .wasm_backtrace_max_frames(None);
+    Engine::new(&config).expect("this configuration is valid on every machine that the compiler supports")
+});
+
+/// A compiled module.
+pub(crate) struct Compiled {
+    pub(crate) name: String,
+    pub(crate) module: wasmtime::Module,
+    pub(crate) ecn: transport::plugin::Ecn,
+    pub(crate) paces: bool,
+    keys: Vec<Key>,
+}
+
+impl std::fmt::Debug for Compiled {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the module {}", self.name)
+    }
+}
+
+/// Returns the function of an event that a module may export.
+pub(crate) fn export(event: Event) -> &'static str {
+    match event {
+        Event::Open => "open",
+        Event::Ack => "on_ack",
+        Event::Beyond => "on_beyond",
+        Event::Loss => "on_loss",
+        Event::Timeout => "on_timeout",
+        Event::Message => "on_message",
+    }
+}
+
+/// The functions that return an address or a size, each with what it is.
+pub(crate) const PLACES: [(&str, &str); 4] = [
+    ("event", "the address of the block of numbers that each call has"),
+    ("state", "the address of a connection's state"),
+    ("state_size", "the bytes of a connection's state"),
+    ("keys", "the address of the values of its keys"),
+];
+
+impl Compiled {
+    /// Compiles a module and checks it, and its manifest.
+    pub(crate) fn new(name: &str, bytes: &[u8]) -> Result<(Compiled, Manifest), String> {
+        let wrong = |why: String| format!("the plug-in `{name}` cannot be used: {why}");
+        if bytes.len() > LARGEST {
+            return Err(wrong(format!("it is larger than {} MiB", LARGEST >> 20)));
+        }
+        let binary = wat::parse_bytes(bytes).map_err(|error| {
+            let said = error.to_string();
+            let first = said.lines().next().unwrap_or_default();
+            wrong(format!("it is neither a WebAssembly module nor the text of one: {first}"))
+        })?;
+        let manifest = manifest(&binary).map_err(wrong)?;
+        let module = wasmtime::Module::new(&ENGINE, &binary)
+            .map_err(|error| wrong(format!("it is not a valid module: {}", error.root_cause())))?;
+        check(&module, &manifest).map_err(wrong)?;
+        let keys = manifest.keys.clone();
+        let name = name.to_owned();
+        let compiled = Compiled { name, module, ecn: manifest.ecn, paces: manifest.paces, keys };
+        // Its addresses are checked now, not in a run.
+        let values = vec![0.0; compiled.keys.len()];
+        Instance::new(&compiled, &values).map_err(wrong)?;
+        Ok((compiled, manifest))
+    }
+
+    /// Returns true if it exports a function.
+    pub(crate) fn exports(&self, name: &str) -> bool {
+        self.module.get_export(name).is_some()
+    }
+}
+
+/// A compiled module as the maker of laws.
+#[derive(Debug)]
+pub(crate) struct Laws(pub(crate) Arc<Compiled>);
+
+impl Module for Laws {
+    fn law(&self, values: &Values) -> Result<Arc<dyn Law>, String> {
+        let values = self.0.keys.iter().map(|key| number(key, values)).collect();
+        Ok(Arc::new(Loaded::new(Arc::clone(&self.0), values)?))
+    }
+}
+
+/// Returns a value as a number: a time in picoseconds, a size in bytes, a rate in bit/s, a word by its place from 0.
+fn number(key: &Key, values: &Values) -> f64 {
+    match key.kind {
+        Kind::Count => values.count(key.name) as f64,
+        Kind::Bool => f64::from(u8::from(values.bool(key.name))),
+        Kind::Time => values.time(key.name).0 as f64,
+        Kind::Size => values.size(key.name).as_f64(),
+        Kind::Rate => values.rate(key.name).as_bps_f64(),
+        Kind::Choice(words) => {
+            let word = values.choice(key.name);
+            words.iter().position(|other| *other == word).unwrap_or_default() as f64
+        }
+        _ => values.number(key.name),
+    }
+}
+
+/// Returns the manifest of a module.
+fn manifest(binary: &[u8]) -> Result<Manifest, String> {
+    for payload in Parser::new(0).parse_all(binary) {
+        match payload.map_err(|error| format!("it is not a valid module: {}", error.message()))? {
+            Payload::CustomSection(section) if section.name() == SECTION => return Manifest::read(section.data()),
+            _ => {}
+        }
+    }
+    Err(format!("it has no custom section `{SECTION}` with its manifest; `duetime init --plugin` writes a module that has"))
+}
+
+/// Checks imports and exports.
+fn check(module: &wasmtime::Module, manifest: &Manifest) -> Result<(), String> {
+    if let Some(import) = module.imports().next() {
+        let (from, name) = (import.module(), import.name());
+        return Err(format!("it imports `{name}` from `{from}`, and a plug-in may import nothing"));
+    }
+    match module.get_export("memory") {
+        Some(ExternType::Memory(memory)) if !memory.is_64() && !memory.is_shared() => {}
+        Some(_) => return Err("its export `memory` is not a plain memory of 32 bits".into()),
+        None => return Err("it does not export its `memory`".into()),
+    }
+    let wanted = |name: &str, what: &str, function: FuncType| match module.get_export(name) {
+        Some(ExternType::Func(own)) if FuncType::eq(&own, &function) => Ok(()),
+        Some(_) => Err(format!("its export `{name}` is not a function without parameters that returns {what}")),
+        None => Err(format!("it does not export the function `{name}`, which returns {what}")),
+    };
+    let engine = module.engine();
+    for (name, what) in PLACES {
+        if name != "keys" || !manifest.keys.is_empty() {
+            wanted(name, what, FuncType::new(engine, [], [ValType::I32]))?;
+        }
+    }
+    for event in Event::ALL {
+        let name = export(event);
+        if event == Event::Ack || module.get_export(name).is_some() {
+            wanted(name, "nothing", FuncType::new(engine, [], []))?;
+        }
+    }
+    if module.get_export(export(Event::Message)).is_some() && !manifest.paces {
+        return Err("it exports `on_message`, which is called only with `pacing = true` in its manifest".into());
+    }
+    // A name that nearly fits is a slip that would go unnoticed.
+    let known: Vec<&str> = Event::ALL.map(export).into_iter().chain(PLACES.map(|(name, _)| name)).collect();
+    let near = |own: &str| units::nearest(own, known.iter().copied()).filter(|near| *near != own);
+    let slip = module.exports().filter(|own| own.name().starts_with("on_")).find_map(|own| {
+        let name = own.name();
+        near(name).filter(|_| !known.contains(&name)).map(|near| (name.to_owned(), near.to_owned()))
+    });
+    match slip {
+        Some((own, near)) => Err(format!("it exports `{own}`, which is never called; did you mean `{near}`?")),
+        None => Ok(()),
+    }
+}
