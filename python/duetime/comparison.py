@@ -11,12 +11,12 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar, cast, overload
 
 from duetime import errors, files, scenario
+from duetime import transports as selection
 from duetime._core import version
 from duetime.engine import Progress
 from duetime.engine.parallel import in_threads
@@ -229,7 +229,7 @@ class Comparison(Generic[R]):
         with files.replacing(Path(folder), keep=RUNS) as aside:
             for transport, results in self.by_seed.items():
                 for result in results:
-                    part = aside / transport
+                    part = aside / selection.in_folder(transport)
                     if self.seeds is not None:
                         part /= f"seed-{result.seed}"
                     part.mkdir(parents=True)
@@ -299,7 +299,8 @@ def compare(
     and every figure gets a mean and a 95 % confidence interval. The others are compared with `against`, by
     default the first. Finished runs are kept in the folder `store`, if one is named, and not made again.
     `progress` shows a bar: by default in a notebook only, with True on a terminal too, with False nowhere.
-    `source`, `seed`, `set` and the errors are the same as for `run`.
+    `source`, `seed`, `set` and the errors are the same as for `run`. A transport is a name, the path of a
+    plug-in, or a class (`controller`); settings of its keys may follow: ``d2tcp:d_cap=4``, ``mine.wasm``.
     """
     plan = prepare(scenario.read(source), transports, seeds=seeds, seed=seed, set=set, against=against)
     kept = None if store is None else Path(store)
@@ -314,9 +315,10 @@ class Plan:
     """A comparison of which every run was checked and none was made."""
 
     read: scenario.Scenario
-    #: Transport and seed of each run.
+    #: Name of the transport and seed of each run.
     tasks: list[tuple[str, int]]
-    transports: list[str]
+    #: The transports by their names in tables.
+    transports: dict[str, str]
     seeds: int | None
     changes: scenario.Changes | None
     #: The scenario under the first transport, with every default filled in.
@@ -343,8 +345,8 @@ class Plan:
             return self._from(store, jobs, progress, cluster)
 
         def one(number: int, progress: Progress) -> Result:
-            transport, seed = self.tasks[number]
-            return simulate(self.read, seed, self.changes, transport, progress)
+            name, seed = self.tasks[number]
+            return simulate(self.read, seed, self.changes, self.transports[name], progress)
 
         results: dict[int, Result] = {}
         with bar(len(self.tasks), progress) as shown:
@@ -357,7 +359,7 @@ class Plan:
         self, store: Path, jobs: int | None, progress: bool | None, cluster: str | None
     ) -> AnyComparison:
         changes = tuple(scenario.changes(self.changes))
-        points = [Point(self.read, changes, transport, seed) for transport, seed in self.tasks]
+        points = [Point(self.read, changes, self.transports[name], seed) for name, seed in self.tasks]
         try:
             made = run_points(
                 points, store=store, jobs=jobs, cluster=cluster, tables=TABLES, progress=progress
@@ -392,28 +394,24 @@ def prepare(
         raise TypeError("`transports` is a list of names, not one text")
     if not transports:
         raise errors.Unreadable("no transports to compare")
-    for transport in transports:
-        if transports.count(transport) > 1:
-            raise errors.Unreadable(f"the transport {transport} is named twice")
-    if against is not None and against not in transports:
-        near = get_close_matches(against, transports, 1)
-        meant = f"; did you mean {near[0]}?" if near else f": {', '.join(transports)}"
-        raise errors.Unreadable(f"--against {against}: is not among the transports that are compared{meant}")
+    chosen = selection.named(selection.located(transports, read.folder))
+    if against is not None:
+        against = selection.chosen(against, chosen, "the transports that are compared")
     if seeds is not None and seeds < 1:
         raise errors.Unreadable(f"{seeds} seeds: at least one is needed")
     if (seeds or 1) * len(transports) > scenario.MAX_RUNS:
         runs = f"{seeds or 1} seeds of {len(transports)} transports"
         raise errors.Unreadable(f"{runs}: a comparison has at most {scenario.MAX_RUNS} runs")
-    checked = resolve_each(read, seed, set, transports)
-    resolved = checked[transports[0]][0]
+    checked = resolve_each(read, seed, set, list(chosen.values()))
+    resolved = checked[next(iter(chosen.values()))][0]
     first = int(resolved["run"]["seed"])
     if seeds is not None and first + seeds - 1 > scenario.LAST_SEED:
         raise errors.Unreadable(f"{seeds} seeds from {first} go beyond {scenario.LAST_SEED}")
     # Seed by seed, so that an interrupted comparison has the same seeds of each transport.
     each_seed = range(first, first + (seeds or 1))
-    tasks = [(transport, each) for each in each_seed for transport in transports]
-    notes = {transport: notes for transport, (_, notes) in checked.items()}
-    return Plan(read, tasks, list(transports), seeds, set, resolved, notes, against or transports[0])
+    tasks = [(name, each) for each in each_seed for name in chosen]
+    notes = {name: checked[transport][1] for name, transport in chosen.items()}
+    return Plan(read, tasks, chosen, seeds, set, resolved, notes, against or next(iter(chosen)))
 
 
 def _result(kept: Kept) -> Result:

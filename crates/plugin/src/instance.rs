@@ -101,8 +101,11 @@ impl Instance {
         let data = self.memory.data_mut(&mut self.store);
         data[at..end].copy_from_slice(state);
         let block = &mut data[self.event..self.event + EVENT_BYTES];
-        write(block, view.fields());
-        write(&mut block[8 * View::FIELDS..], later.iter().flat_map(|later| [later.remaining, later.left]));
+        let (fields, queued) = block.split_at_mut(8 * View::FIELDS);
+        write(fields, view.fields());
+        if !later.is_empty() {
+            write(queued, later.iter().flat_map(|later| [later.remaining, later.left]));
+        }
         let _ = self.store.set_fuel(FUEL);
         function.call(&mut self.store, ()).map_err(|error| match error.downcast_ref::<Trap>() {
             Some(Trap::OutOfFuel) => Failure::Endless,
@@ -124,14 +127,14 @@ fn trapped(error: &wasmtime::Error) -> String {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn write(block: &mut [u8], values: impl IntoIterator<Item = f64>) {
     for (slot, value) in block.chunks_exact_mut(8).zip(values) {
         slot.copy_from_slice(&value.to_le_bytes());
     }
 }
 
-#[inline]
+#[inline(always)]
 fn read(block: &[u8], index: usize) -> f64 {
     let mut bytes = [0; 8];
     bytes.copy_from_slice(&block[8 * index..8 * index + 8]);

@@ -165,9 +165,6 @@ fn check(module: &wasmtime::Module, manifest: &Manifest) -> Result<(), String> {
             wanted(name, "nothing", FuncType::new(engine, [], []))?;
         }
     }
-    if module.get_export(export(Event::Message)).is_some() && !manifest.paces {
-        return Err("it exports `on_message`, which is called only with `pacing = true` in its manifest".into());
-    }
     // A name that nearly fits is a slip that would go unnoticed.
     let known: Vec<&str> = Event::ALL.map(export).into_iter().chain(PLACES.map(|(name, _)| name)).collect();
     let near = |own: &str| units::nearest(own, known.iter().copied()).filter(|near| *near != own);

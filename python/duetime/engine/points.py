@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from duetime import _core, errors, scenario
+from duetime import _core, errors, scenario, transports
 from duetime.contract.nothing import Nothing
 from duetime.engine import Progress
 from duetime.engine import progress as bars
@@ -33,9 +33,14 @@ class Point:
     scenario: Path | scenario.Scenario
     #: Changes as ``--set`` takes them, applied in turn.
     overrides: tuple[str, ...] = ()
-    #: Replaces the name in ``[transport]``; keys that only other transports know are dropped.
+    #: Replaces the name in ``[transport]``, as in `transports`; keys that only others know are dropped.
     transport: str | None = None
     seed: int = 1
+
+    @property
+    def name(self) -> str | None:
+        """The transport's name in tables; none for the scenario's own."""
+        return None if self.transport is None else transports.label(self.transport)
 
 
 @dataclass(frozen=True)

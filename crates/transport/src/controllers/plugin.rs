@@ -171,6 +171,7 @@ impl View {
         ]
     }
 
+    #[inline(always)]
     fn of(window: &Cwnd, ack: &Acked, identity: u64, rate: f64) -> View {
         let Later { remaining, left } = Later::of(&ack.message, ack);
         let span = |time: Option<Span>| time.map_or(0.0, |time| time.0 as f64);
@@ -263,19 +264,23 @@ impl Plugin {
     }
 
     /// Returns the view of an event, and notes the queued messages.
+    #[inline(always)]
     fn view(&mut self, window: &Cwnd, ack: &Acked) -> View {
         self.later.clear();
-        self.later.extend(ack.later.iter().take(MOST_LATER).map(|later| Later::of(later, ack)));
+        if !ack.later.is_empty() {
+            self.later.extend(ack.later.iter().take(MOST_LATER).map(|later| Later::of(later, ack)));
+        }
         View::of(window, ack, self.identity, self.rate)
     }
 
     /// Calls the law, and sets the window from its answer. Returns false if it does not handle the event, or fails.
-    fn call(&mut self, event: Event, window: &mut Cwnd, mut view: View) -> bool {
-        if !self.open(&view) || !self.law.handles(event) {
+    #[inline]
+    fn call(&mut self, event: Event, window: &mut Cwnd, view: &mut View) -> bool {
+        if !self.open(view) || !self.law.handles(event) {
             return false;
         }
         let state = self.state.as_deref_mut().unwrap_or_default();
-        if self.law.call(event, state, &mut view, &self.later).is_none() {
+        if self.law.call(event, state, view, &self.later).is_none() {
             return false;
         }
         window.cwnd = view.cwnd.min(window.limit);
@@ -305,8 +310,8 @@ impl Window for Plugin {
     }
     fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked) -> bool {
         let before = window.cwnd;
-        let view = self.view(window, ack);
-        self.call(Event::Ack, window, view) && window.cwnd < before
+        let mut view = self.view(window, ack);
+        self.call(Event::Ack, window, &mut view) && window.cwnd < before
     }
     fn on_beyond(&mut self, bytes: u64, marked: bool) {
         // No window goes in, and none is taken out.
@@ -318,23 +323,23 @@ impl Window for Plugin {
         }
     }
     fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
-        let view = View {
+        let mut view = View {
             flight: loss.flight,
             timeout: f64::from(u8::from(loss.timeout)),
             ..self.view(window, &loss.state)
         };
-        if !self.call(Event::Loss, window, view) {
+        if !self.call(Event::Loss, window, &mut view) {
             window.halve(loss);
         }
     }
     fn on_timeout(&mut self, window: &mut Cwnd, loss_window: f64, loss: &Lost) {
-        let view = View {
+        let mut view = View {
             flight: loss.flight,
             timeout: 1.0,
             loss_window,
             ..self.view(window, &loss.state)
         };
-        if !self.call(Event::Timeout, window, view) {
+        if !self.call(Event::Timeout, window, &mut view) {
             window.cwnd = window.cwnd.min(loss_window);
         }
     }
@@ -349,11 +354,11 @@ impl Window for Plugin {
     }
     fn on_message(&mut self, window: &mut Cwnd, state: &Acked, _idle: bool, site: Site) {
         if self.law.paces() {
-            let view = View {
+            let mut view = View {
                 link_rate: site.rate.as_bps_f64(),
                 ..self.view(window, state)
             };
-            self.call(Event::Message, window, view);
+            self.call(Event::Message, window, &mut view);
         }
     }
     fn blocked_until(&self) -> Instant {
