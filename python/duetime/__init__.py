@@ -24,6 +24,7 @@ from duetime.run import bound, check, run
 
 if TYPE_CHECKING:
     from duetime.comparison import Comparison, compare
+    from duetime.controllers import controller
     from duetime.loading import load
     from duetime.network import Completed, Network
     from duetime.robustness import Robustness, robust
@@ -45,6 +46,7 @@ __all__ = [
     "catalog",
     "check",
     "compare",
+    "controller",
     "estimate",
     "load",
     "plot",
@@ -66,6 +68,7 @@ _LATER = {
     "Sweep": "sweeping",
     "Swept": "sweeping",
     "compare": "comparison",
+    "controller": "controllers",
     "load": "loading",
     "robust": "robustness",
     "sweep": "sweeping",

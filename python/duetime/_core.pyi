@@ -10,6 +10,7 @@ __all__ = [
     "PluginError",
     "Run",
     "ScenarioError",
+    "Window",
     "_panic",
     "bound",
     "catalog",
@@ -19,6 +20,7 @@ __all__ = [
     "foreseen",
     "measured",
     "profiled",
+    "register",
     "run",
     "schema",
     "sweep",
@@ -66,6 +68,51 @@ class InternalError(RuntimeError):
 
 class PluginError(RuntimeError):
     """A plug-in failed during a run: the message names it, its function and the simulated time."""
+
+@final
+class Window:
+    """What a connection has seen since the last call, and its window. Seconds, bytes, segments."""
+
+    #: The congestion window, in segments: set it, or return it.
+    cwnd: float
+    #: The slow-start threshold, in segments; infinite before the first loss.
+    ssthresh: float
+    @property
+    def acked(self) -> float:
+        """Segments that were acknowledged."""
+    @property
+    def marked(self) -> float:
+        """The share of the arrived bytes that were marked, 0 to 1."""
+    @property
+    def lost(self) -> int:
+        """The detected losses."""
+    @property
+    def timeouts(self) -> int:
+        """The retransmission timeouts."""
+    @property
+    def rtt(self) -> float | None:
+        """The smoothed round-trip time; none before the first sample."""
+    @property
+    def min_rtt(self) -> float | None:
+        """The least round-trip time so far."""
+    @property
+    def now(self) -> float:
+        """The simulated time."""
+    @property
+    def remaining(self) -> float | None:
+        """Bytes of the present message that are left; none for a flow without end."""
+    @property
+    def size(self) -> float | None:
+        """The size of the present message; none for a flow without end."""
+    @property
+    def left(self) -> float | None:
+        """The time left until its deadline, 0 from then on; none without one."""
+    @property
+    def mss(self) -> float:
+        """Payload of a full segment, in bytes."""
+    @property
+    def floor(self) -> float:
+        """Minimum of the window after a cut, in segments."""
 
 @final
 class Network:
@@ -178,6 +225,7 @@ def foreseen(
     files: Mapping[str, bytes] = ...,
 ) -> _Foreseen: ...
 def catalog() -> str: ...
+def register(name: str, class_: type, ecn: str) -> str: ...
 def version() -> str: ...
 def _panic(message: str) -> None: ...
 def profiled() -> bool:

@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar, cast, overload
 
-from duetime import errors, files, scenario
+from duetime import controllers, errors, files, scenario
 from duetime import transports as selection
 from duetime._core import version
 from duetime.engine import Progress
@@ -258,7 +258,7 @@ def comparison_of(
 @overload
 def compare(
     source: scenario.Source,
-    transports: Sequence[str],
+    transports: Sequence[controllers.Transport],
     *,
     seeds: None = None,
     jobs: int | None = None,
@@ -271,7 +271,7 @@ def compare(
 @overload
 def compare(
     source: scenario.Source,
-    transports: Sequence[str],
+    transports: Sequence[controllers.Transport],
     *,
     seeds: int,
     jobs: int | None = None,
@@ -283,7 +283,7 @@ def compare(
 ) -> Comparison[list[Result]]: ...
 def compare(
     source: scenario.Source,
-    transports: Sequence[str],
+    transports: Sequence[controllers.Transport],
     *,
     seeds: int | None = None,
     jobs: int | None = None,
@@ -382,7 +382,7 @@ class Plan:
 
 def prepare(
     read: scenario.Scenario,
-    transports: Sequence[str],
+    transports: Sequence[controllers.Transport],
     *,
     seeds: int | None,
     seed: int | None,
@@ -394,7 +394,8 @@ def prepare(
         raise TypeError("`transports` is a list of names, not one text")
     if not transports:
         raise errors.Unreadable("no transports to compare")
-    chosen = selection.named(selection.located(transports, read.folder))
+    texts = [controllers.text(each) for each in transports]
+    chosen = selection.named(selection.located(texts, read.folder))
     if against is not None:
         against = selection.chosen(against, chosen, "the transports that are compared")
     if seeds is not None and seeds < 1:

@@ -37,6 +37,15 @@ impl Plugins {
         Plugins(scenario.transports.iter().filter_map(|own| own.config.loaded().cloned()).collect())
     }
 
+    /// Returns true if one of them needs a run with one thread; an error if it was asked to have `threads`.
+    pub(crate) fn one_thread(&self, threads: Option<u32>) -> PyResult<bool> {
+        let Some(reason) = self.0.iter().find_map(|law| law.one_thread()) else { return Ok(false) };
+        match threads {
+            Some(2..) => Err(PluginError::new_err(format!("a run has one thread where {reason}: leave out run.threads"))),
+            _ => Ok(true),
+        }
+    }
+
     /// Returns the error of the first that has failed.
     pub(crate) fn check(&self) -> PyResult<()> {
         match self.0.iter().find_map(|law| law.failure()) {

@@ -3,6 +3,7 @@
 //! Only text (scenarios, JSON), bytes (columns) and errors cross the border. The Python package `duetime` makes files,
 //! tables and a command line of it.
 
+mod controller;
 mod errors;
 mod foreseen;
 mod measured;
@@ -18,6 +19,8 @@ use pyo3::prelude::*;
 /// The core of duetime.
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use super::controller::{Window, register};
     #[pymodule_export]
     use super::errors::{InternalError, PluginError, ScenarioError};
     #[pymodule_export]

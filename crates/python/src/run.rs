@@ -117,9 +117,13 @@ pub(crate) fn run(
     let (resolved, mut notes) = (read.resolved.to_string(), read.notes);
     let _running = Running::one_more();
     let plugins = Plugins::of(&read.scenario);
+    let threads = match plugins.one_thread(read.scenario.run.threads)? {
+        true => Some(1),
+        false => read.scenario.run.threads,
+    };
 
     let (mut simulation, note) = guarded(py, || {
-        let (mut simulation, note) = match read.scenario.run.threads {
+        let (mut simulation, note) = match threads {
             Some(threads) => Simulation::new(read.scenario, threads),
             None => (Simulation::calibrated(read.scenario, free_cores, Terms::default()), None),
         };

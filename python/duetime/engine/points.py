@@ -210,6 +210,13 @@ class _Batch:
         return Task(point.overrides, point.transport, point.seed, self.tables, build())
 
 
+def _of_this_process(name: str) -> errors.Unreadable:
+    return errors.Unreadable(
+        f"the controller {name} is a Python class: it runs in duetime.run, and in duetime.compare without a "
+        "store. For sweeps, searches and clusters make it a plug-in: duetime init --plugin"
+    )
+
+
 class _Reader:
     """Reads scenarios and the files that they name, each once."""
 
@@ -224,6 +231,8 @@ class _Reader:
             given = point.scenario
             self.scenarios[given] = scenario.read_file(given) if isinstance(given, Path) else given
         read = self.scenarios[point.scenario]
+        if point.transport is not None and point.transport.startswith(transports.PYTHON):
+            raise _of_this_process(point.transport.removeprefix(transports.PYTHON))
         if not 0 <= point.seed <= scenario.LAST_SEED:
             raise errors.Unreadable(f"a seed is 0 to {scenario.LAST_SEED}, not {point.seed}")
         resolved, notes, paths = _core.check(
