@@ -77,8 +77,12 @@ impl Compiled {
         }
         let binary = wat::parse_bytes(bytes).map_err(|error| {
             let said = error.to_string();
-            let first = said.lines().next().unwrap_or_default();
-            wrong(format!("it is neither a WebAssembly module nor the text of one: {first}"))
+            let mut lines = said.lines();
+            let first = lines.next().unwrap_or_default();
+            // The text format's reader gives the place as "--> <anon>:LINE:COLUMN".
+            let place = lines.next().and_then(|line| line.rsplit("<anon>:").next()?.split(':').next()?.parse::<u32>().ok());
+            let place = place.map_or_else(String::new, |line| format!(" (line {line})"));
+            wrong(format!("it is neither a WebAssembly module nor the text of one: {first}{place}"))
         })?;
         let manifest = manifest(&binary).map_err(wrong)?;
         let module = wasmtime::Module::new(&ENGINE, &binary)
