@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from duetime.contract.scenarios import Resolved
 
 
+#: The key of ``[transport]`` that names a module.
+PLUGIN = "plugin"
+
+
 @dataclass(frozen=True)
 class Point:
     """One run: a scenario, its changes, its transport and its seed."""
@@ -105,6 +109,7 @@ def run_points(
     for name in tables:
         if name not in TABLES:
             raise ValueError(f"there is no table {name!r}, the tables are {', '.join(TABLES)}")
+    _refuse_classes(points)
     kept = Store(store)
     batch = _Batch(points, kept, tuple(tables))
     with bars.points(len(batch.prepared), progress) as shown:
@@ -210,11 +215,14 @@ class _Batch:
         return Task(point.overrides, point.transport, point.seed, self.tables, build())
 
 
-def _of_this_process(name: str) -> errors.Unreadable:
-    return errors.Unreadable(
-        f"the controller {name} is a Python class: it runs in duetime.run, and in duetime.compare without a "
-        "store. For sweeps, searches and clusters make it a plug-in: duetime init --plugin"
-    )
+def _refuse_classes(points: Sequence[Point]) -> None:
+    """Raise `Unreadable` for a Python class: its code is in no hash, and no worker has it."""
+    named = next((point.name for point in points if (point.transport or "").startswith(transports.PYTHON)), None)
+    if named is not None:
+        raise errors.Unreadable(
+            f"the controller {named} is a Python class: it runs in duetime.run, and in duetime.compare without a "
+            "store. For sweeps, searches and clusters make it a plug-in: duetime init --plugin"
+        )
 
 
 class _Reader:
@@ -231,8 +239,6 @@ class _Reader:
             given = point.scenario
             self.scenarios[given] = scenario.read_file(given) if isinstance(given, Path) else given
         read = self.scenarios[point.scenario]
-        if point.transport is not None and point.transport.startswith(transports.PYTHON):
-            raise _of_this_process(point.transport.removeprefix(transports.PYTHON))
         if not 0 <= point.seed <= scenario.LAST_SEED:
             raise errors.Unreadable(f"a seed is 0 to {scenario.LAST_SEED}, not {point.seed}")
         resolved, notes, paths = _core.check(
@@ -243,6 +249,8 @@ class _Reader:
             seed=point.seed,
             transport=point.transport,
         )
+        if f'"{PLUGIN}":"{transports.PYTHON}' in resolved:
+            raise errors.Unreadable(f"{read.name}: a Python class as `{PLUGIN}` cannot be kept: its code is in no hash")
         contents = {path: self._file(read.folder, path) for path in paths}
         hashes = {path: hashed for path, (_, hashed) in contents.items()}
         decisive = json.dumps([resolved, hashes, build().engine])

@@ -38,7 +38,7 @@ impl Event {
 }
 
 /// The most queued messages that a law is told of.
-pub const MOST_LATER: usize = 64;
+pub const MOST_LATER: usize = 1000;
 
 /// A queued message.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -17,17 +17,17 @@
     "help = 'segments of each connection in the queue'\n")
   (memory (export "memory") 1)
   (func (export "event") (result i32) (i32.const 0))
-  (func (export "keys") (result i32) (i32.const 2048))
+  (func (export "keys") (result i32) (i32.const 16384))
   ;; The state of one connection, zeros at first: the end of its present round trip.
-  (func (export "state") (result i32) (i32.const 4096))
+  (func (export "state") (result i32) (i32.const 16896))
   (func (export "state_size") (result i32) (i32.const 8))
   (func (export "on_ack") (local $queued f64) (local $target f64) (local $cwnd f64)
     ;; Once in a round trip: when all is acknowledged that was sent when the last one began.
     (if (f64.eq (f64.load (i32.const 72)) (f64.const 0)) (then (return)))
     (if (f64.eq (f64.load (i32.const 112)) (f64.const 0)) (then (return)))
-    (if (f64.le (f64.load (i32.const 88)) (f64.load (i32.const 4096))) (then (return)))
-    (f64.store (i32.const 4096) (f64.load (i32.const 96)))
-    (local.set $target (f64.load (i32.const 2048)))
+    (if (f64.le (f64.load (i32.const 88)) (f64.load (i32.const 16896))) (then (return)))
+    (f64.store (i32.const 16896) (f64.load (i32.const 96)))
+    (local.set $target (f64.load (i32.const 16384)))
     (local.set $cwnd (f64.load (i32.const 0)))
     (local.set $queued (f64.div
       (f64.mul (local.get $cwnd) (f64.sub (f64.load (i32.const 112)) (f64.load (i32.const 120))))

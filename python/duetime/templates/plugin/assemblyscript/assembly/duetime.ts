@@ -45,7 +45,7 @@ export class Event {
   later: f64;
 }
 
-const EVENT = memory.data(1224);
+const EVENT = memory.data(16200);
 const KEYS = memory.data(512);
 const LATER: usize = 200;
 

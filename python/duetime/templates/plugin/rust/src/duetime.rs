@@ -44,7 +44,7 @@ pub struct Event {
     pub link_rate: f64,
     /// The number of messages in `queued`, those behind the present one.
     pub later: f64,
-    pub queued: [Queued; 64],
+    pub queued: [Queued; 1000],
 }
 
 /// A message behind the present one: bytes up to its end, with all data before it, and the time left.
