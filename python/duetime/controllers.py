@@ -1,4 +1,4 @@
-"""Congestion controllers as Python classes, called once per window: for trying an idea before it is a plug-in."""
+"""Congestion controllers as Python classes, called once per window, for trying an idea."""
 
 from __future__ import annotations
 
@@ -36,10 +36,11 @@ def controller(*, ecn: Ecn = "exact") -> Callable[[C], C]: ...
 def controller(cls: C | None = None, /, *, ecn: Ecn = "exact") -> C | Callable[[C], C]:
     """Register a class as a transport for `duetime.run` and `duetime.compare`.
 
-    Each connection has an object of the class. Its ``on_window(w)`` is called when all is acknowledged that was
-    sent since the last call, about once in a round trip. ``w`` says what was acknowledged, marked and lost, and the
-    round-trip time; the method returns the new window in segments, or sets ``w.cwnd``. After a loss the window
-    is halved, and after a timeout it is one segment, before the method is called again.
+    Each connection has an object of the class. Its ``on_window(w)`` is called about once in a round trip:
+    when all data is acknowledged that was sent before the last call. ``w`` has the acknowledged segments, the
+    share of marks, the losses and the round-trip time. The method returns the new window in segments, or sets
+    ``w.cwnd``. After a loss the window is halved, and after a timeout it is one segment, before the next
+    call.
 
     >>> @duetime.controller
     ... class Gentle:

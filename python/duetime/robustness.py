@@ -572,9 +572,7 @@ def _measure(kept: Sequence[Kept]) -> Measure:
 
 def _outcome(variant: Variant, measure: Measure, kept: Sequence[Kept]) -> Outcome:
     errors = [f"{each.point.name}: {each.error}" for each in kept if each.error is not None]
-    values = {
-        str(each.point.name): measure.of(each.run) if each.error is None else None for each in kept
-    }
+    values = {str(each.point.name): measure.of(each.run) if each.error is None else None for each in kept}
     bounds = {str(each.point.name): measure.bound(each.run) for each in kept if each.error is None}
     at_least = {name: bound for name, bound in bounds.items() if bound is not None}
     return Outcome(variant, values, "; ".join(errors) or None, at_least)

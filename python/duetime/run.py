@@ -34,8 +34,9 @@ def run(
 ) -> Result:
     """Simulate a scenario: a path, a text of several lines, or a dictionary of its sections.
 
-    `seed` and `transport` replace the scenario's (a name, the path of a plug-in, or a class: `controller`); `set` changes keys (``{"network.buffer": "50 KB"}`` or
-    ``["network.buffer=50 KB"]``). `progress` shows a bar, by default in a notebook only, with True on a
+    `seed` and `transport` replace the scenario's. A transport is a name, the path of a plug-in, or a class
+    (`controller`). `set` changes keys (``{"network.buffer": "50 KB"}`` or ``["network.buffer=50 KB"]``).
+    `progress` shows a bar, by default in a notebook only, with True on a
     terminal too; or is called with (simulated seconds, their end, delivered packets) ten times a second.
 
     With `out` the tables are written into that folder during the run, as ``duetime run --out`` does. They are

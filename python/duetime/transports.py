@@ -1,7 +1,7 @@
 """The transports of a comparison: by name, by the path of a plug-in, each with settings of its keys.
 
-``d2tcp``, ``d2tcp:d_cap=4``, ``mine.wasm``, ``mine.wasm:target=5``: a text as `_core` takes it. Its name in tables
-is the same, but for the path of a plug-in, of which only the file's stem is left.
+``d2tcp``, ``d2tcp:d_cap=4``, ``mine.wasm``, ``mine.wasm:target=5``: a text as `_core` takes it. Its name in
+tables is the same, but for the path of a plug-in, of which only the file's stem is left.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def label(transport: str) -> str:
 
 
 def located(transports: Iterable[str], folder: str | None) -> list[str]:
-    """Return transports whose plug-ins, named from the current folder, are named from that of the scenario."""
+    """Return transports with the paths of plug-ins from the scenario's folder, not the current one."""
     return [_located(each, folder) for each in transports]
 
 
@@ -59,7 +59,7 @@ def _located(transport: str, folder: str | None) -> str:
         return Path(os.path.relpath(name, folder)).as_posix() + settings
     except ValueError:
         # Another drive.
-        return os.path.abspath(name) + settings
+        return str(Path(name).resolve()) + settings
 
 
 def named(transports: Sequence[str]) -> dict[str, str]:
@@ -76,7 +76,7 @@ def named(transports: Sequence[str]) -> dict[str, str]:
 
 
 def chosen(against: str, names: Iterable[str], what: str) -> str:
-    """Return the name in tables of the transport that the others are compared with; `Unreadable` if it is none."""
+    """Return the name in tables of the transport `against`; `Unreadable` if it is not among `names`."""
     names = list(names)
     if (name := label(against)) in names:
         return name

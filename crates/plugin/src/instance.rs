@@ -1,6 +1,6 @@
 //! A module with a memory of its own, ready to be called.
 
-use transport::plugin::{Event, Later, MOST_LATER, View};
+use transport::plugin::{Event, Later, MAX_LATER, View};
 use wasmtime::{Memory, Store, StoreLimits, StoreLimitsBuilder, Trap, TypedFunc};
 
 use crate::module::{Compiled, PLACES, export};
@@ -15,13 +15,13 @@ const MEMORY: usize = 64 << 20;
 const LARGEST_STATE: usize = 64 << 10;
 
 /// The bytes of the block of numbers that each call has.
-pub(crate) const EVENT_BYTES: usize = 8 * (View::FIELDS + 2 * MOST_LATER);
+pub(crate) const EVENT_BYTES: usize = 8 * (View::FIELDS + 2 * MAX_LATER);
 
 /// The reason for which a call failed.
 pub(crate) enum Failure {
     /// It took too many instructions.
     Endless,
-    /// It trapped.
+    /// The module trapped, for this reason.
     Trap(String),
     /// The window, the threshold or the rate is no possible one.
     Answer(&'static str, f64),

@@ -9,8 +9,8 @@ use transport::plugin::{Ecn, Event, Later, Law, View};
 use crate::instance::{Failure, Instance};
 use crate::module::{Compiled, export};
 
-/// The most instances that a thread keeps: those of the laws that it called last.
-const MOST_INSTANCES: usize = 16;
+/// Maximum number of instances of a thread, which are of the laws that it called last.
+const MAX_INSTANCES: usize = 16;
 
 thread_local! {
     /// The instances of this thread, by the numbers of their laws.
@@ -70,7 +70,7 @@ impl Loaded {
             let instance = match instances.iter().position(|(number, _)| *number == self.number) {
                 Some(index) => &mut instances[index].1,
                 None => {
-                    if instances.len() == MOST_INSTANCES {
+                    if instances.len() == MAX_INSTANCES {
                         instances.remove(0);
                     }
                     let instance = Instance::new(&self.compiled, &self.keys).map_err(Failure::Trap)?;

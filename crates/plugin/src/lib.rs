@@ -4,8 +4,8 @@
 //! else. Its functions are called with a [`View`](transport::plugin::View) of a connection and the connection's state,
 //! both in blocks of its memory. `docs/reference/plugin.md` is the contract for authors.
 //!
-//! A module gives the same answers on every machine: NaNs are canonical, there are no threads, no relaxed vector
-//! instructions and no clock, and an endless loop ends after a fixed number of instructions.
+//! A module gives the same answers on every machine. NaNs are canonical, and vector instructions are the exact ones.
+//! There are no threads and no clock. An endless loop ends after a fixed number of instructions.
 
 #![forbid(unsafe_code)]
 
@@ -33,7 +33,7 @@ pub fn install() {
 /// Returns the transport of a module in the binary or in the text format, under a name.
 ///
 /// # Errors
-/// A message for the user that says what is wrong with the module.
+/// A message for the user: the fault of the module.
 pub fn load(name: &str, bytes: &[u8]) -> Result<&'static Entry, String> {
     let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
     let loaded = loaded.get_or_insert_with(HashMap::new);

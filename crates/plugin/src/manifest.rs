@@ -11,10 +11,10 @@ pub(crate) const SECTION: &str = "duetime";
 /// The version of the interface between duetime and modules.
 pub(crate) const ABI: u32 = 1;
 
-/// The most keys of a module.
-const MOST_KEYS: usize = 64;
+/// Maximum number of keys of a module.
+const MAX_KEYS: usize = 64;
 
-/// The words that stand for keys of `[transport]` itself.
+/// The keys of `[transport]` that say which transport is meant.
 const RESERVED: [&str; 3] = ["name", "plugin", "inherit"];
 
 /// A manifest that was read. Its texts are kept as long as the program runs, as the texts of other transports are.
@@ -89,8 +89,8 @@ impl Manifest {
         if written.abi != ABI {
             return Err(wrong(format!("says abi = {}; this version of duetime has abi = {ABI}", written.abi)));
         }
-        if written.keys.len() > MOST_KEYS {
-            return Err(wrong(format!("has {} keys, at most {MOST_KEYS} are possible", written.keys.len())));
+        if written.keys.len() > MAX_KEYS {
+            return Err(wrong(format!("has {} keys, at most {MAX_KEYS} are possible", written.keys.len())));
         }
         let mut keys: Vec<Key> = Vec::new();
         for own in written.keys {

@@ -33,7 +33,7 @@ static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
     Engine::new(&config).expect("this configuration is valid on every machine that the compiler supports")
 });
 
-/// A compiled module.
+/// A module as machine code, with the values of its manifest that runs need.
 pub(crate) struct Compiled {
     pub(crate) name: String,
     pub(crate) module: wasmtime::Module,
@@ -80,7 +80,8 @@ impl Compiled {
             let mut lines = said.lines();
             let first = lines.next().unwrap_or_default();
             // The text format's reader gives the place as "--> <anon>:LINE:COLUMN".
-            let place = lines.next().and_then(|line| line.rsplit("<anon>:").next()?.split(':').next()?.parse::<u32>().ok());
+            let place =
+                lines.next().and_then(|line| line.rsplit("<anon>:").next()?.split(':').next()?.parse::<u32>().ok());
             let place = place.map_or_else(String::new, |line| format!(" (line {line})"));
             wrong(format!("it is neither a WebAssembly module nor the text of one: {first}{place}"))
         })?;
@@ -138,7 +139,9 @@ fn manifest(binary: &[u8]) -> Result<Manifest, String> {
             _ => {}
         }
     }
-    Err(format!("it has no custom section `{SECTION}` with its manifest; `duetime init --plugin` writes a module that has"))
+    Err(format!(
+        "it has no custom section `{SECTION}` with its manifest; `duetime init --plugin` writes a module that has"
+    ))
 }
 
 /// Checks imports and exports.
@@ -152,7 +155,7 @@ fn check(module: &wasmtime::Module, manifest: &Manifest) -> Result<(), String> {
         Some(_) => return Err("its export `memory` is not a plain memory of 32 bits".into()),
         None => return Err("it does not export its `memory`".into()),
     }
-    // A name that nearly fits is a slip that would go unnoticed.
+    // An export with a misspelt name would silently not be called.
     let known: Vec<&str> = Event::ALL.map(export).into_iter().chain(PLACES.map(|(name, _)| name)).collect();
     let near = |own: &str| units::nearest(own, known.iter().copied()).filter(|near| *near != own);
     let slip = module.exports().filter(|own| own.name().starts_with("on_")).find_map(|own| {

@@ -38,7 +38,7 @@ pub(crate) struct Window {
     /// The least round-trip time so far.
     #[pyo3(get)]
     min_rtt: Option<f64>,
-    /// The simulated time.
+    /// The present simulated time, in seconds.
     #[pyo3(get)]
     now: f64,
     /// Bytes of the present message that are left; none for a flow without end.
@@ -119,22 +119,25 @@ impl Controller {
     fn open(&self, py: Python<'_>) -> PyResult<f64> {
         let object = self.maker.class.bind(py).call0()?;
         let on_window = object.getattr("on_window")?.unbind();
-        let window = Py::new(py, Window {
-            cwnd: 1.0,
-            ssthresh: f64::INFINITY,
-            acked: 0.0,
-            marked: 0.0,
-            lost: 0,
-            timeouts: 0,
-            rtt: None,
-            min_rtt: None,
-            now: 0.0,
-            remaining: None,
-            size: None,
-            left: None,
-            mss: 0.0,
-            floor: 0.0,
-        })?;
+        let window = Py::new(
+            py,
+            Window {
+                cwnd: 1.0,
+                ssthresh: f64::INFINITY,
+                acked: 0.0,
+                marked: 0.0,
+                lost: 0,
+                timeouts: 0,
+                rtt: None,
+                min_rtt: None,
+                now: 0.0,
+                remaining: None,
+                size: None,
+                left: None,
+                mss: 0.0,
+                floor: 0.0,
+            },
+        )?;
         let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
         connections.push(Connection { on_window, window });
         Ok(connections.len() as f64)
@@ -187,7 +190,9 @@ impl Controller {
         let kind = value.get_type().name().map_or_else(|_| "an error".into(), |name| name.to_string());
         // The line of the class at fault, if it is known.
         let line = error.traceback(py).and_then(|mut at| {
-            while let Ok(next) = at.getattr("tb_next").and_then(|next| Ok(next.cast_into::<pyo3::types::PyTraceback>()?)) {
+            while let Ok(next) =
+                at.getattr("tb_next").and_then(|next| Ok(next.cast_into::<pyo3::types::PyTraceback>()?))
+            {
                 at = next;
             }
             at.getattr("tb_lineno").and_then(|line| line.extract::<u32>()).ok()

@@ -41,7 +41,9 @@ impl Plugins {
     pub(crate) fn one_thread(&self, threads: Option<u32>) -> PyResult<bool> {
         let Some(reason) = self.0.iter().find_map(|law| law.one_thread()) else { return Ok(false) };
         match threads {
-            Some(2..) => Err(PluginError::new_err(format!("a run has one thread where {reason}: leave out run.threads"))),
+            Some(2..) => {
+                Err(PluginError::new_err(format!("a run has one thread where {reason}: leave out run.threads")))
+            }
             _ => Ok(true),
         }
     }

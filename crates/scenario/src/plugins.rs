@@ -100,4 +100,3 @@ pub(crate) fn named(node: Node, key_at: At) -> Table {
 pub(crate) fn selects(family: &Family, key: &str) -> bool {
     key == family.selector || key == PLUGIN
 }
-

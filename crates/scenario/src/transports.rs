@@ -88,7 +88,9 @@ impl<'a> Replacement<'a> {
             let end = starts.get(index + 1).copied().unwrap_or(text.len());
             let at = At::new(source, start..end.max(start + 1));
             let Some(equals) = text[start..end].find('=').map(|equals| start + equals) else {
-                return Err(Fault::new(at, "a setting KEY=VALUE is missing behind `:`").hint("for example d2tcp:d_cap=4"));
+                return Err(
+                    Fault::new(at, "a setting KEY=VALUE is missing behind `:`").hint("for example d2tcp:d_cap=4")
+                );
             };
             let key = text[start..equals].trim();
             let key_at = At::new(source, start..equals.max(start + 1));
@@ -158,7 +160,10 @@ pub(crate) fn read_transport(
     let family = language::transport_family();
     let Chosen { variant, entry, plugin } = choose(&family, table, title, context)?;
     // The name of a module is no key of its own.
-    let chosen = &Table { entries: table.entries.iter().filter(|own| own.key != plugins::PLUGIN).cloned().collect(), at: table.at };
+    let chosen = &Table {
+        entries: table.entries.iter().filter(|own| own.key != plugins::PLUGIN).cloned().collect(),
+        at: table.at,
+    };
     let unknown = |entry: &Entry| unknown_key(&family, &variant, title, entry);
     let setting = |key: &Key| context.profile.of_transport(entry, key.name);
     let (keys, rate) = ((&*variant.keys, family.selector), Some(transports.surroundings.line_rate));

@@ -54,7 +54,7 @@ impl Class {
 pub struct Transport {
     /// Its name in tables; in the list of transports, if it is no plug-in.
     pub name: &'static str,
-    /// Its description.
+    /// Its keys, needs and signals.
     pub entry: &'static transport::registry::Entry,
     /// Parameters of the transport.
     pub config: transport::registry::Config,

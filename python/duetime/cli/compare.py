@@ -24,8 +24,8 @@ from duetime.quantities import counted
     metavar="NAMES",
     shell_complete=completion.transports,
     help="Which to compare, separated by commas: names, paths of plug-ins, each perhaps with settings of its "
-    "keys: dctcp,d2tcp,d2tcp:d_cap=4,mine.wasm. Each replaces the name in [transport]; classes with a transport "
-    "of their own keep it.",
+    "keys: dctcp,d2tcp,d2tcp:d_cap=4,mine.wasm. Each replaces the name in [transport]; classes with a "
+    "transport of their own keep it.",
 )
 @click.option(
     "--against",

@@ -217,11 +217,13 @@ class _Batch:
 
 def _refuse_classes(points: Sequence[Point]) -> None:
     """Raise `Unreadable` for a Python class: its code is in no hash, and no worker has it."""
-    named = next((point.name for point in points if (point.transport or "").startswith(transports.PYTHON)), None)
+    named = next(
+        (point.name for point in points if (point.transport or "").startswith(transports.PYTHON)), None
+    )
     if named is not None:
         raise errors.Unreadable(
-            f"the controller {named} is a Python class: it runs in duetime.run, and in duetime.compare without a "
-            "store. For sweeps, searches and clusters make it a plug-in: duetime init --plugin"
+            f"the controller {named} is a Python class: it runs in duetime.run, and in duetime.compare without "
+            "a store. For sweeps, searches and clusters make it a plug-in: duetime init --plugin"
         )
 
 
@@ -250,7 +252,9 @@ class _Reader:
             transport=point.transport,
         )
         if f'"{PLUGIN}":"{transports.PYTHON}' in resolved:
-            raise errors.Unreadable(f"{read.name}: a Python class as `{PLUGIN}` cannot be kept: its code is in no hash")
+            raise errors.Unreadable(
+                f"{read.name}: a Python class as `{PLUGIN}` cannot be kept: its code is in no hash"
+            )
         contents = {path: self._file(read.folder, path) for path in paths}
         hashes = {path: hashed for path, (_, hashed) in contents.items()}
         decisive = json.dumps([resolved, hashes, build().engine])

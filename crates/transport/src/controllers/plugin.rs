@@ -2,7 +2,7 @@
 //! [`Window`].
 //!
 //! Other transports pay nothing for it: it is one more variant of [`Controller`](super::Controller). The law keeps
-//! nothing itself. A connection owns its state, a block of bytes, and passes it to each call; so a law may be called
+//! nothing itself. A connection owns its state, a block of bytes, and passes it to each call. So a law may be called
 //! from any thread, and a connection may move between threads.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -33,19 +33,18 @@ pub enum Event {
 
 impl Event {
     /// All events, in the order of their declaration.
-    pub const ALL: [Event; 6] =
-        [Event::Open, Event::Ack, Event::Beyond, Event::Loss, Event::Timeout, Event::Message];
+    pub const ALL: [Event; 6] = [Event::Open, Event::Ack, Event::Beyond, Event::Loss, Event::Timeout, Event::Message];
 }
 
 /// The most queued messages that a law is told of.
-pub const MOST_LATER: usize = 1000;
+pub const MAX_LATER: usize = 1000;
 
-/// A queued message.
+/// A message that is queued behind the present one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Later {
     /// As [`View::remaining`], with all data before it.
     pub remaining: f64,
-    /// As [`View::left`].
+    /// As [`View::left`], of this message.
     pub left: f64,
 }
 
@@ -138,7 +137,6 @@ impl View {
         later: 0.0,
     };
 
-
     /// Returns the fields in the order of their declaration.
     #[inline]
     pub fn fields(&self) -> [f64; View::FIELDS] {
@@ -196,7 +194,7 @@ impl View {
             size: ack.message.message.bytes.map_or(-1.0, |bytes| bytes.0 as f64),
             left,
             identity: identity as f64,
-            later: ack.later.len().min(MOST_LATER) as f64,
+            later: ack.later.len().min(MAX_LATER) as f64,
             ..View::BLANK
         }
     }
@@ -258,7 +256,7 @@ impl Plugin {
         Plugin { law, state: None, identity: 0, rate: 0.0, later: Vec::new() }
     }
 
-    /// Returns the law.
+    /// Returns the law, which all connections share.
     pub fn law(&self) -> &Arc<dyn Law> {
         &self.law
     }
@@ -268,7 +266,7 @@ impl Plugin {
     fn view(&mut self, window: &Cwnd, ack: &Acked) -> View {
         self.later.clear();
         if !ack.later.is_empty() {
-            self.later.extend(ack.later.iter().take(MOST_LATER).map(|later| Later::of(later, ack)));
+            self.later.extend(ack.later.iter().take(MAX_LATER).map(|later| Later::of(later, ack)));
         }
         View::of(window, ack, self.identity, self.rate)
     }
@@ -314,7 +312,7 @@ impl Window for Plugin {
         self.call(Event::Ack, window, &mut view) && window.cwnd < before
     }
     fn on_beyond(&mut self, bytes: u64, marked: bool) {
-        // No window goes in, and none is taken out.
+        // It has no window, and returns none.
         let mut view = View { cwnd: 1.0, identity: self.identity as f64, ..View::BLANK };
         if self.open(&view) && self.law.handles(Event::Beyond) {
             (view.bytes, view.marked) = (bytes as f64, f64::from(u8::from(marked)));
@@ -323,22 +321,14 @@ impl Window for Plugin {
         }
     }
     fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
-        let mut view = View {
-            flight: loss.flight,
-            timeout: f64::from(u8::from(loss.timeout)),
-            ..self.view(window, &loss.state)
-        };
+        let mut view =
+            View { flight: loss.flight, timeout: f64::from(u8::from(loss.timeout)), ..self.view(window, &loss.state) };
         if !self.call(Event::Loss, window, &mut view) {
             window.halve(loss);
         }
     }
     fn on_timeout(&mut self, window: &mut Cwnd, loss_window: f64, loss: &Lost) {
-        let mut view = View {
-            flight: loss.flight,
-            timeout: 1.0,
-            loss_window,
-            ..self.view(window, &loss.state)
-        };
+        let mut view = View { flight: loss.flight, timeout: 1.0, loss_window, ..self.view(window, &loss.state) };
         if !self.call(Event::Timeout, window, &mut view) {
             window.cwnd = window.cwnd.min(loss_window);
         }
@@ -354,10 +344,7 @@ impl Window for Plugin {
     }
     fn on_message(&mut self, window: &mut Cwnd, state: &Acked, _idle: bool, site: Site) {
         if self.law.paces() {
-            let mut view = View {
-                link_rate: site.rate.as_bps_f64(),
-                ..self.view(window, state)
-            };
+            let mut view = View { link_rate: site.rate.as_bps_f64(), ..self.view(window, state) };
             self.call(Event::Message, window, &mut view);
         }
     }
@@ -375,7 +362,7 @@ pub struct Described {
     pub help: &'static str,
     /// The source of the law.
     pub source: &'static str,
-    /// Its keys.
+    /// The keys of `[transport]` that it reads beside the shared ones.
     pub keys: &'static [&'static [Key]],
     /// Its use of ECN.
     pub ecn: Ecn,
