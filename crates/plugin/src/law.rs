@@ -85,16 +85,14 @@ impl Loaded {
             return Ok(());
         }
         // Infinite is no window, but it is the threshold before the first cut. NaN is neither.
-        for (what, value, possible) in [
-            ("cwnd", view.cwnd, view.cwnd > 0.0 && view.cwnd.is_finite()),
-            ("ssthresh", view.ssthresh, view.ssthresh > 0.0),
-            ("rate", view.rate, view.rate >= 0.0 && view.rate.is_finite()),
-        ] {
-            if !possible {
-                return Err(Failure::Answer(what, value));
-            }
+        let cwnd = view.cwnd > 0.0 && view.cwnd < f64::INFINITY;
+        let rate = view.rate >= 0.0 && view.rate < f64::INFINITY;
+        match (cwnd, view.ssthresh > 0.0, rate) {
+            (true, true, true) => Ok(()),
+            (false, ..) => Err(Failure::Answer("cwnd", view.cwnd)),
+            (true, false, _) => Err(Failure::Answer("ssthresh", view.ssthresh)),
+            (true, true, false) => Err(Failure::Answer("rate", view.rate)),
         }
-        Ok(())
     }
 }
 

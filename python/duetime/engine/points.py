@@ -222,8 +222,8 @@ def _refuse_classes(points: Sequence[Point]) -> None:
     )
     if named is not None:
         raise errors.Unreadable(
-            f"the controller {named} is a Python class: it runs in duetime.run, and in duetime.compare without "
-            "a store. For sweeps, searches and clusters make it a plug-in: duetime init --plugin"
+            f"the controller {named} is a Python class: it runs in duetime.run and, without a store, in "
+            "duetime.compare. For sweeps, searches and clusters make it a plug-in: duetime init --plugin"
         )
 
 

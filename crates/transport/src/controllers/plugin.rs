@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use units::{Alias, Instant, Key, Span, Values};
 
 pub use super::Ecn;
-use super::{Acked, Current, Cwnd, Lost, Window};
+use super::{Acked, Current, Cwnd, Lost, Window, float};
 use crate::registry::Entry;
 use crate::{Message, Needs, Pacing, Site};
 
@@ -172,29 +172,30 @@ impl View {
     #[inline(always)]
     fn of(window: &Cwnd, ack: &Acked, identity: u64, rate: f64) -> View {
         let Later { remaining, left } = Later::of(&ack.message, ack);
-        let span = |time: Option<Span>| time.map_or(0.0, |time| time.0 as f64);
+        let span = |time: Option<Span>| time.map_or(0.0, |time| float(time.0));
+        let flag = |set: bool| if set { 1.0 } else { 0.0 };
         View {
             cwnd: window.cwnd,
             ssthresh: window.ssthresh,
             rate,
             floor: window.floor,
             limit: window.limit,
-            now: ack.now.0 as f64,
-            bytes: ack.bytes as f64,
+            now: float(ack.now.0),
+            bytes: float(ack.bytes),
             segments: ack.segments,
-            marked: f64::from(u8::from(ack.marked)),
-            may_grow: f64::from(u8::from(ack.may_grow)),
-            may_cut: f64::from(u8::from(ack.may_cut)),
-            una: ack.una as f64,
-            next: ack.next as f64,
+            marked: flag(ack.marked),
+            may_grow: flag(ack.may_grow),
+            may_cut: flag(ack.may_cut),
+            una: float(ack.una),
+            next: float(ack.next),
             mss: ack.mss,
             srtt: span(ack.srtt),
             min_rtt: span(ack.min_rtt),
             remaining,
-            size: ack.message.message.bytes.map_or(-1.0, |bytes| bytes.0 as f64),
+            size: ack.message.message.bytes.map_or(-1.0, |bytes| float(bytes.0)),
             left,
-            identity: identity as f64,
-            later: ack.later.len().min(MAX_LATER) as f64,
+            identity: float(identity),
+            later: float(ack.later.len().min(MAX_LATER) as u64),
             ..View::BLANK
         }
     }
@@ -205,8 +206,8 @@ impl Later {
     #[inline]
     fn of(current: &Current, ack: &Acked) -> Later {
         let Message { bytes, deadline, .. } = current.message;
-        let remaining = bytes.map_or(-1.0, |_| current.end.saturating_sub(ack.una) as f64);
-        Later { remaining, left: deadline.map_or(-1.0, |deadline| deadline.saturating_sub(ack.now).0 as f64) }
+        let remaining = bytes.map_or(-1.0, |_| float(current.end.saturating_sub(ack.una)));
+        Later { remaining, left: deadline.map_or(-1.0, |deadline| float(deadline.saturating_sub(ack.now).0)) }
     }
 }
 
