@@ -3,7 +3,7 @@
 use transport::plugin::{Event, Later, MAX_LATER, View};
 use wasmtime::{Memory, Store, StoreLimits, StoreLimitsBuilder, Trap, TypedFunc};
 
-use crate::module::{Compiled, PLACES, export};
+use crate::interface::{PLACES, export};
 
 /// The instructions that one call may take.
 pub(crate) const FUEL: u64 = 10_000_000;
@@ -50,12 +50,12 @@ pub(crate) struct Instance {
 
 impl Instance {
     /// Starts a module, and writes the values of its keys into its memory.
-    pub(crate) fn new(compiled: &Compiled, keys: &[f64]) -> Result<Instance, String> {
+    pub(crate) fn new(module: &wasmtime::Module, keys: &[f64]) -> Result<Instance, String> {
         let limits = StoreLimitsBuilder::new().memory_size(MEMORY).table_elements(65_536).memories(1).build();
-        let mut store = Store::new(compiled.module.engine(), limits);
+        let mut store = Store::new(module.engine(), limits);
         store.limiter(|limits| limits);
         store.set_fuel(FUEL).map_err(|error| error.to_string())?;
-        let instance = wasmtime::Instance::new(&mut store, &compiled.module, &[])
+        let instance = wasmtime::Instance::new(&mut store, module, &[])
             .map_err(|error| format!("it cannot be started: {}", error.root_cause()))?;
         let memory = instance.get_memory(&mut store, "memory").ok_or("it does not export its `memory`")?;
         let mut place = |name: &str| -> Result<usize, String> {

@@ -4,10 +4,12 @@ use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use transport::plugin::{Ecn, Event, Later, Law, View};
+use transport::plugin::{Ecn, Event, Later, Law, Module, View};
+use units::{Key, Kind, Values};
 
 use crate::instance::{Failure, Instance};
-use crate::module::{Compiled, export};
+use crate::interface::export;
+use crate::module::Compiled;
 
 /// Maximum number of instances of a thread, which are of the laws that it called last.
 const MAX_INSTANCES: usize = 16;
@@ -37,7 +39,7 @@ pub(crate) struct Loaded {
 impl Loaded {
     /// Returns the law of a module with these values.
     pub(crate) fn new(compiled: Arc<Compiled>, keys: Vec<f64>) -> Result<Loaded, String> {
-        let state_size = Instance::new(&compiled, &keys)?.state_size();
+        let state_size = Instance::new(&compiled.module, &keys)?.state_size();
         Ok(Loaded {
             handles: Event::ALL.map(|event| compiled.exports(export(event))),
             compiled,
@@ -73,7 +75,7 @@ impl Loaded {
                     if instances.len() == MAX_INSTANCES {
                         instances.remove(0);
                     }
-                    let instance = Instance::new(&self.compiled, &self.keys).map_err(Failure::Trap)?;
+                    let instance = Instance::new(&self.compiled.module, &self.keys).map_err(Failure::Trap)?;
                     instances.push((self.number, instance));
                     let last = instances.len() - 1;
                     &mut instances[last].1
@@ -125,5 +127,32 @@ impl Law for Loaded {
     fn failure(&self) -> Option<String> {
         let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         failure.as_ref().map(|(_, message)| message.clone())
+    }
+}
+
+/// A compiled module as the maker of laws.
+#[derive(Debug)]
+pub(crate) struct Laws(pub(crate) Arc<Compiled>);
+
+impl Module for Laws {
+    fn law(&self, values: &Values) -> Result<Arc<dyn Law>, String> {
+        let values = self.0.keys.iter().map(|key| number(key, values)).collect();
+        Ok(Arc::new(Loaded::new(Arc::clone(&self.0), values)?))
+    }
+}
+
+/// Returns a value as a number: a time in picoseconds, a size in bytes, a rate in bit/s, a word by its place from 0.
+fn number(key: &Key, values: &Values) -> f64 {
+    match key.kind {
+        Kind::Count => values.count(key.name) as f64,
+        Kind::Bool => f64::from(u8::from(values.bool(key.name))),
+        Kind::Time => values.time(key.name).0 as f64,
+        Kind::Size => values.size(key.name).as_f64(),
+        Kind::Rate => values.rate(key.name).as_bps_f64(),
+        Kind::Choice(words) => {
+            let word = values.choice(key.name);
+            words.iter().position(|other| *other == word).unwrap_or_default() as f64
+        }
+        _ => values.number(key.name),
     }
 }

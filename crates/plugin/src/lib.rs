@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod instance;
+mod interface;
 mod law;
 mod manifest;
 mod module;
@@ -20,7 +21,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use transport::plugin::Described;
 use transport::registry::Entry;
 
-use crate::module::{Compiled, Laws};
+use crate::law::Laws;
+use crate::module::Compiled;
 
 /// Modules that were loaded, by their names and bytes. They are never removed: a program loads few.
 static LOADED: Mutex<Option<HashMap<(String, Vec<u8>), &'static Entry>>> = Mutex::new(None);

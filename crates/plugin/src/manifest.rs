@@ -169,3 +169,56 @@ impl WrittenKey {
         Ok(key)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use units::Value;
+
+    use super::*;
+
+    fn read(text: &str) -> Result<Manifest, String> {
+        Manifest::read(text.as_bytes())
+    }
+
+    #[test]
+    fn manifest_of_a_version_alone_has_no_keys_and_no_ecn() {
+        let manifest = read("abi = 1").unwrap();
+        assert_eq!((manifest.ecn, manifest.paces, manifest.keys.len()), (Ecn::Off, false, 0));
+    }
+
+    #[test]
+    fn kinds_of_keys_are_those_of_scenarios() {
+        let key = |rest: &str| read(&format!("abi = 1\n[[keys]]\nname = 'a'\n{rest}")).map(|found| found.keys[0]);
+        let default = |rest: &str| {
+            let key = key(rest).unwrap();
+            let Default::Is(text) = key.default else { panic!("it has a default") };
+            key.read(text).unwrap()
+        };
+        assert_eq!(default("default = 2.5"), Value::Number(2.5));
+        assert_eq!(default("default = 2\nkind = 'count'"), Value::Count(2));
+        assert_eq!(default("default = true\nkind = 'bool'"), Value::Bool(true));
+        assert_eq!(default("default = '2 us'\nkind = 'time'"), Value::Time(units::Span::from_micros(2)));
+        assert_eq!(default("default = '2 KB'\nkind = 'size'"), Value::Size(units::Bytes(2000)));
+        assert_eq!(default("default = '2 Gbps'\nkind = 'rate'"), Value::Rate(units::Rate::from_gbps(2)));
+        assert_eq!(default("default = 'y'\nkind = 'choice'\nwords = ['x', 'y']"), Value::Choice("y"));
+        assert!(key("default = 1\nmin = 2").is_err(), "out of its range");
+        assert!(key("default = 1\nwords = ['x']").is_err(), "words of no choice");
+        assert!(key("default = 'x'\nkind = 'choice'").is_err(), "a choice without words");
+        assert!(key("default = [1]").is_err() && key("").is_err(), "no plain default");
+    }
+
+    #[test]
+    fn names_of_keys_are_plain_and_no_other_transport_has_them() {
+        let named = |name: &str| read(&format!("abi = 1\n[[keys]]\nname = '{name}'\ndefault = 1")).is_ok();
+        assert!(named("a") && named("k_2"));
+        assert!(!named("") && !named("2k") && !named("A") && !named("a b"));
+        assert!(!named("mss") && !named("plugin") && !named("inherit"));
+    }
+
+    #[test]
+    fn other_versions_and_unknown_fields_are_refused() {
+        assert!(read("abi = 2").is_err_and(|why| why.contains("abi = 2")));
+        assert!(read("abi = 1\nhlep = 'x'").is_err_and(|why| why.contains("line 2")));
+        assert!(Manifest::read(&[0xff]).is_err_and(|why| why.contains("UTF-8")));
+    }
+}

@@ -1,14 +1,14 @@
 //! A module that is compiled and checked.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
-use transport::plugin::{Event, Law, Module};
-use units::{Key, Kind, Values};
+use transport::plugin::Event;
+use units::Key;
 use wasmparser::{Parser, Payload};
 use wasmtime::{Config, Engine, ExternType, FuncType, ValType};
 
 use crate::instance::Instance;
-use crate::law::Loaded;
+use crate::interface::{PLACES, export};
 use crate::manifest::{Manifest, SECTION};
 
 /// The largest module, in bytes.
@@ -39,7 +39,7 @@ pub(crate) struct Compiled {
     pub(crate) module: wasmtime::Module,
     pub(crate) ecn: transport::plugin::Ecn,
     pub(crate) paces: bool,
-    keys: Vec<Key>,
+    pub(crate) keys: Vec<Key>,
 }
 
 impl std::fmt::Debug for Compiled {
@@ -47,26 +47,6 @@ impl std::fmt::Debug for Compiled {
         write!(f, "the module {}", self.name)
     }
 }
-
-/// Returns the function of an event that a module may export.
-pub(crate) fn export(event: Event) -> &'static str {
-    match event {
-        Event::Open => "open",
-        Event::Ack => "on_ack",
-        Event::Beyond => "on_beyond",
-        Event::Loss => "on_loss",
-        Event::Timeout => "on_timeout",
-        Event::Message => "on_message",
-    }
-}
-
-/// The functions that return an address or a size, each with what it is.
-pub(crate) const PLACES: [(&str, &str); 4] = [
-    ("event", "the address of the block of numbers that each call has"),
-    ("state", "the address of a connection's state"),
-    ("state_size", "the bytes of a connection's state"),
-    ("keys", "the address of the values of its keys"),
-];
 
 impl Compiled {
     /// Compiles a module and checks it, and its manifest.
@@ -94,40 +74,13 @@ impl Compiled {
         let compiled = Compiled { name, module, ecn: manifest.ecn, paces: manifest.paces, keys };
         // Its addresses are checked now, not in a run.
         let values = vec![0.0; compiled.keys.len()];
-        Instance::new(&compiled, &values).map_err(wrong)?;
+        Instance::new(&compiled.module, &values).map_err(wrong)?;
         Ok((compiled, manifest))
     }
 
     /// Returns true if it exports a function.
     pub(crate) fn exports(&self, name: &str) -> bool {
         self.module.get_export(name).is_some()
-    }
-}
-
-/// A compiled module as the maker of laws.
-#[derive(Debug)]
-pub(crate) struct Laws(pub(crate) Arc<Compiled>);
-
-impl Module for Laws {
-    fn law(&self, values: &Values) -> Result<Arc<dyn Law>, String> {
-        let values = self.0.keys.iter().map(|key| number(key, values)).collect();
-        Ok(Arc::new(Loaded::new(Arc::clone(&self.0), values)?))
-    }
-}
-
-/// Returns a value as a number: a time in picoseconds, a size in bytes, a rate in bit/s, a word by its place from 0.
-fn number(key: &Key, values: &Values) -> f64 {
-    match key.kind {
-        Kind::Count => values.count(key.name) as f64,
-        Kind::Bool => f64::from(u8::from(values.bool(key.name))),
-        Kind::Time => values.time(key.name).0 as f64,
-        Kind::Size => values.size(key.name).as_f64(),
-        Kind::Rate => values.rate(key.name).as_bps_f64(),
-        Kind::Choice(words) => {
-            let word = values.choice(key.name);
-            words.iter().position(|other| *other == word).unwrap_or_default() as f64
-        }
-        _ => values.number(key.name),
     }
 }
 

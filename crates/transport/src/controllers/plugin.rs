@@ -436,3 +436,109 @@ pub fn registered(name: &str) -> Result<&'static Entry, String> {
     let found = known.iter().find(|(other, _)| other == name).map(|(_, entry)| *entry);
     found.ok_or_else(|| format!("the controller `{name}` is a Python class of another process"))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::controllers::tests::{acked, cwnd};
+
+    /// A law that halves its window for a mark, counts its calls in the state, and fails when asked to.
+    #[derive(Debug, Default)]
+    struct Halves {
+        calls: Mutex<Vec<(Event, View)>>,
+        fails: bool,
+    }
+
+    impl Law for Halves {
+        fn ecn(&self) -> Ecn {
+            Ecn::Exact
+        }
+        fn paces(&self) -> bool {
+            true
+        }
+        fn handles(&self, event: Event) -> bool {
+            event != Event::Timeout
+        }
+        fn state_size(&self) -> usize {
+            1
+        }
+        fn call(&self, event: Event, state: &mut [u8], view: &mut View, _: &[Later]) -> Option<()> {
+            self.calls.lock().unwrap().push((event, view.clone()));
+            if self.fails {
+                return None;
+            }
+            state[0] += 1;
+            view.ssthresh = f64::from(state[0]);
+            view.cwnd *= if view.marked == 1.0 { 0.5 } else { 2.0 };
+            view.rate = 7.0;
+            Some(())
+        }
+        fn failure(&self) -> Option<String> {
+            self.fails.then(|| "it failed".into())
+        }
+    }
+
+    fn plugin(fails: bool) -> (Plugin, Arc<Halves>) {
+        let law = Arc::new(Halves { fails, ..Halves::default() });
+        (Plugin::new(law.clone()), law)
+    }
+
+    fn lost(flight: f64) -> Lost<'static> {
+        Lost { now: Instant::ZERO, state: acked(1, false), flight, timeout: false }
+    }
+
+    #[test]
+    fn lower_window_counts_as_a_cut_and_the_limit_holds() {
+        let (mut plugin, _) = plugin(false);
+        let mut window = Cwnd { limit: 30.0, ..cwnd(20.0) };
+        assert!(!plugin.on_ack(&mut window, &acked(1, false)));
+        assert_eq!((window.cwnd, window.ssthresh, plugin.rate()), (30.0, 2.0, Some(7.0)));
+        assert!(plugin.on_ack(&mut window, &acked(2, true)));
+        assert_eq!((window.cwnd, window.ssthresh), (15.0, 3.0));
+    }
+
+    #[test]
+    fn connection_is_opened_once_and_before_any_other_event() {
+        let (mut plugin, law) = plugin(false);
+        plugin.identify(u64::MAX);
+        plugin.on_beyond(1000, true);
+        plugin.on_loss(&mut cwnd(20.0), &lost(8.0));
+        let calls = law.calls.lock().unwrap();
+        let events: Vec<Event> = calls.iter().map(|(event, _)| *event).collect();
+        assert_eq!(events, [Event::Open, Event::Beyond, Event::Loss]);
+        assert_eq!((calls[1].1.bytes, calls[1].1.marked, calls[2].1.flight), (1000.0, 1.0, 8.0));
+        assert!(calls.iter().all(|(_, view)| view.identity == ((1u64 << 53) - 1) as f64));
+    }
+
+    #[test]
+    fn events_that_are_not_handled_and_failures_have_the_standard_answers() {
+        let (mut plugin, law) = self::plugin(false);
+        let mut window = cwnd(20.0);
+        plugin.on_timeout(&mut window, 1.0, &lost(8.0));
+        assert_eq!(window.cwnd, 1.0);
+        assert_eq!(law.failure(), None);
+        let (mut failing, law) = self::plugin(true);
+        let mut window = cwnd(20.0);
+        assert!(!failing.on_ack(&mut window, &acked(1, true)));
+        assert_eq!(window.cwnd, 20.0);
+        failing.on_loss(&mut window, &lost(8.0));
+        assert_eq!((window.ssthresh, law.failure().is_some()), (4.0, true));
+    }
+
+    #[test]
+    fn view_has_exact_numbers_of_the_message_and_of_later_ones() {
+        let (mut plugin, _) = plugin(false);
+        let mut ack = acked(10, true);
+        ack.message.message.deadline = Some(ack.now + Span::from_micros(30));
+        let later = [Current { end: 1_005_000, message: Message::of(units::Bytes(5000)) }].into();
+        let ack = Acked { later: &later, ..ack };
+        let view = plugin.view(&cwnd(20.0), &ack);
+        assert_eq!((view.remaining, view.size, view.left), (990_000.0, 1e6, 30e6));
+        assert_eq!((view.srtt, view.min_rtt, view.una, view.next), (100e6, 80e6, 10_000.0, 20_000.0));
+        assert_eq!((view.later, &*plugin.later), (1.0, &[Later { remaining: 995_000.0, left: -1.0 }][..]));
+        assert_eq!(view.fields()[..3], [20.0, 1.0, 0.0]);
+        assert_eq!(view.fields()[View::FIELDS - 1], 1.0);
+    }
+}
