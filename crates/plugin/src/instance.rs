@@ -3,10 +3,7 @@
 use transport::plugin::{Event, Later, MAX_LATER, View};
 use wasmtime::{Memory, Store, StoreLimits, StoreLimitsBuilder, Trap, TypedFunc};
 
-use crate::interface::{PLACES, export};
-
-/// The instructions that one call may take.
-pub(crate) const FUEL: u64 = 10_000_000;
+use crate::interface::{FUEL, Failure, PLACES, export};
 
 /// The largest memory of a module, in bytes.
 const MEMORY: usize = 64 << 20;
@@ -16,27 +13,6 @@ const LARGEST_STATE: usize = 64 << 10;
 
 /// The bytes of the block of numbers that each call has.
 pub(crate) const EVENT_BYTES: usize = 8 * (View::FIELDS + 2 * MAX_LATER);
-
-/// The reason for which a call failed.
-pub(crate) enum Failure {
-    /// It took too many instructions.
-    Endless,
-    /// The module trapped, for this reason.
-    Trap(String),
-    /// The window, the threshold or the rate is no possible one.
-    Answer(&'static str, f64),
-}
-
-impl std::fmt::Display for Failure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Failure::Endless => write!(f, "did not return within {} million instructions", FUEL / 1_000_000),
-            Failure::Trap(why) => write!(f, "failed: {why}"),
-            Failure::Answer("rate", value) => write!(f, "set `rate` to {value}, which must be 0 or more and finite"),
-            Failure::Answer(what, value) => write!(f, "set `{what}` to {value}, which must be above 0"),
-        }
-    }
-}
 
 /// An instance of a module. It has no state of its own that a law may rely on: each call brings the connection's.
 pub(crate) struct Instance {

@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use transport::plugin::{Ecn, Event, Later, Law, Module, View};
-use units::{Key, Kind, Values};
+use units::Values;
 
-use crate::instance::{Failure, Instance};
-use crate::interface::export;
+use crate::instance::Instance;
+use crate::interface::{Failure, export, failed};
+use crate::manifest::numbers;
 use crate::module::Compiled;
 
 /// Maximum number of instances of a thread, which are of the laws that it called last.
@@ -54,12 +55,7 @@ impl Loaded {
     #[cold]
     fn fail(&self, event: Event, now: f64, failure: &Failure) {
         self.failed.store(true, Ordering::Relaxed);
-        let message = format!(
-            "the plug-in `{}`: `{}` {failure}, {} us into the run",
-            self.compiled.name,
-            export(event),
-            now / 1e6
-        );
+        let message = failed(&self.compiled.name, event, now, failure);
         let mut first = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         if first.as_ref().is_none_or(|(at, _)| now < *at) {
             *first = Some((now, message));
@@ -86,14 +82,9 @@ impl Loaded {
         if event == Event::Beyond || event == Event::Open {
             return Ok(());
         }
-        // Infinite is no window, but it is the threshold before the first cut. NaN is neither.
-        let cwnd = view.cwnd > 0.0 && view.cwnd < f64::INFINITY;
-        let rate = view.rate >= 0.0 && view.rate < f64::INFINITY;
-        match (cwnd, view.ssthresh > 0.0, rate) {
-            (true, true, true) => Ok(()),
-            (false, ..) => Err(Failure::Answer("cwnd", view.cwnd)),
-            (true, false, _) => Err(Failure::Answer("ssthresh", view.ssthresh)),
-            (true, true, false) => Err(Failure::Answer("rate", view.rate)),
+        match view.impossible() {
+            None => Ok(()),
+            Some((what, value)) => Err(Failure::Answer(what, value)),
         }
     }
 }
@@ -136,23 +127,7 @@ pub(crate) struct Laws(pub(crate) Arc<Compiled>);
 
 impl Module for Laws {
     fn law(&self, values: &Values) -> Result<Arc<dyn Law>, String> {
-        let values = self.0.keys.iter().map(|key| number(key, values)).collect();
+        let values = numbers(&self.0.keys, values);
         Ok(Arc::new(Loaded::new(Arc::clone(&self.0), values)?))
-    }
-}
-
-/// Returns a value as a number: a time in picoseconds, a size in bytes, a rate in bit/s, a word by its place from 0.
-fn number(key: &Key, values: &Values) -> f64 {
-    match key.kind {
-        Kind::Count => values.count(key.name) as f64,
-        Kind::Bool => f64::from(u8::from(values.bool(key.name))),
-        Kind::Time => values.time(key.name).0 as f64,
-        Kind::Size => values.size(key.name).as_f64(),
-        Kind::Rate => values.rate(key.name).as_bps_f64(),
-        Kind::Choice(words) => {
-            let word = values.choice(key.name);
-            words.iter().position(|other| *other == word).unwrap_or_default() as f64
-        }
-        _ => values.number(key.name),
     }
 }

@@ -9,50 +9,35 @@
 
 #![forbid(unsafe_code)]
 
+pub mod interface;
+pub mod manifest;
+
+#[cfg(feature = "run")]
 mod instance;
-mod interface;
+#[cfg(feature = "run")]
 mod law;
-mod manifest;
+#[cfg(feature = "run")]
+mod loading;
+#[cfg(feature = "run")]
 mod module;
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
-
-use transport::plugin::Described;
+use transport::plugin::{Described, Module};
 use transport::registry::Entry;
 
-use crate::law::Laws;
-use crate::module::Compiled;
+#[cfg(feature = "run")]
+pub use loading::{install, load};
 
-/// Modules that were loaded, by their names and bytes. They are never removed: a program loads few.
-static LOADED: Mutex<Option<HashMap<(String, Vec<u8>), &'static Entry>>> = Mutex::new(None);
+use crate::manifest::Manifest;
 
-/// Loads modules from now on, in this whole process.
-pub fn install() {
-    transport::plugin::install(load);
-}
-
-/// Returns the transport of a module in the binary or in the text format, under a name.
-///
-/// # Errors
-/// A message for the user: the fault of the module.
-pub fn load(name: &str, bytes: &[u8]) -> Result<&'static Entry, String> {
-    let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
-    let loaded = loaded.get_or_insert_with(HashMap::new);
-    let key = (name.to_owned(), bytes.to_vec());
-    if let Some(entry) = loaded.get(&key) {
-        return Ok(entry);
-    }
-    let (compiled, manifest) = Compiled::new(name, bytes)?;
+/// Returns the transport of a module, under a name. Both are kept as long as the program runs.
+pub fn transport(name: &str, manifest: Manifest, module: impl Module + 'static) -> &'static Entry {
     let described = Described {
         name: name.to_owned().leak(),
         help: manifest.help,
         source: manifest.source,
         keys: vec![&*manifest.keys.leak()].leak(),
         ecn: manifest.ecn,
-        module: Box::leak(Box::new(Laws(Arc::new(compiled)))),
+        module: Box::leak(Box::new(module)),
     };
-    let entry = &*Box::leak(Box::new(Entry::of_plugin(Box::leak(Box::new(described)))));
-    loaded.insert(key, entry);
-    Ok(entry)
+    Box::leak(Box::new(Entry::of_plugin(Box::leak(Box::new(described)))))
 }

@@ -3,13 +3,14 @@
 use serde::Deserialize;
 use transport::connection;
 use transport::plugin::Ecn;
-use units::{Default, Key, Kind, Range};
+use units::{Default, Key, Kind, Range, Values};
+use wasmparser::{Parser, Payload};
 
 /// The name of the custom section.
-pub(crate) const SECTION: &str = "duetime";
+const SECTION: &str = "duetime";
 
 /// The version of the interface between duetime and modules.
-pub(crate) const ABI: u32 = 1;
+const ABI: u32 = 1;
 
 /// Maximum number of keys of a module.
 const MAX_KEYS: usize = 64;
@@ -18,12 +19,17 @@ const MAX_KEYS: usize = 64;
 const RESERVED: [&str; 3] = ["name", "plugin", "inherit"];
 
 /// A manifest that was read. Its texts are kept as long as the program runs, as the texts of other transports are.
-pub(crate) struct Manifest {
-    pub(crate) help: &'static str,
-    pub(crate) source: &'static str,
-    pub(crate) ecn: Ecn,
-    pub(crate) paces: bool,
-    pub(crate) keys: Vec<Key>,
+pub struct Manifest {
+    /// One sentence about the law.
+    pub help: &'static str,
+    /// The paper or page that describes it.
+    pub source: &'static str,
+    /// Its use of ECN.
+    pub ecn: Ecn,
+    /// True if it sets a rate.
+    pub paces: bool,
+    /// Its keys, in the order of their values in the module.
+    pub keys: Vec<Key>,
 }
 
 #[derive(Deserialize)]
@@ -78,8 +84,24 @@ enum WrittenKind {
 }
 
 impl Manifest {
+    /// Reads the manifest of a module in the binary format.
+    ///
+    /// # Errors
+    /// A message for the user: the fault of the module or of its manifest.
+    pub fn of(binary: &[u8]) -> Result<Manifest, String> {
+        for payload in Parser::new(0).parse_all(binary) {
+            match payload.map_err(|error| format!("it is not a valid module: {}", error.message()))? {
+                Payload::CustomSection(section) if section.name() == SECTION => return Manifest::read(section.data()),
+                _ => {}
+            }
+        }
+        Err(format!(
+            "it has no custom section `{SECTION}` with its manifest; `duetime init --plugin` writes a module that has"
+        ))
+    }
+
     /// Reads the content of the section.
-    pub(crate) fn read(content: &[u8]) -> Result<Manifest, String> {
+    fn read(content: &[u8]) -> Result<Manifest, String> {
         let wrong = |why: String| format!("its manifest (the custom section `{SECTION}`) {why}");
         let text = std::str::from_utf8(content).map_err(|_| wrong("is not UTF-8".into()))?;
         let written: Written = toml::from_str(text).map_err(|error| {
@@ -168,6 +190,27 @@ impl WrittenKey {
         };
         Ok(key)
     }
+}
+
+/// Returns a value as a number: a time in picoseconds, a size in bytes, a rate in bit/s, a word by its place from 0.
+fn number(key: &Key, values: &Values) -> f64 {
+    match key.kind {
+        Kind::Count => values.count(key.name) as f64,
+        Kind::Bool => f64::from(u8::from(values.bool(key.name))),
+        Kind::Time => values.time(key.name).0 as f64,
+        Kind::Size => values.size(key.name).as_f64(),
+        Kind::Rate => values.rate(key.name).as_bps_f64(),
+        Kind::Choice(words) => {
+            let word = values.choice(key.name);
+            words.iter().position(|other| *other == word).unwrap_or_default() as f64
+        }
+        _ => values.number(key.name),
+    }
+}
+
+/// Returns the values of keys as the numbers that a module is given.
+pub fn numbers(keys: &[Key], values: &Values) -> Vec<f64> {
+    keys.iter().map(|key| number(key, values)).collect()
 }
 
 #[cfg(test)]

@@ -4,12 +4,11 @@ use std::sync::LazyLock;
 
 use transport::plugin::Event;
 use units::Key;
-use wasmparser::{Parser, Payload};
 use wasmtime::{Config, Engine, ExternType, FuncType, ValType};
 
 use crate::instance::Instance;
 use crate::interface::{PLACES, export};
-use crate::manifest::{Manifest, SECTION};
+use crate::manifest::Manifest;
 
 /// The largest module, in bytes.
 const LARGEST: usize = 8 << 20;
@@ -65,7 +64,7 @@ impl Compiled {
             let place = place.map_or_else(String::new, |line| format!(" (line {line})"));
             wrong(format!("it is neither a WebAssembly module nor the text of one: {first}{place}"))
         })?;
-        let manifest = manifest(&binary).map_err(wrong)?;
+        let manifest = Manifest::of(&binary).map_err(wrong)?;
         let module = wasmtime::Module::new(&ENGINE, &binary)
             .map_err(|error| wrong(format!("it is not a valid module: {}", error.root_cause())))?;
         check(&module, &manifest).map_err(wrong)?;
@@ -82,19 +81,6 @@ impl Compiled {
     pub(crate) fn exports(&self, name: &str) -> bool {
         self.module.get_export(name).is_some()
     }
-}
-
-/// Returns the manifest of a module.
-fn manifest(binary: &[u8]) -> Result<Manifest, String> {
-    for payload in Parser::new(0).parse_all(binary) {
-        match payload.map_err(|error| format!("it is not a valid module: {}", error.message()))? {
-            Payload::CustomSection(section) if section.name() == SECTION => return Manifest::read(section.data()),
-            _ => {}
-        }
-    }
-    Err(format!(
-        "it has no custom section `{SECTION}` with its manifest; `duetime init --plugin` writes a module that has"
-    ))
 }
 
 /// Checks imports and exports.

@@ -137,6 +137,20 @@ impl View {
         later: 0.0,
     };
 
+    /// Returns the answer of a law that is no possible one, with its value: a window or threshold that is not above 0, or
+    /// a rate below 0. NaN is none, and infinite only the threshold.
+    #[inline]
+    pub fn impossible(&self) -> Option<(&'static str, f64)> {
+        let cwnd = self.cwnd > 0.0 && self.cwnd < f64::INFINITY;
+        let rate = self.rate >= 0.0 && self.rate < f64::INFINITY;
+        match (cwnd, self.ssthresh > 0.0, rate) {
+            (true, true, true) => None,
+            (false, ..) => Some(("cwnd", self.cwnd)),
+            (true, false, _) => Some(("ssthresh", self.ssthresh)),
+            (true, true, false) => Some(("rate", self.rate)),
+        }
+    }
+
     /// Returns the fields in the order of their declaration.
     #[inline]
     pub fn fields(&self) -> [f64; View::FIELDS] {
