@@ -1,4 +1,4 @@
-//! The simulator for a web page: WebAssembly whose only imports are those of [`modules`], for controllers of the
+//! The simulator for a web page: WebAssembly that imports only the functions of [`modules`], for controllers of the
 //! reader's own.
 //!
 //! Only JSON in two buffers crosses the border. The caller reserves room ([`input`]), writes a [request](ask::Request)

@@ -1,6 +1,6 @@
 //! Congestion controllers of the reader's own: modules that the page instantiates beside the simulator, and calls for it.
 //!
-//! The only imports of the simulator are those of `host`. A page without plug-ins never calls them.
+//! The simulator imports the functions of `host` and nothing else. A page without plug-ins never calls them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
