@@ -105,7 +105,7 @@ impl Manifest {
         let wrong = |why: String| format!("its manifest (the custom section `{SECTION}`) {why}");
         let text = std::str::from_utf8(content).map_err(|_| wrong("is not UTF-8".into()))?;
         let written: Written = toml::from_str(text).map_err(|error| {
-            let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].lines().count().max(1));
+            let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
             wrong(format!("is not valid in line {line}: {}", error.message()))
         })?;
         if written.abi != ABI {
