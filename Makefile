@@ -171,6 +171,10 @@ pictures: $(BUILT) ## Draw the demo's picture of the documentation again if resu
 
 WASM := target/wasm32-unknown-unknown/wasm/duetime_wasm.wasm
 PAGE := out/playground/playground.html
+.PHONY: plugins
+plugins: ## Build plugins/*.wasm, built-in laws as plug-ins; needs Rust's target wasm32-unknown-unknown
+	@plugins/build
+
 .PHONY: playground
 playground: ## Build out/playground/playground.html, a page to try the simulator in; says where it cannot be built
 	@if why=$$(playground/prepare); then $(MAKE) --no-print-directory $(PAGE); else echo "SKIPPED: the playground: $$why"; fi

@@ -81,6 +81,37 @@ def test_each_scenario_gives_the_same_bytes_in_node() -> None:
         assert answer["json"] == native, read.name
 
 
+@pytest.mark.flaky(reruns=2, only_rerun=["SIGSEGV"])
+def test_a_plugin_gives_the_same_bytes_in_node() -> None:
+    node = shutil.which("node")
+    if node is None:
+        needed("NODE", "no node on this machine: WebAssembly's results are not compared")
+    if not WASM.exists():
+        needed("PLAYGROUND", "the playground is not built: make playground")
+    assert node is not None
+    read = scenario.read_file(SCENARIOS / "large-messages.toml")
+    changes = list(goldens.shortened(Path(read.name)))
+    requests, natives = [], []
+    for name in ("dctcp", "d2tcp"):
+        path = ROOT / "plugins" / f"{name}.wasm"
+        transport = f"{name}.wasm:g=0.1"
+        content = path.read_bytes()
+        native = _core.run(
+            read.text, read.name, set=changes, transport=transport, files={path.name: content}
+        ).json
+        natives.append(without_wall_clock(native))
+        asked = {"text": read.text, "name": read.name, "set": changes, "transport": transport}
+        requests.append(json.dumps({**asked, "modules": {path.name: list(content)}}))
+    run = subprocess.run(
+        [node, Path(__file__).with_name("wasm.cjs"), WASM],
+        input="\n".join(requests),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert [json.loads(line)["json"] for line in run.stdout.splitlines()] == natives
+
+
 class Playground:
     """The page in a browser, with what it asked for and what it complained of."""
 
@@ -348,3 +379,25 @@ def found(reports: list[dict[str, Any]], path: str) -> Any:
     for key in keys:
         value = value[key]
     return value
+
+
+def test_a_plugin_from_a_file_is_compared_and_a_faulty_one_is_refused(
+    chromium: Browser, tmp_path: Path
+) -> None:
+    playground = Playground(chromium)
+    page = playground.page
+    before = playground.shown()
+    mine = tmp_path / "mine.wasm"
+    shutil.copy(ROOT / "plugins" / "dctcp.wasm", mine)
+    page.locator("#plugin").set_input_files(mine)
+    playground.shown(before)
+    table = playground.table()
+    assert list(table) == ["tcp", "dctcp", "d2tcp", "mine"]
+    assert table["mine"] == table["dctcp"]
+    mine.write_bytes(b"no module")
+    page.locator("#plugin").set_input_files(mine)
+    expect(page.locator("#mistake")).to_contain_text(
+        "the plug-in `mine` cannot be used: it is not a valid module"
+    )
+    assert playground.complaints == []
+    page.close()

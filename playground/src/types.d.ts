@@ -84,6 +84,8 @@ export interface Session {
   later: ReturnType<typeof setTimeout> | undefined;
   /** The scenario with every default filled in; null before the first check. */
   resolved: Resolved | null;
+  /** The plug-ins of the reader, by the names of their files. They are in no link. */
+  modules: Record<string, number[]>;
   /** The worker that checks scenarios. */
   desk: Hand;
   editor: Editor;
@@ -155,6 +157,8 @@ export interface Asked {
   text: string;
   set?: string[];
   transport?: string;
+  /** The plug-ins that it may name: the bytes of each, by its file's name. */
+  modules?: Record<string, number[]>;
 }
 
 /** The selection of packets to log. */

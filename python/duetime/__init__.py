@@ -16,7 +16,7 @@ quiet_start()
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from duetime._core import InternalError, ScenarioError, version
+from duetime._core import InternalError, PluginError, ScenarioError, version
 from duetime.functions import estimate, plot, reproduce
 from duetime.language import catalog, schema
 from duetime.results import Bound, Result
@@ -24,6 +24,7 @@ from duetime.run import bound, check, run
 
 if TYPE_CHECKING:
     from duetime.comparison import Comparison, compare
+    from duetime.controllers import controller
     from duetime.loading import load
     from duetime.network import Completed, Network
     from duetime.robustness import Robustness, robust
@@ -35,6 +36,7 @@ __all__ = [
     "Completed",
     "InternalError",
     "Network",
+    "PluginError",
     "Result",
     "Robustness",
     "ScenarioError",
@@ -44,6 +46,7 @@ __all__ = [
     "catalog",
     "check",
     "compare",
+    "controller",
     "estimate",
     "load",
     "plot",
@@ -65,6 +68,7 @@ _LATER = {
     "Sweep": "sweeping",
     "Swept": "sweeping",
     "compare": "comparison",
+    "controller": "controllers",
     "load": "loading",
     "robust": "robustness",
     "sweep": "sweeping",

@@ -7,8 +7,10 @@ from typing import Self, TypeAlias, TypedDict, final
 __all__ = [
     "InternalError",
     "Network",
+    "PluginError",
     "Run",
     "ScenarioError",
+    "Window",
     "_panic",
     "bound",
     "catalog",
@@ -18,6 +20,7 @@ __all__ = [
     "foreseen",
     "measured",
     "profiled",
+    "register",
     "run",
     "schema",
     "sweep",
@@ -62,6 +65,54 @@ class ScenarioError(ValueError):
 
 class InternalError(RuntimeError):
     """A bug in duetime itself: please report it with the scenario that shows it."""
+
+class PluginError(RuntimeError):
+    """A plug-in failed during a run: the message names it, its function and the simulated time."""
+
+@final
+class Window:
+    """What a connection has seen since the last call, and its window. Seconds, bytes, segments."""
+
+    #: The congestion window, in segments: set it, or return it.
+    cwnd: float
+    #: The slow-start threshold, in segments; infinite before the first loss.
+    ssthresh: float
+    @property
+    def acked(self) -> float:
+        """Segments that were acknowledged."""
+    @property
+    def marked(self) -> float:
+        """The share of the arrived bytes that were marked, 0 to 1."""
+    @property
+    def lost(self) -> int:
+        """The detected losses."""
+    @property
+    def timeouts(self) -> int:
+        """The retransmission timeouts."""
+    @property
+    def rtt(self) -> float | None:
+        """The smoothed round-trip time; none before the first sample."""
+    @property
+    def min_rtt(self) -> float | None:
+        """The least round-trip time so far."""
+    @property
+    def now(self) -> float:
+        """The simulated time."""
+    @property
+    def remaining(self) -> float | None:
+        """Bytes of the present message that are left; none for a flow without end."""
+    @property
+    def size(self) -> float | None:
+        """The size of the present message; none for a flow without end."""
+    @property
+    def left(self) -> float | None:
+        """The time left until its deadline, 0 from then on; none without one."""
+    @property
+    def mss(self) -> float:
+        """Payload of a full segment, in bytes."""
+    @property
+    def floor(self) -> float:
+        """Minimum of the window after a cut, in segments."""
 
 @final
 class Network:
@@ -113,7 +164,7 @@ def run(
     set: Sequence[str] = ...,
     seed: int | None = None,
     transport: str | None = None,
-    files: Mapping[str, str] = ...,
+    files: Mapping[str, bytes] = ...,
     progress: Callable[[float, float, int], object] | None = None,
     out: str | PathLike[str] | None = None,
     rows: bool = True,
@@ -126,7 +177,7 @@ def check(
     set: Sequence[str] = ...,
     seed: int | None = None,
     transport: str | None = None,
-    files: Mapping[str, str] = ...,
+    files: Mapping[str, bytes] = ...,
 ) -> tuple[str, list[str], list[str]]: ...
 def explain(
     text: str,
@@ -161,7 +212,7 @@ def measured(
     set: Sequence[str] = ...,
     seed: int | None = None,
     transport: str | None = None,
-    files: Mapping[str, str] = ...,
+    files: Mapping[str, bytes] = ...,
     wall_s: float = 0.0,
 ) -> Run: ...
 def foreseen(
@@ -171,9 +222,10 @@ def foreseen(
     set: Sequence[str] = ...,
     seed: int | None = None,
     transport: str | None = None,
-    files: Mapping[str, str] = ...,
+    files: Mapping[str, bytes] = ...,
 ) -> _Foreseen: ...
 def catalog() -> str: ...
+def register(name: str, class_: type, ecn: str) -> str: ...
 def version() -> str: ...
 def _panic(message: str) -> None: ...
 def profiled() -> bool:

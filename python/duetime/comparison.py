@@ -11,12 +11,12 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast, overload
 
-from duetime import errors, files, scenario
+from duetime import controllers, errors, files, scenario
+from duetime import transports as selection
 from duetime._core import version
 from duetime.contract.figures import at
 from duetime.engine import Progress
@@ -249,7 +249,7 @@ class Comparison(Generic[R]):
         with files.replacing(Path(folder), keep=RUNS) as aside:
             for transport, results in self.by_seed.items():
                 for result in results:
-                    part = aside / transport
+                    part = aside / selection.in_folder(transport)
                     if self.seeds is not None:
                         part /= f"seed-{result.seed}"
                     part.mkdir(parents=True)
@@ -278,7 +278,7 @@ def comparison_of(
 @overload
 def compare(
     source: scenario.Source,
-    transports: Sequence[str],
+    transports: Sequence[controllers.Transport],
     *,
     seeds: None = None,
     jobs: int | None = None,
@@ -291,7 +291,7 @@ def compare(
 @overload
 def compare(
     source: scenario.Source,
-    transports: Sequence[str],
+    transports: Sequence[controllers.Transport],
     *,
     seeds: int,
     jobs: int | None = None,
@@ -303,7 +303,7 @@ def compare(
 ) -> Comparison[list[Result]]: ...
 def compare(
     source: scenario.Source,
-    transports: Sequence[str],
+    transports: Sequence[controllers.Transport],
     *,
     seeds: int | None = None,
     jobs: int | None = None,
@@ -319,7 +319,8 @@ def compare(
     and every figure gets a mean and a 95 % confidence interval. The others are compared with `against`, by
     default the first. Finished runs are kept in the folder `store`, if one is named, and not made again.
     `progress` shows a bar: by default in a notebook only, with True on a terminal too, with False nowhere.
-    `source`, `seed`, `set` and the errors are the same as for `run`.
+    `source`, `seed`, `set` and the errors are the same as for `run`. A transport is a name, the path of a
+    plug-in, or a class (`controller`); settings of its keys may follow: ``d2tcp:d_cap=4``, ``mine.wasm``.
     """
     plan = prepare(scenario.read(source), transports, seeds=seeds, seed=seed, set=set, against=against)
     kept = None if store is None else Path(store)
@@ -401,7 +402,7 @@ class Plan:
 
 def prepare(
     read: scenario.Scenario,
-    transports: Sequence[str],
+    transports: Sequence[controllers.Transport],
     *,
     seeds: int | None,
     seed: int | None,
@@ -413,29 +414,26 @@ def prepare(
         raise TypeError("`transports` is a list of names, not one text")
     if not transports:
         raise errors.Unreadable("no transports to compare")
-    for transport in transports:
-        if transports.count(transport) > 1:
-            raise errors.Unreadable(f"the transport {transport} is named twice")
-    if against is not None and against not in transports:
-        near = get_close_matches(against, transports, 1)
-        meant = f"; did you mean {near[0]}?" if near else f": {', '.join(transports)}"
-        raise errors.Unreadable(f"--against {against}: is not among the transports that are compared{meant}")
+    texts = [controllers.text(each) for each in transports]
+    chosen = selection.named(selection.located(texts, read.folder))
+    if against is not None:
+        against = selection.chosen(against, chosen, "the transports that are compared")
     if seeds is not None and seeds < 1:
         raise errors.Unreadable(f"{seeds} seeds: at least one is needed")
     if (seeds or 1) * len(transports) > scenario.MAX_RUNS:
         runs = f"{seeds or 1} seeds of {len(transports)} transports"
         raise errors.Unreadable(f"{runs}: a comparison has at most {scenario.MAX_RUNS} runs")
-    checked = resolve_each(read, seed, set, transports)
-    resolved = checked[transports[0]][0]
+    checked = resolve_each(read, seed, set, list(chosen.values()))
+    resolved = checked[next(iter(chosen.values()))][0]
     first = int(resolved["run"]["seed"])
     if seeds is not None and first + seeds - 1 > scenario.LAST_SEED:
         raise errors.Unreadable(f"{seeds} seeds from {first} go beyond {scenario.LAST_SEED}")
     # Seed by seed, so that an interrupted comparison has the same seeds of each transport.
     each_seed = range(first, first + (seeds or 1))
-    tasks = [(transport, each) for each in each_seed for transport in transports]
-    notes = {transport: notes for transport, (_, notes) in checked.items()}
-    chosen: dict[str, str | None] = {each: each for each in transports}
-    return Plan(read, tasks, chosen, seeds, set, resolved, notes, against or transports[0])
+    tasks = [(name, each) for each in each_seed for name in chosen]
+    notes = {name: checked[transport][1] for name, transport in chosen.items()}
+    own: dict[str, str | None] = {**chosen}
+    return Plan(read, tasks, own, seeds, set, resolved, notes, against or next(iter(chosen)))
 
 
 def prepare_seeds(
@@ -452,6 +450,8 @@ def prepare_seeds(
     # Without a table [transport] every class has its own.
     classes = (at(each, ("transport", "name")) for each in resolved["traffic"])
     name = str(own["name"]) if own else ", ".join(dict.fromkeys(str(each) for each in classes if each))
+    if transport is not None:
+        name = selection.label(transport)
     first = int(resolved["run"]["seed"])
     if seeds > scenario.MAX_RUNS:
         raise errors.Unreadable(f"{seeds} seeds: a command has at most {scenario.MAX_RUNS} runs")

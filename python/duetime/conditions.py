@@ -72,8 +72,9 @@ UNITS: dict[str, dict[str, float]] = {
     "percent": {"%": 1.0},
     "mbps": {"bps": 1e-6, "Kbps": 1e-3, "Mbps": 1.0, "Gbps": 1e3},
 }
-_PARTS = re.compile(
-    r"\s*(?:(?P<transport>[\w-]+)\s*:)?\s*(?P<figure>[^<>=]*?)\s*(?P<op>>=|<=|>|<|==?|$)"
+#: Behind the transport.
+_REST = (
+    r"\s*(?P<figure>[^<>=]*?)\s*(?P<op>>=|<=|>|<|==?|$)"
     r"\s*(?P<number>[-+]?[\d.]*(?:e[-+]?\d+)?)\s*(?P<unit>\S*)\s*$"
 )
 
@@ -145,7 +146,11 @@ class Condition:
 
 def read(text: str, scenario: Resolved, transports: Iterable[str], *, certain: bool = False) -> Condition:
     """Read a condition on a resolved scenario and transports; `MistakenCondition` shows the mistake in it."""
-    parts = _PARTS.match(text)
+    transports = list(transports)
+    # The longest first: one may begin as another, with settings behind it.
+    named = "|".join(re.escape(name) for name in sorted(transports, key=len, reverse=True))
+    named = rf"{named}|[\w-]+" if named else r"[\w-]+"
+    parts = re.match(rf"\s*(?:(?P<transport>{named})\s*:)?{_REST}", text)
     example = "a condition is a figure, a comparison and a number: answers.missed_percent > 1"
     if parts is None:
         raise _mistaken(text, 0, len(text), "cannot be read", example)
@@ -153,7 +158,7 @@ def read(text: str, scenario: Resolved, transports: Iterable[str], *, certain: b
         at, end = parts.span("op")
         raise _mistaken(text, at, max(end, at + 1), "a comparison is missing: >, >=, < or <=", example)
     of_class, figure = _figure(text, parts, scenario)
-    transport, known = parts["transport"], list(transports)
+    transport, known = parts["transport"], transports
     if transport is not None and transport not in known:
         near = _near(transport, known, "the transports are")
         raise _mistaken(text, *parts.span("transport"), f"there is no transport `{transport}` here", near)

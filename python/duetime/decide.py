@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from duetime import _core, costs, errors, files, language, scenario
+from duetime import transports as selection
 from duetime.conditions import ALL_GOALS, goals_of
 from duetime.engine.points import Kept, Point, finished, run_points
 from duetime.language import catalog
@@ -228,7 +229,7 @@ def tighten(
     Raises `ScenarioError` or `errors.Unreadable` for a scenario without valid runs or without deadlines.
     """
     names = [each["name"] for each in catalog()["transports"]]
-    if against is not None and against not in names:
+    if against is not None and not selection.is_plugin(against) and selection.split(against)[0] not in names:
         raise errors.Unreadable(f"--against {against}: there is no such transport{_meant(against, names)}")
     resolved, _ = _resolved(runs)
     written = float(resolved["run"]["deadline_factor"])
@@ -497,7 +498,7 @@ def _answered(answer: Answer, resolved: Resolved, name: Found) -> searches.Answe
     few: searches.TooFew = {} if seeds is None else {"seeds": seeds}
     direction: searches.Direction = {} if name == "tighter_percent" else {"turned": answer.turned()}
     return {
-        "transport": answer.transport or (own and own["name"]),
+        "transport": selection.label(answer.transport) if answer.transport else own and own["name"],
         **_value(name, None if best is None else value(best)),
         "ci95": [None if level is None else value(level) for level in ends],
         "between": [*(None if level is None else value(level) for level in bracket)],

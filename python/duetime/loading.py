@@ -19,6 +19,7 @@ from duetime.results import load_run
 from duetime.robustness import MEASURES, SEED, Choice, Outcome, Robustness, Variant
 from duetime.statistics import BOUNDS
 from duetime.sweeping import RUNS, Sweep, Swept
+from duetime.transports import in_folder
 
 if TYPE_CHECKING:
     from duetime.contract import variants
@@ -54,8 +55,9 @@ def _comparison(folder: Path) -> AnyComparison:
     record = _record(folder / "compare.json", reading.comparison)
     by_seed, seeds = {}, None
     for name in record["runs"]:
-        of_seeds = sorted((folder / name).glob("seed-*"), key=lambda path: int(path.name[5:]))
-        by_seed[name] = [load_run(path) for path in of_seeds or [folder / name]]
+        inside = folder / in_folder(name)
+        of_seeds = sorted(inside.glob("seed-*"), key=lambda path: int(path.name[5:]))
+        by_seed[name] = [load_run(path) for path in of_seeds or [inside]]
         seeds = max(seeds or 0, len(of_seeds)) or None
     found = comparison_of(by_seed, seeds, record["interrupted"], record["against"])
     found.limits = record.get("limits", [])
@@ -84,7 +86,7 @@ def _swept(folder: Path) -> Swept:
     return Swept(
         sweep,
         [
-            _kept(point, key, store, reasons.get((number // each, point.transport, point.seed)))
+            _kept(point, key, store, reasons.get((number // each, point.name, point.seed)))
             for number, (point, key) in enumerate(zip(points, record["results"], strict=True))
         ],
     )

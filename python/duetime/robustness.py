@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from duetime import _core, errors, files, scenario
+from duetime import transports as selection
 from duetime.contract.figures import at, bound_at
 from duetime.engine.points import Kept, Point, run_points
 from duetime.run import resolve, resolve_each
@@ -523,6 +524,8 @@ def robust(
     folder, given = Path(out), tuple(scenario.changes(set))
     files.check_growing(folder, PARTS)
     read = scenario.read(source)
+    named = selection.named(selection.located(transports, read.folder))
+    transports = list(named.values())
 
     written = {name: found for name, (found, _) in resolve_each(read, seed, given, transports).items()}
 
@@ -548,7 +551,7 @@ def robust(
     outcomes = tuple(
         _outcome(variant, measure, kept[i * each : (i + 1) * each]) for i, variant in enumerate(chosen)
     )
-    found = Robustness(str(first["title"]), tuple(transports), measure, outcomes)
+    found = Robustness(str(first["title"]), tuple(named), measure, outcomes)
     found._write(folder)
     return found
 
@@ -568,10 +571,8 @@ def _measure(kept: Sequence[Kept]) -> Measure:
 
 
 def _outcome(variant: Variant, measure: Measure, kept: Sequence[Kept]) -> Outcome:
-    errors = [f"{each.point.transport}: {each.error}" for each in kept if each.error is not None]
-    values = {
-        str(each.point.transport): measure.of(each.run) if each.error is None else None for each in kept
-    }
-    bounds = {str(each.point.transport): measure.bound(each.run) for each in kept if each.error is None}
+    errors = [f"{each.point.name}: {each.error}" for each in kept if each.error is not None]
+    values = {str(each.point.name): measure.of(each.run) if each.error is None else None for each in kept}
+    bounds = {str(each.point.name): measure.bound(each.run) for each in kept if each.error is None}
     at_least = {name: bound for name, bound in bounds.items() if bound is not None}
     return Outcome(variant, values, "; ".join(errors) or None, at_least)

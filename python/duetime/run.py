@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from duetime import _core, errors, files, fluid, scenario
+from duetime import _core, controllers, errors, files, fluid, scenario, transports
 from duetime.contract import reading
 from duetime.engine import Progress
 from duetime.results import Bound, Result, Saved
@@ -28,14 +28,15 @@ def run(
     *,
     seed: int | None = None,
     set: scenario.Changes | None = None,
-    transport: str | None = None,
+    transport: controllers.Transport | None = None,
     progress: bool | Progress | None = None,
     out: str | os.PathLike[str] | None = None,
 ) -> Result:
     """Simulate a scenario: a path, a text of several lines, or a dictionary of its sections.
 
-    `seed` and `transport` replace the scenario's; `set` changes keys (``{"network.buffer": "50 KB"}`` or
-    ``["network.buffer=50 KB"]``). `progress` shows a bar, by default in a notebook only, with True on a
+    `seed` and `transport` replace the scenario's. A transport is a name, the path of a plug-in, or a class
+    (`controller`). `set` changes keys (``{"network.buffer": "50 KB"}`` or ``["network.buffer=50 KB"]``).
+    `progress` shows a bar, by default in a notebook only, with True on a
     terminal too; or is called with (simulated seconds, their end, delivered packets) ten times a second.
 
     With `out` the tables are written into that folder during the run, as ``duetime run --out`` does. They are
@@ -44,14 +45,15 @@ def run(
     Raises `ScenarioError` for a bad scenario, another `ValueError` for a file that cannot be read, and
     `errors.Refused` (an `OSError`) for a folder that cannot be written.
     """
-    folder = None if out is None else Path(out)
+    folder, read = None if out is None else Path(out), scenario.read(source)
+    chosen = _chosen(transport, read)
     if callable(progress):
-        return made(scenario.read(source), seed, set, transport, progress, folder)
+        return made(read, seed, set, chosen, progress, folder)
     # Loaded late: a command that makes no run needs no bar, and fractions take time to load.
     from duetime.engine.progress import bar
 
     with bar(1, progress) as shown:
-        return made(scenario.read(source), seed, set, transport, shown.follow(0), folder)
+        return made(read, seed, set, chosen, shown.follow(0), folder)
 
 
 def check(
@@ -59,14 +61,22 @@ def check(
     *,
     seed: int | None = None,
     set: scenario.Changes | None = None,
-    transport: str | None = None,
+    transport: controllers.Transport | None = None,
 ) -> tuple[Resolved, list[str]]:
     """Read a scenario without running it: what it says with every default filled in, and notes.
 
     Raises what `run` raises.
     """
     read = scenario.read(source)
-    return resolve(read, seed, set, transport)
+    return resolve(read, seed, set, _chosen(transport, read))
+
+
+def _chosen(transport: controllers.Transport | None, read: scenario.Scenario) -> str | None:
+    """Return a transport as `_core` takes it: a plug-in's path from the current folder, or the scenario's."""
+    if transport is None:
+        return None
+    [chosen] = transports.located([controllers.text(transport)], read.folder)
+    return chosen
 
 
 def bound(
@@ -74,13 +84,14 @@ def bound(
     *,
     seed: int | None = None,
     set: scenario.Changes | None = None,
-    transport: str | None = None,
+    transport: controllers.Transport | None = None,
 ) -> Bound | None:
     """Say how few deadlines any schedule of a scenario's messages can miss, without running it.
 
     The same as `Result.bound` of its run. None without deadlines. Raises what `run` raises.
     """
-    foresight, _ = foresee(scenario.read(source), seed, set, transport)
+    read = scenario.read(source)
+    foresight, _ = foresee(read, seed, set, _chosen(transport, read))
     return Bound.of(foresight["bound"])
 
 

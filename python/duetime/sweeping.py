@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from duetime import _core, errors, files, manifest, scenario
+from duetime import transports as selection
 from duetime.contract import reading
 from duetime.engine.points import Kept, Point, run_points
 from duetime.quantities import counted
@@ -45,6 +46,11 @@ class Sweep:
     changes: tuple[tuple[str, ...], ...]
     #: What the other transports are compared with; None: the first.
     against: str | None = None
+
+    @cached_property
+    def names(self) -> tuple[str | None, ...]:
+        """The transports' names in tables."""
+        return tuple(None if each is None else selection.label(each) for each in self.transports)
 
     @property
     def points(self) -> list[Point]:
@@ -82,7 +88,7 @@ class Swept:
     def __repr__(self) -> str:
         """Give the size of the sweep; the tables are in `runs`, `classes` and `differences`."""
         plan, failed = self.sweep, len(self.failures)
-        named = [name for name in plan.transports if name is not None]
+        named = [name for name in plan.names if name is not None]
         parts = [
             f"{counted(len(plan.values), 'point')} of {', '.join(plan.axes)}",
             *([", ".join(named)] if named else []),
@@ -146,8 +152,8 @@ class Swept:
     @property
     def against(self) -> str | None:
         """The transport that the others are compared with; none where there is only one."""
-        transports = self.sweep.transports
-        return self.sweep.against or transports[0] if len(transports) > 1 else None
+        names = self.sweep.names
+        return self.sweep.against or names[0] if len(names) > 1 else None
 
     def differences(self) -> pl.DataFrame:
         """One row per point and transport other than `against`: what it has more or less, seed by seed.
@@ -162,7 +168,7 @@ class Swept:
             if kept.error is None
         }
         for point in range(len(self.sweep.values)):
-            for transport in self.sweep.transports:
+            for transport in self.sweep.names:
                 runs = [
                     (by_run.get((point, transport, seed)), by_run.get((point, against, seed)))
                     for seed in self.sweep.seeds
@@ -215,7 +221,7 @@ class Swept:
         for number, kept in enumerate(self.kept):
             values = sweep.values[number // each]
             axes = {column: _plain(value) for column, value in zip(self.columns, values, strict=True)}
-            transport = kept.point.transport or (kept.run["transport"] if kept.error is None else None)
+            transport = kept.point.name or (kept.run["transport"] if kept.error is None else None)
             yield Place(number // each, axes, transport, kept.point.seed), kept
 
 
@@ -252,9 +258,9 @@ def _read(text: scenario.Scenario, folder: Path, against: str | None) -> Sweep:
     except _core.ScenarioError:
         _starts_from_scenario(text, folder)
         raise
-    if against is not None and against not in (found["transports"] or []):
-        named = ", ".join(found["transports"] or []) or "none"
-        raise errors.Unreadable(f"--against {against}: is not among the sweep's transports ({named})")
+    names = selection.named(found["transports"] or [])
+    if against is not None:
+        against = selection.chosen(against, names, "the sweep's transports")
     return Sweep(
         found["title"],
         folder / found["scenario"],

@@ -66,7 +66,7 @@ pub fn data_file(bytes: &[u8]) {
         (_, 1) => "pattern = \"fan-in\"\nleaves = 3\nevery = \"1 ms\"\nsize = \"cdf(data)\"",
         _ => "pattern = \"fan-in\"\nleaves = 3\nevery = \"cdf(data)\"\nsize = \"2 KB\"",
     };
-    let files = BTreeMap::from([("data".to_owned(), String::from_utf8_lossy(text).into_owned())]);
+    let files = BTreeMap::from([("data".to_owned(), text.to_vec())]);
     let queue = [
         "",
         "host_queue = \"fair\"",

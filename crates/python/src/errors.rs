@@ -2,9 +2,11 @@
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
+use std::sync::Arc;
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+use transport::plugin::Law;
 
 pyo3::create_exception!(
     duetime,
@@ -18,6 +20,42 @@ pyo3::create_exception!(
     PyRuntimeError,
     "A bug in duetime itself: please report it with the scenario that shows it."
 );
+
+pyo3::create_exception!(
+    duetime,
+    PluginError,
+    PyRuntimeError,
+    "A plug-in failed during a run: the message names it, its function and the simulated time."
+);
+
+/// The laws of a scenario that are plug-ins.
+pub(crate) struct Plugins(Vec<Arc<dyn Law>>);
+
+impl Plugins {
+    /// Returns the plug-ins of a scenario.
+    pub(crate) fn of(scenario: &sim::Scenario) -> Plugins {
+        Plugins(scenario.transports.iter().filter_map(|own| own.config.loaded().cloned()).collect())
+    }
+
+    /// Returns true if one of them needs a run with one thread; an error if it was asked to have `threads`.
+    pub(crate) fn one_thread(&self, threads: Option<u32>) -> PyResult<bool> {
+        let Some(reason) = self.0.iter().find_map(|law| law.one_thread()) else { return Ok(false) };
+        match threads {
+            Some(2..) => {
+                Err(PluginError::new_err(format!("a run has one thread where {reason}: leave out run.threads")))
+            }
+            _ => Ok(true),
+        }
+    }
+
+    /// Returns the error of the first that has failed.
+    pub(crate) fn check(&self) -> PyResult<()> {
+        match self.0.iter().find_map(|law| law.failure()) {
+            Some(failure) => Err(PluginError::new_err(failure)),
+            None => Ok(()),
+        }
+    }
+}
 
 thread_local! {
     static LAST_PANIC: RefCell<Option<String>> = const { RefCell::new(None) };

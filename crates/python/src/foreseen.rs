@@ -28,7 +28,7 @@ pub(crate) fn foreseen<'py>(
     set: Vec<String>,
     seed: Option<u64>,
     transport: Option<String>,
-    files: BTreeMap<String, String>,
+    files: BTreeMap<String, Vec<u8>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let source = scenario::Source { name, text, folder: folder.as_deref() };
     let read = crate::read(py, &source, &scenario::Options { set, seed, transport, files })?;

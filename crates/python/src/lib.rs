@@ -3,6 +3,7 @@
 //! Only text (scenarios, JSON), bytes (columns) and errors cross the border. The Python package `duetime` makes files,
 //! tables and a command line of it.
 
+mod controller;
 mod errors;
 mod foreseen;
 mod measured;
@@ -19,7 +20,9 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use super::errors::{InternalError, ScenarioError};
+    use super::controller::{Window, register};
+    #[pymodule_export]
+    use super::errors::{InternalError, PluginError, ScenarioError};
     #[pymodule_export]
     use super::foreseen::foreseen;
     #[pymodule_export]
@@ -34,6 +37,7 @@ mod _core {
     #[pymodule_init]
     fn init(_module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
         super::errors::keep_panics_quiet();
+        plugin::install();
         Ok(())
     }
 }
@@ -50,7 +54,7 @@ fn check(
     set: Vec<String>,
     seed: Option<u64>,
     transport: Option<String>,
-    files: BTreeMap<String, String>,
+    files: BTreeMap<String, Vec<u8>>,
 ) -> PyResult<(String, Vec<String>, Vec<String>)> {
     let source = scenario::Source { name, text, folder: folder.as_deref() };
     let read = read(py, &source, &scenario::Options { set, seed, transport, files })?;

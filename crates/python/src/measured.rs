@@ -107,7 +107,7 @@ pub(crate) fn measured(
     set: Vec<String>,
     seed: Option<u64>,
     transport: Option<String>,
-    files: BTreeMap<String, String>,
+    files: BTreeMap<String, Vec<u8>>,
     wall_s: f64,
 ) -> PyResult<Run> {
     let source = scenario::Source { name, text, folder: folder.as_deref() };

@@ -8,12 +8,13 @@ use pyo3::prelude::*;
 use sim::{Completed, Oracle, Transfer};
 use units::{Bytes, HostId, Instant, Span};
 
-use crate::errors::guarded;
+use crate::errors::{Plugins, guarded};
 
 /// A run that is told its messages on the way. Times are in ps.
 #[pyclass(frozen, module = "duetime._core")]
 pub struct Network {
     oracle: Mutex<Oracle>,
+    plugins: Plugins,
     /// The number of hosts.
     #[pyo3(get)]
     hosts: u32,
@@ -42,6 +43,7 @@ impl Network {
         let source = scenario::Source { name, text, folder: folder.as_deref() };
         let options = scenario::Options { set, seed, transport, ..scenario::Options::default() };
         let scenario = crate::read(py, &source, &options)?.scenario;
+        let plugins = Plugins::of(&scenario);
         let (hosts, end) = (scenario.network.graph.hosts, scenario.run.duration.0);
         let oracle = guarded(py, || Oracle::new(scenario))?.ok_or_else(|| {
             PyValueError::new_err(
@@ -49,7 +51,7 @@ impl Network {
             )
         })?;
         let classes = oracle.classes().iter().map(|(name, _)| name.clone()).collect();
-        Ok(Network { oracle: Mutex::new(oracle), hosts, end, classes })
+        Ok(Network { oracle: Mutex::new(oracle), plugins, hosts, end, classes })
     }
 
     /// Hands over a message; returns its number.
@@ -81,6 +83,7 @@ impl Network {
     fn advance(&self, py: Python<'_>, until: u64, stops: bool) -> PyResult<Vec<(u64, u64, bool)>> {
         let advanced = || Some(self.oracle.lock().ok()?.advance(Instant(until), stops));
         let completed = guarded(py, advanced)?.ok_or_else(broken)?;
+        self.plugins.check()?;
         Ok(completed.into_iter().map(|Completed { number, at, aborted }| (number, at.0, aborted)).collect())
     }
 

@@ -16,7 +16,7 @@ use sim::Outcome;
 use sim::outcome::Taken;
 use threads::{Simulation, Terms};
 
-use crate::errors::guarded;
+use crate::errors::{Plugins, guarded};
 use crate::table;
 
 /// The time between two checks for Python's signals and two reports of progress.
@@ -100,7 +100,7 @@ pub(crate) fn run(
     set: Vec<String>,
     seed: Option<u64>,
     transport: Option<String>,
-    files: BTreeMap<String, String>,
+    files: BTreeMap<String, Vec<u8>>,
     progress: Option<Py<PyAny>>,
     out: Option<PathBuf>,
     rows: bool,
@@ -116,9 +116,14 @@ pub(crate) fn run(
     }
     let (resolved, mut notes) = (read.resolved.to_string(), read.notes);
     let _running = Running::one_more();
+    let plugins = Plugins::of(&read.scenario);
+    let threads = match plugins.one_thread(read.scenario.run.threads)? {
+        true => Some(1),
+        false => read.scenario.run.threads,
+    };
 
     let (mut simulation, note) = guarded(py, || {
-        let (mut simulation, note) = match read.scenario.run.threads {
+        let (mut simulation, note) = match threads {
             Some(threads) => Simulation::new(read.scenario, threads),
             None => (Simulation::calibrated(read.scenario, free_cores, Terms::default()), None),
         };
@@ -147,6 +152,7 @@ pub(crate) fn run(
             guarded(py, || passing.see(&simulation.take(), simulation.now()))?.map_err(disk_error)?;
         }
         py.check_signals()?;
+        plugins.check()?;
         if let Some(progress) = &progress {
             progress.call1(
                 py,

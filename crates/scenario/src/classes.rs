@@ -12,6 +12,7 @@ use crate::document::{Data, Entry, Table};
 use crate::error::{Checked, Fault, clip};
 use crate::language::{self, Family, Variant};
 use crate::overrides;
+use crate::plugins::{self, Chosen, choose};
 use crate::requests;
 use crate::suggest;
 use crate::table::only;
@@ -158,11 +159,11 @@ impl Classes<'_> {
         };
         let (true, Some(shared)) = (inherits, self.shared) else { return Ok(()) };
         let family = language::transport_family();
-        let variant = select(&family, table, &format!("`transport` of {title}"), self.context)?;
-        let own = language::find_transport(variant.name).expect("the family is made of the registry");
+        let Chosen { variant, entry: own, .. } =
+            choose(&family, table, &format!("`transport` of {title}"), self.context)?;
         let takes = |key: &str| variant.keys.iter().any(|known| known.name == key) && own.reads(key);
         for entry in &shared.entries {
-            if takes(&entry.key) && table.find(&entry.key).is_none() {
+            if takes(&entry.key) && !plugins::selects(&family, &entry.key) && table.find(&entry.key).is_none() {
                 table.set(entry.clone());
             }
         }

@@ -14,26 +14,31 @@ const LONGEST: u64 = 512 << 20;
 #[derive(Default)]
 pub(crate) struct Files<'a> {
     folder: Option<&'a Path>,
-    given: Option<&'a BTreeMap<String, String>>,
+    given: Option<&'a BTreeMap<String, Vec<u8>>>,
     read: RefCell<Vec<String>>,
     notes: RefCell<Vec<String>>,
 }
 
 impl<'a> Files<'a> {
-    /// Returns the files below `folder` (the working folder without one), with the texts of the `given` ones.
-    pub(crate) fn new(folder: Option<&'a Path>, given: &'a BTreeMap<String, String>) -> Files<'a> {
+    /// Returns the files below `folder` (the working folder without one), with the contents of the `given` ones.
+    pub(crate) fn new(folder: Option<&'a Path>, given: &'a BTreeMap<String, Vec<u8>>) -> Files<'a> {
         Files { folder, given: Some(given), ..Files::default() }
     }
     /// Returns the text of a file that is named at `at`; `near` is a built-in name that may have been meant.
     pub(crate) fn read(&self, path: &str, at: At, near: Option<&str>) -> Checked<String> {
-        let text = match self.given.and_then(|given| given.get(path)) {
-            Some(text) => text.clone(),
+        String::from_utf8(self.bytes(path, at, near)?)
+            .map_err(|_| unreadable(path, at, near, "it is not a text (UTF-8)"))
+    }
+    /// Returns the content of a file that is named at `at`; `near` is a built-in name that may have been meant.
+    pub(crate) fn bytes(&self, path: &str, at: At, near: Option<&str>) -> Checked<Vec<u8>> {
+        let content = match self.given.and_then(|given| given.get(path)) {
+            Some(content) => content.clone(),
             None => from_disk(&self.folder.unwrap_or(Path::new("")).join(path), path, at, near)?,
         };
         if self.read.borrow().iter().all(|known| known != path) {
             self.read.borrow_mut().push(path.to_owned());
         }
-        Ok(text)
+        Ok(content)
     }
     /// Adds a note on a file's content, once.
     pub(crate) fn note(&self, text: String) {
@@ -51,14 +56,16 @@ impl<'a> Files<'a> {
     }
 }
 
-fn from_disk(full: &Path, path: &str, at: At, near: Option<&str>) -> Checked<String> {
-    let fault = |why: String| {
-        let fault = Fault::new(at, format!("cannot read the file `{path}`: {why}"));
-        match near {
-            Some(near) => fault.hint(format!("did you mean `{near}`?")),
-            None => fault.hint("a path is relative to the scenario's folder"),
-        }
-    };
+fn unreadable(path: &str, at: At, near: Option<&str>, why: &str) -> Fault {
+    let fault = Fault::new(at, format!("cannot read the file `{path}`: {why}"));
+    match near {
+        Some(near) => fault.hint(format!("did you mean `{near}`?")),
+        None => fault.hint("a path is relative to the scenario's folder"),
+    }
+}
+
+fn from_disk(full: &Path, path: &str, at: At, near: Option<&str>) -> Checked<Vec<u8>> {
+    let fault = |why: String| unreadable(path, at, near, &why);
     if path.contains('\0') {
         return Err(fault("this is no path".into()));
     }
@@ -73,10 +80,7 @@ fn from_disk(full: &Path, path: &str, at: At, near: Option<&str>) -> Checked<Str
     let file = std::fs::File::open(full).map_err(|error| fault(reason(&error)))?;
     let mut bytes = Vec::new();
     file.take(LONGEST).read_to_end(&mut bytes).map_err(|error| fault(reason(&error)))?;
-    match String::from_utf8(bytes) {
-        Ok(text) => Ok(text),
-        Err(_) => Err(fault("it is not a text (UTF-8)".into())),
-    }
+    Ok(bytes)
 }
 
 /// Returns the operating system's reason, without its number.

@@ -67,6 +67,7 @@ pub(crate) const ROOT_KEYS: &[Key] = &[
 ];
 
 /// Something that is chosen by name and brings its own keys.
+#[derive(Clone)]
 pub(crate) struct Variant {
     pub(crate) name: &'static str,
     pub(crate) help: &'static str,

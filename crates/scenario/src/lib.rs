@@ -27,6 +27,7 @@ mod messages;
 mod nested;
 mod of_request;
 mod overrides;
+mod plugins;
 mod presets;
 mod ranges;
 mod read;

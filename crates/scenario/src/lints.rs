@@ -449,7 +449,7 @@ fn rtt_above_rto(survey: &Survey) -> Vec<Finding> {
     let mut found: Vec<(f64, Finding)> = Vec::new();
     for (class, transport, drawn) in survey.classes() {
         let first = transport.config.connection.rto_initial;
-        let reads = crate::language::find_transport(transport.name).is_some_and(|own| own.reads("rto_initial"));
+        let reads = transport.entry.reads("rto_initial");
         // Paths are searched for each receiver: a thousand pairs suffice.
         let pairs: BTreeSet<(HostId, HostId)> =
             drawn.messages.iter().take(1000).map(|message| (message.from, message.to)).collect();

@@ -4,6 +4,7 @@ use crate::document::{self, Data, Entry, Node, Table};
 use crate::error::{At, Checked, Fault, Sources, clip};
 use crate::language::{self, ROOT_KEYS, SECTIONS};
 use crate::nested;
+use crate::plugins;
 use crate::suggest;
 
 /// Applies one `--set path=value`.
@@ -78,7 +79,7 @@ fn segments(path: &str, source: u32) -> Vec<Segment<'_>> {
 }
 
 /// Reads a TOML value, or a text without its quotes.
-fn value(option: &str, start: usize, source: u32) -> Checked<Node> {
+pub(crate) fn value(option: &str, start: usize, source: u32) -> Checked<Node> {
     let text = &option[start..];
     let trimmed = text.trim();
     let start = start + (text.len() - text.trim_start().len());
@@ -273,9 +274,7 @@ fn no_entry<'a>(what: &str, asked: &Segment, names: impl Iterator<Item = &'a str
 pub(crate) fn named_transport(entry: &mut Entry) {
     if entry.key == "transport" && entry.node.text().is_some() {
         let at = entry.node.at;
-        let mut table = Table::empty(at);
         let node = std::mem::replace(&mut entry.node, Node::new(Data::Table(Table::empty(at)), at));
-        table.set(Entry { key: "name".into(), key_at: entry.key_at, node });
-        entry.node.data = Data::Table(table);
+        entry.node.data = Data::Table(plugins::named(node, entry.key_at));
     }
 }

@@ -52,10 +52,11 @@ pub struct Options {
     pub set: Vec<String>,
     /// A value that replaces `run.seed`.
     pub seed: Option<u64>,
-    /// A name that replaces the name of `[transport]`. Keys that only other transports know are dropped with a note.
+    /// A name that replaces the name of `[transport]`, or the path of a module, with settings of its keys:
+    /// `d2tcp:d_cap=4`. Keys that only other transports know are dropped with a note.
     pub transport: Option<String>,
-    /// Texts instead of files, by the paths that the scenario names; others are read from the disk.
-    pub files: BTreeMap<String, String>,
+    /// Contents instead of files, by the paths that the scenario names; others are read from the disk.
+    pub files: BTreeMap<String, Vec<u8>>,
 }
 
 /// A scenario that has been read.
@@ -207,7 +208,8 @@ fn parts(mut root: Table, folder: Option<&Path>, options: &Options, sources: &mu
     let replacement = options
         .transport
         .as_deref()
-        .map(|name| Replacement { name, at: At::new(sources.add("--transports", name), 0..name.len()) });
+        .map(|text| Replacement::read(text, sources.add("--transports", text)))
+        .transpose()?;
     let common = common_transport(&root, replacement.as_ref(), &context, &mut transports)?;
     if let Some((_, written)) = &common {
         resolved.insert("transport".into(), written.clone());

@@ -4,12 +4,14 @@ use serde_json::{Map, Value as Json, json};
 use sim::topology::LINK_KEYS;
 use sim::traffic::ENTRY_KEYS;
 use sim::{profile, run};
+use transport::connection;
 use units::{Default, Key, Kind, Range};
 
 use crate::catalog::kind_name;
 use crate::classes::INHERIT;
 use crate::distribution::BUILT_IN;
 use crate::language::{self, Family, ROOT_KEYS, Variant};
+use crate::plugins::PLUGIN;
 use crate::requests;
 
 /// Returns the JSON Schema (draft 2020-12) of a scenario file.
@@ -65,7 +67,7 @@ pub fn schema() -> Json {
             "run": run_section(),
             "transport": {
                 "description": transports.help,
-                "anyOf": [selector(&transports), variants(&transports, transports.help)],
+                "anyOf": [selector(&transports), variants(&transports, transports.help), module(), plugin(&[])],
             },
             "own_transport": own_transport(&transports),
             "class": class(&patterns, true),
@@ -96,7 +98,31 @@ fn own_transport(transports: &Family) -> Json {
             "description": "true or false: take over the parameters of [transport] that this one knows too",
         });
     }
-    json!({ "anyOf": [selector(transports), own, { "$ref": "#/$defs/parameter" }] })
+    json!({ "anyOf": [selector(transports), own, module(), plugin(&[INHERIT]), { "$ref": "#/$defs/parameter" }] })
+}
+
+/// Returns the schema of the path of a module.
+fn module() -> Json {
+    json!({
+        "type": "string",
+        "description": "a plug-in: the path of a WebAssembly module, from the scenario's folder",
+        "pattern": "\\.(wasm|wat)$",
+    })
+}
+
+/// Returns the schema of a transport that is a module: with the shared keys, the `more` ones, and any keys of its own.
+fn plugin(more: &[&str]) -> Json {
+    let mut shared = object(connection::KEYS.iter(), false);
+    shared["title"] = json!("transport from a module");
+    shared["properties"][PLUGIN] = module();
+    shared["properties"]["name"] =
+        json!({ "type": "string", "description": "its name in tables (default: of its file)" });
+    shared["required"] = json!([PLUGIN]);
+    shared["additionalProperties"] = json!(true);
+    for key in more {
+        shared["properties"][key] = json!({ "type": "boolean", "default": false });
+    }
+    shared
 }
 
 /// Returns the schema of a table of fixed keys.

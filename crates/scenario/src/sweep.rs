@@ -25,7 +25,7 @@ use crate::error::{At, Checked, Error, Fault, Sources, clip};
 use crate::files::Files;
 use crate::read::{self, Options, Source};
 use crate::table::only;
-use crate::{language, overrides, suggest, toml_text};
+use crate::{language, overrides, plugins, suggest, toml_text};
 
 /// A sweep that has been read, of which at least one point is a valid scenario.
 #[derive(Debug)]
@@ -196,7 +196,8 @@ fn transports(root: &Table) -> Checked<Option<Vec<String>>> {
         let Some(name) = node.text() else {
             return Err(node.fault(format!("a transport is a name, not {}", node.what())));
         };
-        if family.find(name).is_none() {
+        let alone = name.split(':').next().unwrap_or_default();
+        if !plugins::is_path(alone) && family.find(alone).is_none() {
             let fault = node.fault(format!("there is no transport `{}`", clip(name)));
             return Err(fault.did_you_mean(suggest::nearest(name, family.names()), || {
                 format!("the transports are {}", suggest::list(family.names()))

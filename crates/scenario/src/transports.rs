@@ -1,6 +1,6 @@
 //! `[transport]`, the transports of single classes, and `compare`'s substitute.
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 use sim::Transport;
 use sim::network::Network;
 use transport::Surroundings;
@@ -10,10 +10,12 @@ use crate::context::Context;
 use crate::document::{Data, Entry, Node, Table};
 use crate::error::{At, Checked, Fault};
 use crate::language;
+use crate::overrides;
+use crate::plugins::{self, Chosen, choose};
 use crate::presets::Presets;
 use crate::suggest;
 use crate::values::{self, read_with_profile};
-use crate::variants::{place, select, unknown_key, with_selector};
+use crate::variants::{place, unknown_key, with_selector};
 
 /// The transports in use, each once.
 pub(crate) struct Transports {
@@ -64,10 +66,42 @@ impl Transports {
     }
 }
 
-/// `compare`'s substitute for the name of `[transport]`.
+/// `compare`'s substitute for the name of `[transport]`, and settings of its keys: "d2tcp:d_cap=4".
 pub(crate) struct Replacement<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) at: At,
+    name: &'a str,
+    at: At,
+    settings: Vec<Entry>,
+}
+
+impl<'a> Replacement<'a> {
+    /// Reads the text of the source with that number: NAME, or NAME:KEY=VALUE:KEY=VALUE.
+    pub(crate) fn read(text: &'a str, source: u32) -> Checked<Replacement<'a>> {
+        // A Windows path has a colon of its own, and so has the name of a registered controller.
+        let parts = text.match_indices(':').map(|(at, _)| at).filter(|at| {
+            let part = text[at + 1..].split(':').next().unwrap_or_default();
+            part.contains('=') || part.trim().is_empty()
+        });
+        let starts: Vec<usize> = parts.collect();
+        let name = &text[..starts.first().copied().unwrap_or(text.len())];
+        let mut settings = Vec::new();
+        for (index, start) in starts.iter().map(|at| at + 1).enumerate() {
+            let end = starts.get(index + 1).copied().unwrap_or(text.len());
+            let at = At::new(source, start..end.max(start + 1));
+            let Some(equals) = text[start..end].find('=').map(|equals| start + equals) else {
+                return Err(
+                    Fault::new(at, "a setting KEY=VALUE is missing behind `:`").hint("for example d2tcp:d_cap=4")
+                );
+            };
+            let key = text[start..equals].trim();
+            let key_at = At::new(source, start..equals.max(start + 1));
+            if key.is_empty() {
+                return Err(Fault::new(key_at, "the key before `=` is missing"));
+            }
+            let node = overrides::value(&text[..end], equals + 1, source)?;
+            settings.push(Entry { key: key.to_owned(), key_at, node });
+        }
+        Ok(Replacement { name, at: At::new(source, 0..name.len().max(1)), settings })
+    }
 }
 
 pub(crate) fn common_transport(
@@ -98,15 +132,11 @@ fn replaced(
     notes: &mut Vec<String>,
 ) -> Checked<Table> {
     let family = language::transport_family();
-    let name = Entry {
-        key: family.selector.into(),
-        key_at: replacement.at,
-        node: Node::bare(replacement.name, replacement.at),
-    };
-    let mut table = Table::empty(written.map_or(replacement.at, |table| table.at));
-    table.set(name);
-    let variant = select(&family, &table, "[transport]", context)?;
-    for entry in written.iter().flat_map(|table| &table.entries).filter(|entry| entry.key != family.selector) {
+    let mut table = plugins::named(Node::bare(replacement.name, replacement.at), replacement.at);
+    table.at = written.map_or(replacement.at, |table| table.at);
+    let variant = choose(&family, &table, "[transport]", context)?.variant;
+    let own = |entry: &&Entry| !plugins::selects(&family, &entry.key);
+    for entry in written.iter().flat_map(|table| &table.entries).filter(own) {
         let known = variant.keys.iter().any(|key| key.name == entry.key);
         match family.key(&entry.key) {
             Some(key) if !known => {
@@ -117,6 +147,7 @@ fn replaced(
             _ => table.set(entry.clone()),
         }
     }
+    replacement.settings.iter().for_each(|setting| table.set(setting.clone()));
     Ok(table)
 }
 
@@ -127,12 +158,16 @@ pub(crate) fn read_transport(
     transports: &mut Transports,
 ) -> Checked<(usize, Json)> {
     let family = language::transport_family();
-    let variant = select(&family, table, title, context)?;
-    let unknown = |entry: &Entry| unknown_key(&family, variant, title, entry);
-    let entry = language::find_transport(variant.name).expect("the family is made of the registry");
+    let Chosen { variant, entry, plugin } = choose(&family, table, title, context)?;
+    // The name of a module is no key of its own.
+    let chosen = &Table {
+        entries: table.entries.iter().filter(|own| own.key != plugins::PLUGIN).cloned().collect(),
+        at: table.at,
+    };
+    let unknown = |entry: &Entry| unknown_key(&family, &variant, title, entry);
     let setting = |key: &Key| context.profile.of_transport(entry, key.name);
     let (keys, rate) = ((&*variant.keys, family.selector), Some(transports.surroundings.line_rate));
-    let mut read = read_with_profile(table, title, keys, context, rate, setting, unknown)?;
+    let mut read = read_with_profile(chosen, title, keys, context, rate, setting, unknown)?;
     let before = read.values.clone();
     let config = entry.build(&mut read.values, &transports.surroundings).map_err(|problem| place(table, problem))?;
     for key in entry.keys() {
@@ -143,14 +178,14 @@ pub(crate) fn read_transport(
     }
     // One file is for all transports: keys that only others read are no mistake, and no part of this one.
     let keys = table.entries.iter().map(|own| own.key.as_str());
-    let unread: Vec<&str> = keys.filter(|key| *key != family.selector && !entry.reads(key)).collect();
+    let unread: Vec<&str> = keys.filter(|key| !plugins::selects(&family, key) && !entry.reads(key)).collect();
     if !unread.is_empty() {
         let unread = suggest::list(unread).replace(" and ", " or ");
         transports.notes.push(format!("{}: it does not read {unread} of {title}", entry.name));
     }
     read.written.retain(|key, _| entry.reads(key));
     transports.preset.add(title, table, &read.written, |key| context.profile.of_transport(entry, key));
-    let transport = Transport { name: entry.name, config };
+    let transport = Transport { name: entry.name, entry, config };
     let apart = |other: &&Transport| !transport.config.shares_network_with(&other.config);
     if let Some(other) = transports.list.iter().find(apart) {
         let name = entry.name;
@@ -167,5 +202,9 @@ pub(crate) fn read_transport(
         return Err(Fault::new(table.at, message).hint(format!("write `{key}` in [network], which decides")));
     }
     let index = transports.add(transport);
-    Ok((index, with_selector(&family, variant, read.written)))
+    let mut written = with_selector(&family, &variant, read.written);
+    if let Some(path) = plugin {
+        written[plugins::PLUGIN] = json!(path);
+    }
+    Ok((index, written))
 }

@@ -8,6 +8,7 @@ use crate::document::{Data, Entry, Table};
 use crate::error::{At, Checked, Fault, clip};
 use crate::language::{self, Family, Variant};
 use crate::nested;
+use crate::plugins::{self, PLUGIN};
 use crate::suggest;
 
 /// Returns the place of a problem among the keys of a table.
@@ -53,7 +54,8 @@ pub(crate) fn select<'a>(family: &'a Family, table: &Table, title: &str, context
     let names = || suggest::list(family.names()).replace(" and ", " or ");
     let Some(entry) = table.find(family.selector) else {
         // A typing mistake in the selector itself is the likelier reason.
-        let words = || family.key_names().into_iter().chain([family.selector, "transport"]);
+        let module = (family.what == "transport").then_some(PLUGIN);
+        let words = || family.key_names().into_iter().chain([family.selector, "transport"]).chain(module);
         if let Some(entry) = table.entries.iter().find(|entry| words().all(|word| word != entry.key)) {
             let fault = Fault::new(entry.key_at, format!("unknown key `{}` in {title}", clip(&entry.key)));
             return Err(fault
@@ -74,6 +76,9 @@ pub(crate) fn select<'a>(family: &'a Family, table: &Table, title: &str, context
         let fault = node.fault(format!("there is no {} `{}`", family.what, clip(name)));
         match suggest::nearest(name, family.names()) {
             Some(near) => fault.hint(format!("did you mean `{near}`? (expected {})", names())),
+            None if family.what == "transport" && plugins::is_path(name) => {
+                fault.hint(format!("a module is named by `plugin`: write plugin = \"{}\"", clip(name)))
+            }
             None => fault.hint(format!("expected {}", names())),
         }
     })

@@ -10,7 +10,7 @@ const BASE: &str = include_str!("bad/base.toml");
 const STAGES: &str = include_str!("bad/stages.toml");
 
 fn with_requests() -> Options {
-    let file = ("requests.csv".to_owned(), "time,tokens\n0,100\n0.5,200\n".to_owned());
+    let file = ("requests.csv".to_owned(), b"time,tokens\n0,100\n0.5,200\n".to_vec());
     Options { files: [file].into(), ..Options::default() }
 }
 
@@ -151,7 +151,7 @@ proptest! {
             scenario = scenario.replace("columns = { arrival = \"time\", input = \"tokens\" }", columns);
         }
         let mut options = with_requests();
-        options.files.insert("requests.csv".into(), format!("{head}{text}"));
+        options.files.insert("requests.csv".into(), format!("{head}{text}").into_bytes());
         check(&scenario, &options)?;
     }
 

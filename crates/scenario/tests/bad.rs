@@ -389,7 +389,7 @@ fn every_mistake_has_its_message() {
 
 fn with_file() -> Options {
     let (name, content) = stages::FILE;
-    Options { files: BTreeMap::from([(name.to_owned(), content.to_owned())]), ..Options::default() }
+    Options { files: BTreeMap::from([(name.to_owned(), content.as_bytes().to_vec())]), ..Options::default() }
 }
 
 #[test]

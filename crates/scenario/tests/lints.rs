@@ -374,7 +374,7 @@ fn a_tail_that_a_run_does_not_meet_is_named() {
         .replace("hosts = 41", "hosts = 16");
     let notes = |duration: &str, size: &str| {
         let set = vec![format!("run.duration={duration}"), format!("traffic.web.size=cdf({size})")];
-        let files = [("VL2_CDF.txt".to_owned(), VL2.to_owned())].into();
+        let files = [("VL2_CDF.txt".to_owned(), VL2.as_bytes().to_vec())].into();
         let source = Source { name: "a.toml", text: &text, folder: Some(&folder()) };
         let notes = scenario::read(&source, &Options { set, files, ..Options::default() }).unwrap().notes;
         notes.into_iter().find(|note| note.ends_with("[tail-not-met]"))

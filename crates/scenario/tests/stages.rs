@@ -14,7 +14,7 @@ const ROWS: &str = "time,tokens\n0,100\n0.5,200\n";
 fn options(set: &[&str], file: &str) -> Options {
     Options {
         set: set.iter().map(|option| (*option).to_owned()).collect(),
-        files: BTreeMap::from([("requests.csv".to_owned(), file.to_owned())]),
+        files: BTreeMap::from([("requests.csv".to_owned(), file.as_bytes().to_vec())]),
         ..Options::default()
     }
 }

@@ -52,8 +52,10 @@ impl Class {
 /// A transport with its parameters.
 #[derive(Clone)]
 pub struct Transport {
-    /// Its name in the list of transports.
+    /// Its name in tables; in the list of transports, if it is no plug-in.
     pub name: &'static str,
+    /// Its keys, needs and signals.
+    pub entry: &'static transport::registry::Entry,
     /// Parameters of the transport.
     pub config: transport::registry::Config,
 }
@@ -61,7 +63,7 @@ pub struct Transport {
 impl Transport {
     /// Returns its requirements on switches and hosts.
     pub fn needs(&self) -> &'static transport::Needs {
-        &transport::registry::find(self.name).expect("a transport of a scenario is a registered one").needs
+        &self.entry.needs
     }
 
     /// Returns its agents at the ports of the network, if it has any.

@@ -1,10 +1,13 @@
 //! The congestion control of a connection, and the types that each family adds to packets and ports. They are matched,
 //! not called through a pointer, so that they are inlined per packet.
 
+use std::sync::Arc;
+
 use units::{Bytes, Rate};
 
 use crate::agent::Agent;
 use crate::connection;
+use crate::controllers::plugin::Law;
 use crate::controllers::{Controller, Priorities, Window};
 use crate::families::families;
 
@@ -29,6 +32,14 @@ impl Control {
 }
 
 impl Config {
+    /// Returns the law that was loaded at run time, if it is one.
+    pub fn loaded(&self) -> Option<&Arc<dyn Law>> {
+        match self.control.law()? {
+            Controller::Plugin(plugin) => Some(plugin.law()),
+            _ => None,
+        }
+    }
+
     /// Returns the division of messages into switch priorities, if there is one.
     pub fn priorities(&self) -> Option<&Priorities> {
         self.control.law().and_then(Controller::priorities)

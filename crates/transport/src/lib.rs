@@ -34,6 +34,7 @@ mod stream;
 pub mod testing;
 
 pub use control::{Agents, Header};
+pub use controllers::plugin;
 pub use descriptor::{Advice, Build, Conditions, Descriptor, Needs, Regime, Surroundings};
 pub use ends::{Receiver, Sender, Shared};
 pub use pacing::Pacing;

@@ -4,6 +4,7 @@
 use units::{Alias, Key, Problem, Values};
 
 pub use crate::control::{Config, Control};
+use crate::controllers::plugin::{self, Described, Plugin};
 use crate::controllers::{self, Controller};
 use crate::descriptor::{Build, Descriptor, Needs, Surroundings};
 use crate::families::families;
@@ -104,7 +105,24 @@ impl Entry {
 
     /// Returns true if its senders decide by themselves, from ACKs: neither switches nor receivers allot rates.
     pub const fn by_senders(&self) -> bool {
-        matches!(self.builder, Builder::Window(_))
+        matches!(self.builder, Builder::Window(_) | Builder::Plugin(_))
+    }
+
+    /// Returns a transport that is loaded at run time, which is in no list.
+    pub fn of_plugin(own: &'static Described) -> Entry {
+        let &Described { name, help, source, keys, ecn, .. } = own;
+        Entry {
+            name,
+            help,
+            source,
+            aliases: plugin::ALIASES,
+            needs: plugin::needs(ecn),
+            groups: keys,
+            shared_signals: connection::SIGNALS,
+            signals: &[],
+            reads: None,
+            builder: Builder::Plugin(own),
+        }
     }
 
     const fn of<T>(
@@ -153,18 +171,21 @@ macro_rules! entries {
         #[derive(Clone, Copy)]
         enum Builder {
             Window(Build<Controller>),
+            Plugin(&'static Described),
             $($Family(Build<crate::$module::Config>)),*
         }
 
         impl Builder {
             fn build(self, values: &mut Values, shared: &connection::Config) -> Result<Control, Problem> {
+                let window = |values: &Values, law| match receive::Schedule::from_values(values, shared) {
+                    None => Control::Window(law),
+                    Some(schedule) => Control::Receive(receive::Config { law, schedule }),
+                };
                 match self {
-                    Builder::Window(build) => {
-                        let law = build(values, shared)?;
-                        Ok(match receive::Schedule::from_values(values, shared) {
-                            None => Control::Window(law),
-                            Some(schedule) => Control::Receive(receive::Config { law, schedule }),
-                        })
+                    Builder::Window(build) => build(values, shared).map(|law| window(values, law)),
+                    Builder::Plugin(own) => {
+                        let law = own.module.law(values).map_err(|message| Problem::new("plugin", message))?;
+                        Ok(window(values, Controller::Plugin(Plugin::new(law))))
                     }
                     $(Builder::$Family(build) => build(values, shared).map(Control::$Family)),*
                 }

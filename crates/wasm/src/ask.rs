@@ -1,12 +1,14 @@
 //! Requests of a page: as in Python's `duetime._core`, and a run in slices.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use results::{Foresight, Report};
 use scenario::{Options, Read, Source};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use sim::{PacketLog, World};
+use transport::plugin::Law;
 use units::Span;
 
 use crate::columns;
@@ -55,6 +57,9 @@ pub(crate) struct Asked {
     /// Texts of the files that it names.
     #[serde(default)]
     files: BTreeMap<String, String>,
+    /// The plug-ins that it may name, as bytes.
+    #[serde(default)]
+    modules: BTreeMap<String, Vec<u8>>,
 }
 
 /// The selection of packets to log.
@@ -78,6 +83,8 @@ pub(crate) struct Desk {
 
 struct Run {
     world: World,
+    /// The plug-ins of the scenario.
+    laws: Vec<Arc<dyn Law>>,
     over: bool,
     resolved: Json,
     notes: Vec<String>,
@@ -122,6 +129,9 @@ impl Desk {
             Request::Advance { events } => {
                 let run = self.run.as_mut().ok_or_else(no_run)?;
                 run.over = !run.world.advance_logging(events);
+                if let Some(failure) = run.laws.iter().find_map(|law| law.failure()) {
+                    return Err(Refusal::Request(failure));
+                }
                 let duration = run.world.duration();
                 json!({
                     "more": !run.over,
@@ -137,7 +147,9 @@ impl Desk {
 
 impl Asked {
     fn read(self) -> Result<Read, Refusal> {
-        let Asked { text, name, set, seed, transport, files } = self;
+        let Asked { text, name, set, seed, transport, files, modules } = self;
+        let texts = files.into_iter().map(|(path, text)| (path, text.into_bytes()));
+        let files = texts.chain(modules).collect();
         let options = Options { set, seed, transport, files };
         scenario::read(&Source { name: &name, text: &text, folder: None }, &options).map_err(Refusal::Scenario)
     }
@@ -151,12 +163,13 @@ impl Run {
                 "run.engine: only `packets` runs here; the fluid model needs the installed duetime".into(),
             ));
         }
+        let laws = scenario.transports.iter().filter_map(|own| own.config.loaded().cloned()).collect();
         let mut world = World::new(scenario);
         if let Some(Log { from_us, until_us, most }) = log {
             let [from, until] = [from_us, until_us].map(|micros| Span::from_micros(micros).after_start());
             world.log_packets(PacketLog::new(from, until, most as usize));
         }
-        Ok(Run { world, over: false, resolved, notes })
+        Ok(Run { world, laws, over: false, resolved, notes })
     }
 
     fn finish(mut self) -> Json {

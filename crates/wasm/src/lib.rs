@@ -1,4 +1,5 @@
-//! The simulator for a web page: WebAssembly without imports, which a page or node instantiates as it is.
+//! The simulator for a web page: WebAssembly that imports only the functions of [`modules`], for controllers of the
+//! reader's own.
 //!
 //! Only JSON in two buffers crosses the border. The caller reserves room ([`input`]), writes a [request](ask::Request)
 //! there, calls [`ask`], and reads as many bytes as it returns at [`answer`]: `{"done": ...}`, or `{"mistake": ...}`
@@ -8,6 +9,7 @@
 
 mod ask;
 mod columns;
+mod modules;
 
 use std::cell::RefCell;
 use std::sync::Once;
@@ -35,7 +37,10 @@ pub extern "C" fn input(length: u32) -> *mut u8 {
 #[unsafe(no_mangle)]
 pub extern "C" fn ask() -> u32 {
     static HOOK: Once = Once::new();
-    HOOK.call_once(|| std::panic::set_hook(Box::new(|panic| PANIC.set(panic.to_string()))));
+    HOOK.call_once(|| {
+        std::panic::set_hook(Box::new(|panic| PANIC.set(panic.to_string())));
+        transport::plugin::install(modules::load);
+    });
     let request = INPUT.take();
     let answer = DESK.with_borrow_mut(|desk| desk.answer(&request));
     keep(answer)

@@ -10,7 +10,17 @@ import { quantity } from "../quantities.js";
  * @returns {Variant[]}
  */
 export function variants({ lesson, state }) {
-  return lesson ? lesson.runs : state.transports.map((transport) => ({ label: transport, transport }));
+  if (lesson) return lesson.runs;
+  return state.transports.map((transport) => ({ label: name_of(transport), transport }));
+}
+
+/**
+ * Returns the name of a transport for the reader: of a plug-in the name of its file.
+ *
+ * @param {string} transport
+ */
+export function name_of(transport) {
+  return transport.replace(/\.wasm$/, "");
 }
 
 /**

@@ -1,9 +1,11 @@
 // The inputs of the page: their options, and the functions that they call.
+import { name_of } from "./changes.js";
 import { show_columns } from "./columns.js";
 import { leave_lesson, open_lesson } from "./course.js";
 import { by_id, make } from "./dom.js";
 import { download } from "./files.js";
 import { copy_link, from_link } from "./links.js";
+import { connect_plugins } from "./plugins.js";
 import { show_replay } from "./results.js";
 import { cancel, go, MAX_RUNS } from "./running.js";
 import { start, transport_boxes } from "./scenario.js";
@@ -22,6 +24,7 @@ export function connect(session, catalog) {
   connect_scenarios(session);
   connect_times(session);
   by_id("transports").append(...catalog.transports.map((each) => transport(session, each)));
+  connect_plugins(session, (about) => transport(session, about));
   by_id("lessons").append(...lesson_buttons(session));
   by_id("run").addEventListener("click", () => go(session));
   by_id("cancel").addEventListener("click", () => cancel(session));
@@ -93,7 +96,7 @@ function transport(session, { name, help }) {
     go(session);
   });
   const label = make("label", { title: help });
-  label.append(box, name);
+  label.append(box, name_of(name));
   return label;
 }
 

@@ -11,8 +11,9 @@ import { pack, unpack } from "./share.js";
  *
  * @param {Session} session
  */
-export async function copy_link({ state, moved, lesson }) {
-  const { scenario, transports, duration, moments, set, text } = state;
+export async function copy_link({ state, moved, lesson, modules }) {
+  const { scenario, duration, moments, set, text } = state;
+  const transports = state.transports.filter((each) => !(each in modules));
   /** @type {Shared} */
   const shared = { scenario, transports, duration, moments, set, text, moved, lesson: lesson?.id };
   history.replaceState(null, "", `#s=${await pack(shared)}`);

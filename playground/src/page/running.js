@@ -68,7 +68,7 @@ async function compare(session, wanted) {
     for (let next = queue.shift(); next; next = queue.shift()) {
       const { variant, index } = next;
       const set = [...common, ...(variant.set ?? [])];
-      const of = { text: state.text, set, transport: variant.transport };
+      const of = { text: state.text, set, transport: variant.transport, modules: session.modules };
       const done = await hand.ask({ run: { of, span_ms: state.moments } }, (share) => {
         shares[index] = share;
         advance(shares);

@@ -27,6 +27,7 @@ export function create_session(parts) {
     round: 0,
     later: undefined,
     resolved: null,
+    modules: {},
   };
 }
 

@@ -1,4 +1,5 @@
 // The simulator: calls the WebAssembly of crates/wasm, in a worker or in node.
+import { Plugins } from "./plugins.js";
 
 /** @import { Answers, Asked, Finished, Log, MistakeDetails, Question, Verb } from "../types.d.ts" */
 
@@ -26,9 +27,11 @@ export class Mistake extends Error {
 export class Engine {
   /** @param {WebAssembly.Module} compiled */
   constructor(compiled) {
+    const plugins = new Plugins();
     this.exports = /** @type {Exports} */ (
-      /** @type {unknown} */ (new WebAssembly.Instance(compiled, {}).exports)
+      /** @type {unknown} */ (new WebAssembly.Instance(compiled, plugins.imports).exports)
     );
+    plugins.memory = this.exports.memory;
   }
 
   /**

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from duetime import InternalError, ScenarioError, __version__
+from duetime import InternalError, PluginError, ScenarioError, __version__
 from duetime.cli import completion  # noqa: F401  (it brings its script for fish)
 from duetime.engine import interrupt
 from duetime.errors import Damaged, Failed, Missing, Refused, Unreadable, Unusable
@@ -121,7 +121,7 @@ def status(command: Callable[[], object]) -> int:
         return error.exit_code
     except ScenarioError as error:
         return _fail(BAD_INPUT, str(error))
-    except (Unreadable, Refused, Unusable, Damaged) as error:
+    except (Unreadable, Refused, Unusable, Damaged, PluginError) as error:
         return _fail(BAD_INPUT, f"error: {error}")
     except Missing as error:
         return _fail(BAD_INPUT, f"error: {error}")

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from duetime import costs, files
+from duetime import transports as selection
 from duetime.cli import completion, options
 from duetime.comparison import RUNS, AnyComparison, prepare
 from duetime.quantities import counted
@@ -22,8 +23,9 @@ from duetime.quantities import counted
     "--transports",
     metavar="NAMES",
     shell_complete=completion.transports,
-    help="Which to compare, separated by commas: tcp,dctcp,d2tcp. Each replaces the name in [transport]; "
-    f"classes with a transport of their own keep it {options.TRANSPORTS_DEFAULT}.",
+    help="Which to compare, separated by commas: names, paths of plug-ins, each perhaps with settings of its "
+    "keys: dctcp,d2tcp,d2tcp:d_cap=4,mine.wasm. Each replaces the name in [transport]; classes with a "
+    f"transport of their own keep it {options.TRANSPORTS_DEFAULT}.",
 )
 @click.option(
     "--against",
@@ -73,7 +75,7 @@ def compare(
     if transports is None:
         names = options.usual_transports(read, seed, changes)
     else:
-        names = [name.strip() for name in transports.split(",") if name.strip()]
+        names = selection.located(selection.listed(transports), read.folder)
     allowed = costs.limit(max_memory, yes)
     if names and allowed is not None:
         each = costs.cost(read, seed, changes, names[0])
@@ -83,7 +85,7 @@ def compare(
     if jobs is None and threads is not None and isinstance(number := plan.resolved["run"]["threads"], int):
         # No more threads than cores.
         jobs = max(1, (os.cpu_count() or 1) // number)
-    conditions = options.conditions_of(fail_if, fail_if_certain, plan.resolved, names)
+    conditions = options.conditions_of(fail_if, fail_if_certain, plan.resolved, plan.transports)
     if out is not None:
         options.need_tables()
         files.check(out, keep=RUNS)

@@ -14,6 +14,7 @@ from typing import ClassVar, TypedDict, TypeVar, Unpack
 import click
 
 from duetime import costs, decide, files, scenario
+from duetime import transports as selection
 from duetime.cli import completion, options
 from duetime.conditions import ALL_GOALS
 from duetime.display.decisions import ANSWERS
@@ -211,6 +212,8 @@ def tighten(
     if not 0.01 <= step <= 50:
         raise options.Mistake("--step is between 0.01% and 50%")
     with _runs(out, "tighten", goal=goal, **shared) as runs:
+        if against is not None:
+            [against] = selection.located([against], str(runs.scenario.parent))
         decision = decide.tighten(runs, target=target, against=against, step=step)
         _deliver(decision, out, as_json, as_csv)
 
@@ -294,17 +297,15 @@ def _runs(
     yes: bool,
     limit_s: float,
 ) -> Iterator[decide.Runs]:
-    names: list[str | None] = [name.strip() for name in (transports or "").split(",") if name.strip()] or [
-        None
-    ]
-    if len(set(names)) < len(names):
-        raise options.Mistake("a transport is named twice in --transports")
-    checked = resolve_each(scenario.read_file(file), seed, changes, names)
+    read = scenario.read_file(file)
+    named = selection.named(selection.located(selection.listed(transports or ""), read.folder))
+    names: list[str | None] = [*named.values()] or [None]
+    checked = resolve_each(read, seed, changes, names)
     first = int(checked[names[0]][0]["run"]["seed"])
     each_seed = tuple(range(first, first + seeds))
     if out is not None:
         files.check_growing(out, {"runs", f"{question}.json", "report.html"})
-    options.tell_notes_of({str(name): notes for name, (_, notes) in checked.items()})
+    options.tell_notes_of({selection.label(str(name)): notes for name, (_, notes) in checked.items()})
     with options.workspace(out) as folder:
         yield decide.Runs(
             file,

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from duetime import costs, files
+from duetime import transports as selection
 from duetime.cli import completion, options
 from duetime.engine.points import Point
 from duetime.errors import Missing
@@ -73,9 +74,9 @@ def robust(
     if transports is None:
         names = options.usual_transports(read, seed, changes)
     else:
-        names = [name.strip() for name in transports.split(",") if name.strip()]
+        names = selection.located(selection.listed(transports), read.folder)
     checked = resolve_each(read, seed, changes, names)
-    options.tell_notes_of({name: notes for name, (_, notes) in checked.items()})
+    options.tell_notes_of({selection.label(name): notes for name, (_, notes) in checked.items()})
     written = [Point(read, changes, name) for name in names]
     allowed = costs.limit(max_memory, yes)
     costs.afford_points(written, allowed, runs=variants * len(names), jobs=jobs, cluster=cluster)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from duetime import costs, files
+from duetime import transports as selection
 from duetime.cli import completion, options
 from duetime.engine.progress import bar
 from duetime.run import made, resolve, simulate
@@ -63,6 +64,8 @@ def run(
     """Simulate the scenario in FILE (- for standard input)."""
     read = options.read(file)
     changes = options.with_threads(changes, threads)
+    if transport is not None:
+        [transport] = selection.located([transport], read.folder)
     conditions = []
     if fail_if or fail_if_certain:
         resolved, _ = resolve(read, seed, changes, transport)

@@ -12,7 +12,7 @@ import click
 
 from duetime import _core, files
 from duetime import scenario as scenarios
-from duetime.cli import completion, options
+from duetime.cli import completion, options, plugin
 from duetime.data import SCENARIOS
 from duetime.language import schema as language
 from duetime.run import explanation, resolve
@@ -76,11 +76,29 @@ def check(
     shell_complete=completion.scenarios,
     help="Start from one that comes with duetime: incast, large-messages, oldi and others.",
 )
-def init(name: str, template: str | None) -> None:
+@click.option(
+    "--plugin",
+    "plugin_folder",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write the source of a transport of your own into this new folder instead.",
+)
+@click.option(
+    "--language",
+    "written_in",
+    type=click.Choice(list(plugin.LANGUAGES)),
+    default="rust",
+    show_default=True,
+    help="With --plugin: the language of the source. wat needs no compiler.",
+)
+def init(name: str, template: str | None, plugin_folder: Path | None, written_in: str) -> None:
     """Write a commented scenario to start from, NAME.toml (scenario.toml without a name).
 
     A NAME of duetime's own scenarios (serving, rpc, all-reduce, websearch and others) writes that one.
     """
+    if plugin_folder is not None:
+        plugin.write(plugin_folder, written_in)
+        return
     if not name.removesuffix(".toml"):
         raise options.Mistake("a scenario's file needs a name")
     path = Path(name if name.endswith(".toml") else f"{name}.toml")

@@ -78,7 +78,7 @@ def _tell_notes(swept: Swept) -> None:
     """Tell the first note of each kind: figures in it differ from point to point."""
     by_transport: dict[str, dict[str, str]] = {}
     for kept in swept.kept:
-        known = by_transport.setdefault(kept.point.transport or "", {})
+        known = by_transport.setdefault(kept.point.name or "", {})
         for note in kept.notes:
             known.setdefault(note.rpartition("[")[2] if note.endswith("]") else note, note)
     options.tell_notes_of({name: list(known.values()) for name, known in by_transport.items()})

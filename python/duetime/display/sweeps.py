@@ -38,7 +38,7 @@ def table(swept: Swept) -> Shown:
     ]
     for number, (group, run) in enumerate(zip(groups[:most], merged[:most], strict=True)):
         values = plan.values[number // len(plan.transports)]
-        name = group[0].point.transport or (run["transport"] if run else "")
+        name = group[0].point.name or (run["transport"] if run else "")
         cells = ["failed"]
         if run is not None:
             cells = [
@@ -47,7 +47,7 @@ def table(swept: Swept) -> Shown:
             ]
         if against is not None and figures:
             first = number - number % len(plan.transports)
-            other = merged[first + plan.transports.index(against)]
+            other = merged[first + plan.names.index(against)]
             cells.append(_compared(figures[0], run, other) if name != against else "")
         grid.add([str(value) for value in (*values, name)], cells)
     failed = len(swept.failures)

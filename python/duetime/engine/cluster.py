@@ -176,5 +176,6 @@ def _same(bundle: Bundle) -> Bundle:
 
 
 def _hash(bundle: Bundle) -> str:
-    text = json.dumps([bundle.text, bundle.name, sorted(bundle.files.items())])
+    contents = sorted((path, hashlib.sha256(content).hexdigest()) for path, content in bundle.files.items())
+    text = json.dumps([bundle.text, bundle.name, contents])
     return hashlib.sha256(text.encode()).hexdigest()

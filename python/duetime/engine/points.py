@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from duetime import _core, errors, scenario
+from duetime import _core, errors, scenario, transports
 from duetime.contract.nothing import Nothing
 from duetime.engine import Progress
 from duetime.engine import progress as bars
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from duetime.contract.scenarios import Resolved
 
 
+#: The key of ``[transport]`` that names a module.
+PLUGIN = "plugin"
+
+
 @dataclass(frozen=True)
 class Point:
     """One run: a scenario, its changes, its transport and its seed."""
@@ -34,9 +38,14 @@ class Point:
     scenario: Path | scenario.Scenario
     #: Changes as ``--set`` takes them, applied in turn.
     overrides: tuple[str, ...] = ()
-    #: Replaces the name in ``[transport]``; keys that only other transports know are dropped.
+    #: Replaces the name in ``[transport]``, as in `transports`; keys that only others know are dropped.
     transport: str | None = None
     seed: int = 1
+
+    @property
+    def name(self) -> str | None:
+        """The transport's name in tables; none for the scenario's own."""
+        return None if self.transport is None else transports.label(self.transport)
 
 
 @dataclass(frozen=True)
@@ -103,6 +112,7 @@ def run_points(
     for name in tables:
         if name not in TABLES:
             raise ValueError(f"there is no table {name!r}, the tables are {', '.join(TABLES)}")
+    _refuse_classes(points)
     kept = Store(store)
     batch = _Batch(points, kept, tuple(tables))
     with bars.points(len(batch.prepared), progress) as shown:
@@ -215,12 +225,24 @@ class _Batch:
         return Task(point.overrides, point.transport, point.seed, self.tables, build())
 
 
+def _refuse_classes(points: Sequence[Point]) -> None:
+    """Raise `Unreadable` for a Python class: its code is in no hash, and no worker has it."""
+    named = next(
+        (point.name for point in points if (point.transport or "").startswith(transports.PYTHON)), None
+    )
+    if named is not None:
+        raise errors.Unreadable(
+            f"the controller {named} is a Python class: it runs in duetime.run and, without a store, in "
+            "duetime.compare. For sweeps, searches and clusters make it a plug-in: duetime init --plugin"
+        )
+
+
 class _Reader:
     """Reads scenarios and the files that they name, each once."""
 
     def __init__(self) -> None:
         self.scenarios: dict[Path | scenario.Scenario, scenario.Scenario] = {}
-        self.files: dict[Path, tuple[str, str]] = {}
+        self.files: dict[Path, tuple[bytes, str]] = {}
         self.bundles: dict[tuple[scenario.Scenario, tuple[str, ...]], Bundle] = {}
 
     def prepared(self, point: Point) -> _Prepared:
@@ -239,24 +261,28 @@ class _Reader:
             seed=point.seed,
             transport=point.transport,
         )
+        if f'"{PLUGIN}":"{transports.PYTHON}' in resolved:
+            raise errors.Unreadable(
+                f"{read.name}: a Python class as `{PLUGIN}` cannot be kept: its code is in no hash"
+            )
         contents = {path: self._file(read.folder, path) for path in paths}
         hashes = {path: hashed for path, (_, hashed) in contents.items()}
         decisive = json.dumps([resolved, hashes, build().engine])
         hashed = hashlib.sha256(decisive.encode()).hexdigest()
-        bundle = self._bundle(read, {path: text for path, (text, _) in contents.items()})
+        bundle = self._bundle(read, {path: content for path, (content, _) in contents.items()})
         return _Prepared(hashed, bundle, tuple(notes), point)
 
-    def _file(self, folder: str | None, path: str) -> tuple[str, str]:
+    def _file(self, folder: str | None, path: str) -> tuple[bytes, str]:
         full = Path(folder or "") / path
         if full not in self.files:
             try:
                 content = full.read_bytes()
             except OSError as error:
                 raise errors.Unreadable(f"{full}: {error.strerror}") from None
-            self.files[full] = content.decode(), hashlib.sha256(content).hexdigest()
+            self.files[full] = content, hashlib.sha256(content).hexdigest()
         return self.files[full]
 
-    def _bundle(self, read: scenario.Scenario, files: Mapping[str, str]) -> Bundle:
-        """Return the same object for the same texts, so that they are sent to a cluster once."""
+    def _bundle(self, read: scenario.Scenario, files: Mapping[str, bytes]) -> Bundle:
+        """Return the same object for the same contents, so that they are sent to a cluster once."""
         name = (read, tuple(files))
         return self.bundles.setdefault(name, Bundle(read.text, read.name, dict(files)))

@@ -53,11 +53,11 @@ def build() -> Build:
 
 @dataclass(frozen=True)
 class Bundle:
-    """A scenario's text, its name in messages, and the texts of the files that it names, by their path."""
+    """A scenario's text, its name in messages, and the contents of the files that it names, by their path."""
 
     text: str
     name: str
-    files: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,14 @@ def do(task: Task, bundle: Bundle, progress: Progress | None = None) -> Answer:
         raise OtherBuild(f"it has {build()}, this side has {task.build}")
     try:
         result = _result(task, bundle, progress)
-    except (_core.ScenarioError, _core.InternalError, Unreadable, Missing, MemoryError) as error:
+    except (
+        _core.ScenarioError,
+        _core.PluginError,
+        _core.InternalError,
+        Unreadable,
+        Missing,
+        MemoryError,
+    ) as error:
         return Answer(error=str(error) or type(error).__name__)
     figures = {name: value for name, value in result.data.items() if name not in WALL_CLOCK}
     record = {"version": task.build.version, "result": figures, "scenario": result.scenario}

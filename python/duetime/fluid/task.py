@@ -20,7 +20,7 @@ class Keywords(TypedDict):
     set: list[str]
     seed: int | None
     transport: str | None
-    files: dict[str, str]
+    files: dict[str, bytes]
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Task:
     set: tuple[str, ...] = ()
     seed: int | None = None
     transport: str | None = None
-    files: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, bytes] = field(default_factory=dict)
 
     def keywords(self) -> Keywords:
         """Return the arguments of every function of `_core` that reads a scenario."""

@@ -16,6 +16,7 @@ from duetime.contract.variants import Robustness
 from duetime.errors import NoResults, Unreadable
 from duetime.frames import pl
 from duetime.statistics import seeds_differ
+from duetime.transports import in_folder
 
 R = TypeVar("R")
 MESSAGES = [
@@ -167,7 +168,7 @@ def load(directory: Path) -> Results:
     arms = []
     record = comparison(directory)
     for name in record.get("runs", {}):
-        folder = directory / name
+        folder = directory / in_folder(name)
         seeds = sorted(folder.glob("seed-*/run.json"), key=lambda path: int(path.parent.name[5:]))
         folders = [path.parent for path in seeds] or [folder]
         arms.append(Arm(name, tuple(load_run(folder) for folder in folders)))
@@ -184,7 +185,7 @@ def _limits(found: Sequence[Judged] | None) -> tuple[Judged, ...]:
 def load_run(directory: Path) -> Run:
     """Read the folder of one run."""
     for name in ("run.json", "flows.parquet", "links.parquet"):
-        if not (directory / name).exists():
+        if not (directory / in_folder(name)).exists():
             raise NoResults(f"{directory} is incomplete: {name} is missing")
     return Run(directory, _json(directory / "run.json", reading.saved_run))
 

@@ -12,6 +12,7 @@ mod jit;
 mod karuna;
 pub(crate) mod mcp;
 mod pfabric;
+pub mod plugin;
 pub(crate) mod rate;
 mod reno;
 mod tcppr;
@@ -116,6 +117,12 @@ macro_rules! controllers {
             build: |values, connection| ($module::DESCRIPTOR.build)(values, connection).map(Controller::$law),
         }),*];
 
+        matched! { $($module::$law,)* plugin::Plugin }
+    };
+}
+
+macro_rules! matched {
+    ($($module:ident::$law:ident),* $(,)?) => {
         /// Any congestion controller of a window transport: matched, not called through a pointer, so that it is
         /// inlined per packet.
         #[derive(Clone, Debug, PartialEq)]
