@@ -34,6 +34,12 @@ help: ## Say what there is
 .PHONY: build
 build: $(BUILT) ## Build; afterwards .venv/bin/duetime is the command
 
+.PHONY: try
+try: $(TOOLS) ## Build what has changed in the crates with little optimization, to try it; `make build` builds it for runs
+	cargo build --profile trial --locked --package duetime-python --features pyo3/extension-module
+	install target/trial/lib_core.so python/duetime/_core.abi3.so
+	rm -f $(BUILT)
+
 .PHONY: demo
 demo: $(BUILT) ## Compare TCP, DCTCP and D2TCP on a fan-in workload: a table and a picture
 	$(BIN)/duetime compare scenarios/large-messages.toml --transports tcp,dctcp,d2tcp --out $(DEMO)
