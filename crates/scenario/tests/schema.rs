@@ -206,6 +206,7 @@ fn check(schema: &Json, value: &Json, root: &Json) -> Result<(), String> {
                     "^[A-Za-z_][A-Za-z0-9_]*$" => word(text),
                     "^[A-Za-z][A-Za-z0-9_-]*$" => word(&text.replace('-', "_")),
                     "^\\s*\\$[A-Za-z_][A-Za-z0-9_]*\\s*$" => text.trim().strip_prefix('$').is_some_and(word),
+                    "\\.(wasm|wat)$" => text.ends_with(".wasm") || text.ends_with(".wat"),
                     other => panic!("pattern {other}"),
                 };
                 if !fits {
