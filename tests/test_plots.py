@@ -354,6 +354,9 @@ def test_no_two_transports_look_alike() -> None:
     names = [*style.TRANSPORTS, *(f"new-{i}" for i in range(12))]
     looks = style.looks(names)
     assert len(set(looks.values())) == len(names)
+    # A variant's bars have a colour of their own, also without dashes.
+    variants = style.looks(["dctcp", "d2tcp", "d2tcp:d_cap=4", "mine"])
+    assert len({look.colour for look in variants.values()}) == len(variants)
     # Those with a fixed look by colour alone, too.
     colours = [look.colour for look in style.TRANSPORTS.values()]
     assert len(set(colours)) == len(colours)

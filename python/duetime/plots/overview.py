@@ -70,7 +70,8 @@ def answers(axes: Axes, results: Results) -> None:
     looks = style.looks(results.names)
     width = 0.8 / len(results.arms)
     # Numbers of more bars than these would run into each other.
-    font = {1: 9, 2: 9, 3: 9, 4: 7.5}.get(len(results.arms))
+    sizes = {1: 9, 2: 9, 3: 9} if style.output().paper else {1: 9, 2: 9, 3: 9, 4: 7.5}
+    font = sizes.get(len(results.arms))
     for i, arm in enumerate(results.arms):
         for x, path in enumerate(ANSWERS.values()):
             value = reported(arm, "summary", *path)

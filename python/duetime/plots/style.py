@@ -261,7 +261,10 @@ def looks(names: Sequence[str]) -> dict[str, Look]:
     if len(names) == 1:
         # One line needs no dashes to be told from others.
         return {name: Look(known[name].colour if known else BLUE) for name in names}
-    free: Iterator[Look] = (look for look in CYCLE if look not in known.values())
+    # Bars differ by colour alone on a screen: first the colours that no known transport of the picture has.
+    taken = {look.colour for look in known.values()}
+    others = [look for look in CYCLE if look not in known.values()]
+    free: Iterator[Look] = iter(sorted(others, key=lambda look: look.colour in taken))
     return {name: known[name] if name in known else next(free) for name in names}
 
 
