@@ -14,6 +14,7 @@ from PIL import Image
 
 import synthetic
 from conftest import Command
+from duetime import errors
 from duetime.experiments import experiment, figures
 from duetime.experiments.experiment import Coordinate
 from duetime.output import Output
@@ -176,6 +177,14 @@ def test_published_values_are_inside_their_panel(kind: str, stated: float) -> No
     figure = charts.draw(Experiment("sweep", "Sweep", charts=(chart,)))
     assert figure is not None
     assert inside(figure)
+
+
+def test_an_order_names_transports_of_the_results(tmp_path: Path) -> None:
+    folder = synthetic.compare(tmp_path / "out", ("d2tcp", "dctcp"))
+    with pytest.raises(errors.Unreadable, match="--order d2tp: .*did you mean d2tcp"):
+        plot_dir(folder, output=Output(order=("dctcp", "d2tp")))
+    assert not (folder / "plots").exists()
+    assert plot_dir(folder, output=Output(order=("dctcp",)))
 
 
 @pytest.mark.parametrize("form", [Output(), PAPER])

@@ -75,14 +75,15 @@ def named(transports: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def chosen(against: str, names: Iterable[str], what: str) -> str:
-    """Return the name in tables of the transport `against`; `Unreadable` if it is not among `names`."""
+def chosen(against: str, names: Iterable[str], what: str, option: str = "--against") -> str:
+    """Return the name in tables of the transport `against`; `Unreadable` if it is not among `names`, as
+    `option` names it."""
     names = list(names)
     if (name := label(against)) in names:
         return name
     near = get_close_matches(name, names, 1)
     meant = f"; did you mean {near[0]}?" if near else f": {', '.join(names)}"
-    raise errors.Unreadable(f"--against {against}: is not among {what}{meant}")
+    raise errors.Unreadable(f"{option} {against}: is not among {what}{meant}")
 
 
 def in_folder(name: str) -> str:

@@ -19,6 +19,7 @@ except ModuleNotFoundError as error:
 from matplotlib.figure import Figure
 
 from duetime import scenario, slowdown
+from duetime import transports as selection
 from duetime.display.decisions import ANSWERS
 from duetime.output import SCREEN, Output
 from duetime.plots import (
@@ -121,6 +122,8 @@ def _of_charts(directory: Path, out: Path) -> list[Path]:
 
 def _ordered(results: Results) -> Results:
     """Return results with their transports in the order that was asked for."""
+    for name in style.output().order:
+        selection.chosen(name, results.names, "the results' transports", "--order")
     arms = {arm.name: arm for arm in results.arms}
     return replace(results, arms=tuple(arms[name] for name in style.in_order(results.names)))
 
