@@ -181,7 +181,7 @@ def test_published_values_are_inside_their_panel(kind: str, stated: float) -> No
 
 def test_an_order_names_transports_of_the_results(tmp_path: Path) -> None:
     folder = synthetic.compare(tmp_path / "out", ("d2tcp", "dctcp"))
-    with pytest.raises(errors.Unreadable, match="--order d2tp: .*did you mean d2tcp"):
+    with pytest.raises(errors.Unreadable, match=r"--order d2tp: .*did you mean d2tcp"):
         plot_dir(folder, output=Output(order=("dctcp", "d2tp")))
     assert not (folder / "plots").exists()
     assert plot_dir(folder, output=Output(order=("dctcp",)))
