@@ -53,22 +53,19 @@ def self_contained() -> list[Path]:
     ]
 
 
-# Node 20 itself has crashed here once (SIGSEGV); whatever else fails is not tried again.
-@pytest.mark.flaky(reruns=2, only_rerun=["SIGSEGV"])
-def test_each_scenario_gives_the_same_bytes_in_node() -> None:
+def with_node() -> str:
+    """Return node's path, or skip the test where it or the playground is missing."""
     node = shutil.which("node")
     if node is None:
         needed("NODE", "no node on this machine: WebAssembly's results are not compared")
     if not WASM.exists():
         needed("PLAYGROUND", "the playground is not built: make playground")
     assert node is not None
-    reads = [scenario.read_file(path) for path in self_contained()]
-    assert len(reads) > 10
-    requests, natives = [], []
-    for read in reads:
-        changes = list(goldens.shortened(Path(read.name)))
-        natives.append(without_wall_clock(_core.run(read.text, read.name, read.folder, set=changes).json))
-        requests.append(json.dumps({"text": read.text, "name": read.name, "set": changes}))
+    return node
+
+
+def asked_in(node: str, requests: list[str]) -> list[dict[str, Any]]:
+    """Return the playground's answers to requests, in node."""
     run = subprocess.run(
         [node, Path(__file__).with_name("wasm.cjs"), WASM],
         input="\n".join(requests),
@@ -76,19 +73,28 @@ def test_each_scenario_gives_the_same_bytes_in_node() -> None:
         text=True,
         check=True,
     )
-    answers = [json.loads(line) for line in run.stdout.splitlines()]
+    return [json.loads(line) for line in run.stdout.splitlines()]
+
+
+# Node 20 itself has crashed here once (SIGSEGV); whatever else fails is not tried again.
+@pytest.mark.flaky(reruns=2, only_rerun=["SIGSEGV"])
+def test_each_scenario_gives_the_same_bytes_in_node() -> None:
+    node = with_node()
+    reads = [scenario.read_file(path) for path in self_contained()]
+    assert len(reads) > 10
+    requests, natives = [], []
+    for read in reads:
+        changes = list(goldens.shortened(Path(read.name)))
+        natives.append(without_wall_clock(_core.run(read.text, read.name, read.folder, set=changes).json))
+        requests.append(json.dumps({"text": read.text, "name": read.name, "set": changes}))
+    answers = asked_in(node, requests)
     for read, native, answer in zip(reads, natives, answers, strict=True):
         assert answer["json"] == native, read.name
 
 
 @pytest.mark.flaky(reruns=2, only_rerun=["SIGSEGV"])
 def test_a_plugin_gives_the_same_bytes_in_node() -> None:
-    node = shutil.which("node")
-    if node is None:
-        needed("NODE", "no node on this machine: WebAssembly's results are not compared")
-    if not WASM.exists():
-        needed("PLAYGROUND", "the playground is not built: make playground")
-    assert node is not None
+    node = with_node()
     read = scenario.read_file(SCENARIOS / "large-messages.toml")
     changes = list(goldens.shortened(Path(read.name)))
     requests, natives = [], []
@@ -102,14 +108,7 @@ def test_a_plugin_gives_the_same_bytes_in_node() -> None:
         natives.append(without_wall_clock(native))
         asked = {"text": read.text, "name": read.name, "set": changes, "transport": transport}
         requests.append(json.dumps({**asked, "modules": {path.name: list(content)}}))
-    run = subprocess.run(
-        [node, Path(__file__).with_name("wasm.cjs"), WASM],
-        input="\n".join(requests),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert [json.loads(line)["json"] for line in run.stdout.splitlines()] == natives
+    assert [answer["json"] for answer in asked_in(node, requests)] == natives
 
 
 class Playground:

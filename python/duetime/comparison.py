@@ -425,12 +425,8 @@ def prepare(
         raise errors.Unreadable(f"{runs}: a comparison has at most {scenario.MAX_RUNS} runs")
     checked = resolve_each(read, seed, set, list(chosen.values()))
     resolved = checked[next(iter(chosen.values()))][0]
-    first = int(resolved["run"]["seed"])
-    if seeds is not None and first + seeds - 1 > scenario.LAST_SEED:
-        raise errors.Unreadable(f"{seeds} seeds from {first} go beyond {scenario.LAST_SEED}")
     # Seed by seed, so that an interrupted comparison has the same seeds of each transport.
-    each_seed = range(first, first + (seeds or 1))
-    tasks = [(name, each) for each in each_seed for name in chosen]
+    tasks = [(name, each) for each in _seeds_from(resolved, seeds or 1) for name in chosen]
     notes = {name: checked[transport][1] for name, transport in chosen.items()}
     own: dict[str, str | None] = {**chosen}
     return Plan(read, tasks, own, seeds, set, resolved, notes, against or next(iter(chosen)))
@@ -452,13 +448,18 @@ def prepare_seeds(
     name = str(own["name"]) if own else ", ".join(dict.fromkeys(str(each) for each in classes if each))
     if transport is not None:
         name = selection.label(transport)
-    first = int(resolved["run"]["seed"])
     if seeds > scenario.MAX_RUNS:
         raise errors.Unreadable(f"{seeds} seeds: a command has at most {scenario.MAX_RUNS} runs")
+    tasks = [(name, each) for each in _seeds_from(resolved, seeds)]
+    return Plan(read, tasks, {name: transport}, seeds, set, resolved, {name: notes}, name)
+
+
+def _seeds_from(resolved: Resolved, seeds: int) -> range:
+    """Return the seeds of a scenario's runs; `Unreadable` if the last is beyond the largest."""
+    first = int(resolved["run"]["seed"])
     if first + seeds - 1 > scenario.LAST_SEED:
         raise errors.Unreadable(f"{seeds} seeds from {first} go beyond {scenario.LAST_SEED}")
-    tasks = [(name, each) for each in range(first, first + seeds)]
-    return Plan(read, tasks, {name: transport}, seeds, set, resolved, {name: notes}, name)
+    return range(first, first + seeds)
 
 
 def _result(kept: Kept) -> Result:
