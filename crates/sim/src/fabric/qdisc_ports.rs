@@ -22,16 +22,15 @@ impl Net {
     /// As [`offer_to_qdisc`](Net::offer_to_qdisc), for a packet in the packet pool, where it stays if it is dropped.
     pub(super) fn offer_stored_to_qdisc(&mut self, link: LinkId, number: u32, protected: bool) -> Fate {
         let mut packet = onwards(&self.packet_pool.at(number).packet);
-        match self.admit(link, &mut packet, protected) {
-            None => return Fate::Dropped,
-            Some(Span::ZERO) => {
-                *self.packet_pool.packet_mut(number) = packet;
-                self.begin(link, number, Span::ZERO);
-            }
-            Some(_) => {
-                self.enqueue(link, packet);
-                self.packet_pool.free(number);
-            }
+        if !self.admit(link, &mut packet, protected) {
+            return Fate::Dropped;
+        }
+        if self.ports[link].is_idle(self.now) {
+            *self.packet_pool.packet_mut(number) = packet;
+            self.begin(link, number, Span::ZERO);
+        } else {
+            self.enqueue(link, packet);
+            self.packet_pool.free(number);
         }
         Fate::Queued
     }
@@ -39,33 +38,33 @@ impl Net {
     /// Enqueues a packet, or drops it; a protected one is enqueued also when there is no room. Its route already starts
     /// at the end of this link.
     pub(super) fn offer_to_qdisc(&mut self, link: LinkId, mut packet: Packet, protected: bool) -> Fate {
-        match self.admit(link, &mut packet, protected) {
-            None => return Fate::Dropped,
-            Some(Span::ZERO) => {
-                let number = self.packet_pool.put(packet);
-                self.begin(link, number, Span::ZERO);
-            }
-            Some(_) => self.enqueue(link, packet),
+        if !self.admit(link, &mut packet, protected) {
+            return Fate::Dropped;
+        }
+        if self.ports[link].is_idle(self.now) {
+            let number = self.packet_pool.put(packet);
+            self.begin(link, number, Span::ZERO);
+        } else {
+            self.enqueue(link, packet);
         }
         Fate::Queued
     }
 
-    /// Decides on an arriving packet, and marks it. Returns the time until the port is idle, or none for a packet that
-    /// is to be dropped, and counts that.
-    fn admit(&mut self, link: LinkId, packet: &mut Packet, protected: bool) -> Option<Span> {
+    /// Returns whether an arriving packet is accepted, and marks it; a drop is counted.
+    fn admit(&mut self, link: LinkId, packet: &mut Packet, protected: bool) -> bool {
         self.begin_due(link);
         let now = self.now;
         let port = &mut self.ports[link];
-        let (waits, with_it) = (port.idle_at().saturating_sub(now), port.length_with(packet));
+        let (idle, with_it) = (port.is_idle(now), port.length_with(packet));
         let verdict = port.verdict_on(packet, with_it, now);
-        if verdict == Verdict::Drop || !(waits == Span::ZERO || protected || self.make_room(link, packet)) {
+        if verdict == Verdict::Drop || !(idle || protected || self.make_room(link, packet)) {
             self.ports[link].count_drop();
-            return None;
+            return false;
         }
         if verdict == Verdict::Mark {
             packet.flags = self.ports[link].mark(packet.flags);
         }
-        Some(waits)
+        true
     }
 
     /// Queues a packet at a port that is not idle.

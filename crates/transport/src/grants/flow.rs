@@ -96,8 +96,12 @@ pub(super) struct Flows {
 impl Flows {
     /// Returns the place of a connection's flow, if there is one.
     pub(super) fn find(&self, id: ConnectionId) -> Option<Place> {
-        let index = self.places.partition_point(|(other, _)| *other < id);
-        self.places.get(index).filter(|(other, _)| *other == id).map(|(_, place)| *place)
+        self.index(id).ok().map(|index| self.places[index].1)
+    }
+
+    /// Returns the index of a connection's place, or, without one, the index where it belongs.
+    fn index(&self, id: ConnectionId) -> Result<usize, usize> {
+        self.places.binary_search_by_key(&id, |(other, _)| *other)
     }
 
     /// Returns the flow of a connection, if there is one.
@@ -134,15 +138,14 @@ impl Flows {
                 self.flows.len() as Place - 1
             }
         };
-        let index = self.places.partition_point(|(other, _)| *other < id);
+        let (Ok(index) | Err(index)) = self.index(id);
         self.places.insert(index, (id, place));
         place
     }
 
     /// Forgets the flow of a connection; returns it, if there is one.
     pub(super) fn remove(&mut self, id: ConnectionId) -> Option<&Flow> {
-        let index = self.places.partition_point(|(other, _)| *other < id);
-        self.places.get(index).filter(|(other, _)| *other == id)?;
+        let index = self.index(id).ok()?;
         let (_, place) = self.places.remove(index);
         self.free.push(place);
         Some(self.at(place))
@@ -196,7 +199,12 @@ impl Flow {
 
     /// Returns true if it has data that may be granted.
     pub(super) fn waits(&self) -> bool {
-        !self.again.is_empty() || self.messages.iter().any(|message| message.granted < message.end)
+        !self.again.is_empty() || self.next_message().is_some()
+    }
+
+    /// Returns the first message that is not all granted.
+    fn next_message(&self) -> Option<&Wanted> {
+        self.messages.iter().find(|message| message.granted < message.end)
     }
 
     /// Returns the next range to grant: start and end.
@@ -204,7 +212,7 @@ impl Flow {
         if let Some(&(start, end, _)) = self.again.front() {
             return Some((start, end));
         }
-        let message = self.messages.iter().find(|message| message.granted < message.end)?;
+        let message = self.next_message()?;
         Some((message.granted, (message.granted + mss).min(message.end)))
     }
 
@@ -249,8 +257,7 @@ impl Flow {
     /// Returns the bytes still to grant of the first message that has any.
     pub(super) fn rest(&self) -> u64 {
         let lost: u64 = self.again.iter().map(|(start, end, _)| end - start).sum();
-        let message = self.messages.iter().find(|message| message.granted < message.end);
-        lost + message.map_or(0, |message| message.end - message.granted)
+        lost + self.next_message().map_or(0, |message| message.end - message.granted)
     }
 
     /// Returns the granted bytes of the first message.

@@ -8,7 +8,7 @@ use units::{Bytes, ConnectionId, HostId, Instant, Rate, Span};
 use super::flow::{Flow, Flows, Granted, Place, Wanted};
 use super::late::LateTimes;
 use super::limits::Limits;
-use super::policy::{Order, Wire};
+use super::policy::{Order, Wire, laxity};
 use super::shedding::{Job, shed, shed_some};
 use super::{Answer, Ask, Grant, Header, Policy, Probe};
 use crate::host::End;
@@ -18,8 +18,9 @@ use crate::{Extension, Flags, Packet};
 #[derive(Debug)]
 pub(super) struct Incoming {
     policy: Policy,
-    /// The link to the host.
+    /// The link to the host; and the same without the overhead of its frames, as senders compute laxity.
     wire: Wire,
+    own_wire: Wire,
     /// The time of a full segment there, and of the data that is granted at once.
     segment: Span,
     at_once: Span,
@@ -120,6 +121,7 @@ impl Incoming {
         Incoming {
             policy: policy.at(rate),
             wire,
+            own_wire: Wire::new(rate, policy.mss, policy.header.into()),
             segment: wire.takes(policy.mss.into()),
             at_once: wire.takes(policy.at_once),
             flows: Flows::default(),
@@ -530,7 +532,7 @@ impl Incoming {
         let Some(classes) = &self.policy.classes else { return Packet::UNTAGGED };
         let flow = self.flows.at(place);
         let (due, _) = flow.due();
-        classes.of(self.policy.laxity(now, flow.missing(), due).filter(|_| due != Instant::MAX))
+        classes.of(laxity(now, self.own_wire.takes(flow.missing()), due).filter(|_| due != Instant::MAX))
     }
 
     fn may_be_granted(&self, place: Place) -> bool {

@@ -85,8 +85,8 @@ impl Outgoing {
             true => self.lists[place.list as usize].until() == Some(segment.until),
             false => place.key == key,
         };
-        let of_it = self.order.iter().filter(|place| place.connection == connection);
-        if let Some(&place) = of_it.into_iter().find(is_same) {
+        let mut of_it = self.order.iter().filter(|place| place.connection == connection);
+        if let Some(&place) = of_it.find(is_same) {
             self.list(place).push(Queued { number, segment });
             if policy.by_rest {
                 self.place_by_rest(place);
@@ -129,8 +129,8 @@ impl Outgoing {
 
     /// Returns the index of the list that has the segment of a connection with this start, and its index there.
     fn index_of(&self, connection: ConnectionId, start: u64) -> Option<(usize, usize)> {
-        let of_it = self.order.iter().enumerate().filter(|(_, place)| place.connection == connection);
-        of_it.into_iter().find_map(|(index, place)| {
+        let mut of_it = self.order.iter().enumerate().filter(|(_, place)| place.connection == connection);
+        of_it.find_map(|(index, place)| {
             let list = &self.lists[place.list as usize];
             list.segments.iter().position(|queued| queued.segment.start == start).map(|at| (index, at))
         })

@@ -77,6 +77,12 @@ pub struct Policy {
     pub header: u32,
 }
 
+/// Returns the laxity of a message whose rest takes this time; none if it cannot be in time.
+pub(super) fn laxity(now: Instant, takes: Span, due: Instant) -> Option<Span> {
+    let over = now.saturating_add(takes);
+    (over <= due).then(|| due.saturating_sub(over))
+}
+
 /// A link on which data is sent in segments.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Wire {
@@ -143,12 +149,6 @@ impl Policy {
             }
             _ => deadline,
         }
-    }
-
-    /// Returns the laxity of a message with this rest; none if it cannot be in time.
-    pub fn laxity(&self, now: Instant, rest: u64, due: Instant) -> Option<Span> {
-        let over = now.saturating_add(self.takes(rest));
-        (over <= due).then(|| due.saturating_sub(over))
     }
 
     /// Returns whether packets of this priority have granted data, where priorities follow from sizes.

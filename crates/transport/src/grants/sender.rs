@@ -7,7 +7,7 @@ use units::{Instant, Span};
 use super::header::{Answer, Ask, Grant, Header, Probe};
 use super::host::ToDesk;
 use super::outgoing::{LAST, Segment};
-use super::policy::Order;
+use super::policy::{Order, laxity};
 use super::{Config, Policy, WAITING};
 use crate::connection::{self, ENDLESS};
 use crate::host::AtHost;
@@ -107,7 +107,7 @@ impl Sender {
         let deadline = message.deadline.unwrap_or(Instant::MAX);
         let size = self.end - start;
         let due = self.host.policy().due(now, size, deadline);
-        let laxity = self.host.policy().laxity(now, size, due);
+        let laxity = laxity(now, self.host.policy().takes(size), due);
         let unscheduled = start + unscheduled(self.host.policy(), size, laxity, message.asked);
         let own = Own { start, end: self.end, unscheduled, deadline, due };
         if own.start == own.end {
@@ -205,7 +205,7 @@ impl Sender {
     /// Sends a request in each packet of unscheduled data: one that arrives is enough.
     fn send_unscheduled(&mut self, now: Instant, own: &Own, ask: Ask, out: &mut impl AtHost) {
         let (end, size, policy) = (out.end(), own.end - own.start, self.host.policy());
-        let by_laxity = || policy.classes.map(|classes| classes.of(policy.laxity(now, size, own.due)));
+        let by_laxity = || policy.classes.map(|classes| classes.of(laxity(now, policy.takes(size), own.due)));
         let by_size = || policy.levels.map(|levels| levels.of_unscheduled(size));
         let rank = by_laxity().or_else(by_size).unwrap_or(Packet::UNTAGGED);
         self.sent.insert(ask.start, ask.unscheduled);
