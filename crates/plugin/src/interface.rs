@@ -1,6 +1,6 @@
 //! The names of a module's exports, and the failures of its functions.
 
-use transport::plugin::Event;
+use transport::plugin::{Event, View};
 
 /// Returns the function of an event that a module may export.
 pub fn export(event: Event) -> &'static str {
@@ -43,6 +43,18 @@ impl std::fmt::Display for Failure {
             Failure::Answer("rate", value) => write!(f, "set `rate` to {value}, which must be 0 or more and finite"),
             Failure::Answer(what, value) => write!(f, "set `{what}` to {value}, which must be above 0"),
         }
+    }
+}
+
+/// Judges the answer to a call.
+///
+/// # Errors
+/// The number that is no possible one. The functions that return no window are not judged.
+pub fn judge(event: Event, view: &View) -> Result<(), Failure> {
+    let answers = event != Event::Beyond && event != Event::Open;
+    match view.impossible().filter(|_| answers) {
+        None => Ok(()),
+        Some((what, value)) => Err(Failure::Answer(what, value)),
     }
 }
 

@@ -1,14 +1,14 @@
 //! A module with the values of its keys, as a law.
 
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use transport::plugin::{Ecn, Event, Later, Law, Module, View};
+use transport::plugin::{Ecn, Event, FirstFailure, Later, Law, Module, View};
 use units::Values;
 
 use crate::instance::Instance;
-use crate::interface::{Failure, export, failed};
+use crate::interface::{Failure, export, failed, judge};
 use crate::manifest::numbers;
 use crate::module::Compiled;
 
@@ -32,9 +32,7 @@ pub(crate) struct Loaded {
     number: u64,
     handles: [bool; Event::ALL.len()],
     state_size: usize,
-    failed: AtomicBool,
-    /// The first failure: its simulated time, and the message.
-    failure: Mutex<Option<(f64, String)>>,
+    failure: FirstFailure,
 }
 
 impl Loaded {
@@ -47,19 +45,8 @@ impl Loaded {
             keys,
             number: LAWS.fetch_add(1, Ordering::Relaxed),
             state_size,
-            failed: AtomicBool::new(false),
-            failure: Mutex::new(None),
+            failure: FirstFailure::default(),
         })
-    }
-
-    #[cold]
-    fn fail(&self, event: Event, now: f64, failure: &Failure) {
-        self.failed.store(true, Ordering::Relaxed);
-        let message = failed(&self.compiled.name, event, now, failure);
-        let mut first = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
-        if first.as_ref().is_none_or(|(at, _)| now < *at) {
-            *first = Some((now, message));
-        }
     }
 
     /// Calls the instance of this thread.
@@ -79,13 +66,7 @@ impl Loaded {
             };
             instance.call(event, state, view, later)
         })?;
-        if event == Event::Beyond || event == Event::Open {
-            return Ok(());
-        }
-        match view.impossible() {
-            None => Ok(()),
-            Some((what, value)) => Err(Failure::Answer(what, value)),
-        }
+        judge(event, view)
     }
 }
 
@@ -103,21 +84,20 @@ impl Law for Loaded {
         self.state_size
     }
     fn call(&self, event: Event, state: &mut [u8], view: &mut View, later: &[Later]) -> Option<()> {
-        if self.failed.load(Ordering::Relaxed) {
+        if self.failure.has_happened() {
             return None;
         }
         let now = view.now;
         match self.answer(event, state, view, later) {
             Ok(()) => Some(()),
             Err(failure) => {
-                self.fail(event, now, &failure);
+                self.failure.record(now, failed(&self.compiled.name, event, now, &failure));
                 None
             }
         }
     }
     fn failure(&self) -> Option<String> {
-        let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
-        failure.as_ref().map(|(_, message)| message.clone())
+        self.failure.message()
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! [`load`] reads a module, checks it and makes a transport of it. The module has no imports: it computes, and nothing
 //! else. Its functions are called with a [`View`](transport::plugin::View) of a connection and the connection's state,
-//! both in blocks of its memory. `docs/reference/plugin.md` is the contract for authors.
+//! both in blocks of its memory. `docs/plugin.md` is the contract for authors.
 //!
 //! A module gives the same answers on every machine. NaNs are canonical, and vector instructions are the exact ones.
 //! There are no threads and no clock. An endless loop ends after a fixed number of instructions.

@@ -1,12 +1,11 @@
 //! A Python class as a congestion controller, called once per window.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
-use transport::plugin::{self, Described, Ecn, Event, Later, Law, Module, View};
+use transport::plugin::{self, Described, Ecn, Event, FirstFailure, Later, Law, Module, View};
 use transport::registry::Entry;
 use units::Values;
 
@@ -104,8 +103,7 @@ struct Connection {
 struct Controller {
     maker: Arc<Maker>,
     connections: Mutex<Vec<Connection>>,
-    failed: AtomicBool,
-    failure: Mutex<Option<String>>,
+    failure: FirstFailure,
 }
 
 impl std::fmt::Debug for Controller {
@@ -185,7 +183,6 @@ impl Controller {
     }
 
     fn fail(&self, py: Python<'_>, now: f64, error: &PyErr) {
-        self.failed.store(true, Ordering::Relaxed);
         let value = error.value(py);
         let kind = value.get_type().name().map_or_else(|_| "an error".into(), |name| name.to_string());
         // The line of the class at fault, if it is known.
@@ -203,7 +200,7 @@ impl Controller {
             self.maker.name,
             now / 1e6
         );
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(message);
+        self.failure.record(now, message);
     }
 }
 
@@ -221,7 +218,7 @@ impl Law for Controller {
         8 * State::FIELDS
     }
     fn call(&self, event: Event, block: &mut [u8], view: &mut View, _: &[Later]) -> Option<()> {
-        if self.failed.load(Ordering::Relaxed) {
+        if self.failure.has_happened() {
             return None;
         }
         let mut state = State::read(block);
@@ -260,7 +257,7 @@ impl Law for Controller {
         Some(())
     }
     fn failure(&self) -> Option<String> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.failure.message()
     }
     fn one_thread(&self) -> Option<&'static str> {
         Some("its controller is a Python class")
@@ -288,8 +285,7 @@ impl Module for Shared {
         Ok(Arc::new(Controller {
             maker: Arc::clone(&self.0),
             connections: Mutex::default(),
-            failed: AtomicBool::new(false),
-            failure: Mutex::default(),
+            failure: FirstFailure::default(),
         }))
     }
 }

@@ -2,12 +2,11 @@
 //!
 //! The simulator imports the functions of `host` and nothing else. A page without plug-ins never calls them.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use plugin::interface::{Failure, failed};
+use plugin::interface::{Failure, failed, judge};
 use plugin::manifest::{Manifest, numbers};
-use transport::plugin::{Ecn, Event, Later, Law, Module, View};
+use transport::plugin::{Ecn, Event, FirstFailure, Later, Law, Module, View};
 use transport::registry::Entry;
 use units::{Key, Values};
 
@@ -100,8 +99,7 @@ impl Module for OfPage {
             number,
             handles: Event::ALL.map(|event| host::handles(number, event as i32) == 1),
             state_size: host::state_size(number),
-            failed: AtomicBool::new(false),
-            failure: Mutex::default(),
+            failure: FirstFailure::default(),
         }))
     }
 }
@@ -115,8 +113,7 @@ struct Instance {
     number: i32,
     handles: [bool; Event::ALL.len()],
     state_size: usize,
-    failed: AtomicBool,
-    failure: Mutex<Option<String>>,
+    failure: FirstFailure,
 }
 
 impl Law for Instance {
@@ -133,7 +130,7 @@ impl Law for Instance {
         self.state_size
     }
     fn call(&self, event: Event, state: &mut [u8], view: &mut View, later: &[Later]) -> Option<()> {
-        if self.failed.load(Ordering::Relaxed) {
+        if self.failure.has_happened() {
             return None;
         }
         let mut fields = view.fields();
@@ -141,18 +138,11 @@ impl Law for Instance {
         let (state_at, view_at, later_at) = (state.as_mut_ptr(), fields.as_mut_ptr(), queued.as_ptr());
         let trapped = host::call(self.number, event as i32, state_at, state.len(), view_at, later_at, queued.len());
         [view.cwnd, view.ssthresh, view.rate] = [fields[0], fields[1], fields[2]];
-        let answers = event != Event::Beyond && event != Event::Open;
-        let failure = match (trapped, view.impossible().filter(|_| answers)) {
-            (0, None) => return Some(()),
-            (0, Some((what, value))) => Failure::Answer(what, value),
-            _ => Failure::Trap("it trapped".into()),
-        };
-        self.failed.store(true, Ordering::Relaxed);
-        let message = failed(&self.name, event, view.now, &failure);
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(message);
-        None
+        let answer = if trapped == 0 { judge(event, view) } else { Err(Failure::Trap("it trapped".into())) };
+        let now = view.now;
+        answer.map_err(|failure| self.failure.record(now, failed(&self.name, event, now, &failure))).ok()
     }
     fn failure(&self) -> Option<String> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.failure.message()
     }
 }

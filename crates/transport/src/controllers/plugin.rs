@@ -5,6 +5,7 @@
 //! nothing itself. A connection owns its state, a block of bytes, and passes it to each call. So a law may be called
 //! from any thread, and a connection may move between threads.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use units::{Alias, Instant, Key, Span, Values};
@@ -243,6 +244,38 @@ pub trait Law: std::fmt::Debug + Send + Sync {
     /// Returns the reason for which its runs have one thread, if they do.
     fn one_thread(&self) -> Option<&'static str> {
         None
+    }
+}
+
+/// The first failure of a law, in simulated time, from whichever thread.
+#[derive(Debug, Default)]
+pub struct FirstFailure {
+    happened: AtomicBool,
+    /// Its time in picoseconds, and the message.
+    first: Mutex<Option<(f64, String)>>,
+}
+
+impl FirstFailure {
+    /// Returns true if the law has failed: it is not called again.
+    #[inline]
+    pub fn has_happened(&self) -> bool {
+        self.happened.load(Ordering::Relaxed)
+    }
+
+    /// Records a failure at a time in picoseconds, as a message for the user.
+    #[cold]
+    pub fn record(&self, now: f64, message: String) {
+        self.happened.store(true, Ordering::Relaxed);
+        let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+        if first.as_ref().is_none_or(|(at, _)| now < *at) {
+            *first = Some((now, message));
+        }
+    }
+
+    /// Returns the message, if there is one.
+    pub fn message(&self) -> Option<String> {
+        let first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+        first.as_ref().map(|(_, message)| message.clone())
     }
 }
 
@@ -539,6 +572,16 @@ mod tests {
         assert_eq!(window.cwnd, 20.0);
         failing.on_loss(&mut window, &lost(8.0));
         assert_eq!((window.ssthresh, law.failure().is_some()), (4.0, true));
+    }
+
+    #[test]
+    fn failure_with_the_least_time_is_the_first() {
+        let failure = FirstFailure::default();
+        assert_eq!((failure.has_happened(), failure.message()), (false, None));
+        for (now, message) in [(5.0, "second"), (3.0, "first"), (9.0, "third")] {
+            failure.record(now, message.into());
+        }
+        assert_eq!((failure.has_happened(), failure.message().as_deref()), (true, Some("first")));
     }
 
     #[test]
