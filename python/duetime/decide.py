@@ -77,7 +77,7 @@ class Runs:
     allowed: costs.Limit | None = None
     #: The goal of requests that is to be reached, or `ALL_GOALS`; none: the deadlines of messages.
     goal: str | None = None
-    #: When the search ends with what it knows, by `time.monotonic`; none: when all is known.
+    #: The time by `time.monotonic` at which the search ends with the range known so far; none: no limit.
     until: float | None = None
 
 

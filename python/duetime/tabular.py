@@ -116,7 +116,7 @@ def of_estimate(data: Estimate) -> list[Row]:
 
 
 def of_object(found: object, path: str = "") -> list[Row]:
-    """Return a row for each value in a JSON object: where it is, and what it is."""
+    """Return a row for each value in a JSON object, with its path."""
     if isinstance(found, Mapping):
         pairs = [(str(key), each) for key, each in found.items()]
     elif isinstance(found, list):

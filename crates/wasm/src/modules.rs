@@ -65,7 +65,7 @@ pub(crate) fn load(name: &str, bytes: &[u8]) -> Result<&'static Entry, String> {
     let manifest = Manifest::of(bytes).map_err(|why| format!("the plug-in `{name}` cannot be used: {why}"))?;
     let (ecn, paces, keys) = (manifest.ecn, manifest.paces, manifest.keys.clone());
     let module = OfPage { name: name.to_owned(), bytes: bytes.to_vec(), ecn, paces, keys };
-    // What it lacks is said before any run.
+    // Missing exports are reported before any run.
     module.open(&vec![0.0; module.keys.len()])?;
     Ok(plugin::transport(name, manifest, module))
 }

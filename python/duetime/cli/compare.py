@@ -109,7 +109,7 @@ def compare(
 
 
 def conclude(comparison: AnyComparison, runs: int, out: Path | None, show: Callable[[], None]) -> int:
-    """Save and show a comparison of so many runs; return the exit code, or raise what interrupted it."""
+    """Save and show a comparison of `runs` runs; return the exit code, or raise what interrupted it."""
     if comparison.by_seed:
         if out is not None:
             comparison.save(out)

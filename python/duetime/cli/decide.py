@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -60,19 +59,19 @@ class Percent(click.ParamType[float]):
         return number
 
 
-class Duration(click.ParamType[float]):
+class Duration(options.Measure):
     """A time that a person waits, in seconds."""
 
     name = "time"
-    #: The units, in seconds.
     UNITS: ClassVar = {"s": 1, "min": 60, "m": 60, "h": 3600}
+    EXAMPLES = "90s, 10min or 2h"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Read a time from the command line."""
-        match = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(s|min|m|h)\s*", str(value))
-        if match is None or float(match[1]) <= 0:
-            self.fail(f"{value!r} is not a time like 90s, 10min or 2h", param, ctx)
-        return float(match[1]) * self.UNITS[match[2]]
+        """Read a time above 0 from the command line."""
+        seconds = super().convert(value, param, ctx)
+        if seconds <= 0:
+            self.fail(f"{value!r} is not a {self.name} like {self.EXAMPLES}", param, ctx)
+        return seconds
 
 
 TIME = click.option(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from typing import TypedDict, TypeVar
+from typing import ClassVar, TypedDict, TypeVar
 
 import click
 
 from duetime.cli import completion
+from duetime.cli.options import Measure
 from duetime.output import COLUMN, FONTS, FORMATS, SCREEN, STYLES, Output
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -25,17 +25,16 @@ class Drawing(TypedDict):
     order: str | None
 
 
-class Width(click.ParamType[float]):
+class Width(Measure):
     """A width on paper, in inches."""
 
     name = "width"
+    UNITS: ClassVar = {"in": 1, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72}
+    EXAMPLES = "3.3in, 8.4cm or 240pt"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Read a width from the command line."""
-        match = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(in|cm|mm|pt)\s*", str(value))
-        if match is None:
-            self.fail(f"{value!r} is not a width like 3.3in, 8.4cm or 240pt", param, ctx)
-        inches = float(match[1]) * {"in": 1, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72}[match[2]]
+        inches = super().convert(value, param, ctx)
         if not 1 <= inches <= 40:
             self.fail(f"{value!r} is not between 1in and 40in", param, ctx)
         return inches
@@ -62,8 +61,8 @@ def options(formats: str) -> Callable[[F], F]:
                 "--width",
                 type=Width(),
                 metavar="WIDTH",
-                help="The width of the figure, as 3.3in, 8.4cm or 240pt (default: what it needs; "
-                f"{COLUMN}in in --style paper).",
+                help="The width of the figure, as 3.3in, 8.4cm or 240pt (default: as wide as its panels "
+                f"need; {COLUMN}in in --style paper).",
             ),
             click.option(
                 "--font",

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, TYPE_CHECKING, TypeVar
+from typing import IO, TYPE_CHECKING, ClassVar, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
@@ -33,6 +33,22 @@ class Whole(click.IntRange):
     """A whole number in a range; click calls one an integer range."""
 
     name = "whole number"
+
+
+class Measure(click.ParamType[float]):
+    """A number with a unit, as a multiple of the unit whose factor is 1."""
+
+    #: The factors of the units.
+    UNITS: ClassVar[Mapping[str, float]]
+    #: Texts that it reads.
+    EXAMPLES: ClassVar[str]
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Read a number with its unit from the command line."""
+        match = re.fullmatch(rf"\s*(\d+(?:\.\d*)?|\.\d+)\s*({'|'.join(self.UNITS)})\s*", str(value))
+        if match is None:
+            self.fail(f"{value!r} is not a {self.name} like {self.EXAMPLES}", param, ctx)
+        return float(match[1]) * self.UNITS[match[2]]
 
 
 class Number(click.FloatRange):

@@ -106,7 +106,7 @@ def _chart(axes: Axes, chart: Chart, looks: Mapping[str, style.Look]) -> None:
         axes.xaxis.set_minor_locator(NullLocator())
 
 
-#: Numbers whose largest is so many times the smallest are on a logarithmic axis.
+#: The ratio of the largest number to the smallest from which an axis is logarithmic.
 FAR = 100
 #: How far above the highest published value an axis ends.
 ROOM = 1.04

@@ -268,7 +268,7 @@ def _all_drawn(charts: Sequence[Chart]) -> list[Drawn]:
     return [_drawn(chart, top(number)) for number, chart in enumerate(charts)]
 
 
-#: A chart whose values are so many times smaller than in its kin has an axis of its own.
+#: The ratio of largest values from which the smaller of two related charts has an axis of its own.
 DWARFED = 5
 
 

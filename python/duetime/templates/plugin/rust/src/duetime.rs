@@ -74,7 +74,7 @@ pub trait Law {
     fn on_message(&mut self, _: &mut Event, _keys: &[f64]) {}
 }
 
-/// Exports a law, with so many keys, and its manifest.
+/// Exports a law with its number of keys, and its manifest.
 #[macro_export]
 macro_rules! export {
     ($law:ty, $keys:literal, $manifest:literal) => {
