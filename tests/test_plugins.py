@@ -422,6 +422,20 @@ def test_variants_have_names_of_their_own(duetime: Command, laws: Path, tmp_path
     assert failing.stderr.count("failed: ") == 1
 
 
+def test_a_scenario_with_a_plugin_is_compared_with_the_usual_transports(duetime: Command, laws: Path) -> None:
+    written = laws.read_text()
+    laws.write_text(
+        re.sub(r'(?m)^name = "(dctcp|d2tcp|tcp)".*$', 'plugin = "laws/mine.wasm"', written, count=1)
+    )
+    assert laws.read_text() != written
+    done = duetime("compare", laws, "--json")
+    assert done.returncode == 0, done.stderr
+    assert "comparing tcp, dctcp, d2tcp, mine;" in done.stderr
+    runs = json.loads(done.stdout)["runs"]
+    assert list(runs) == ["tcp", "dctcp", "d2tcp", "mine"]
+    assert runs["mine"]["summary"] == runs["dctcp"]["summary"]
+
+
 def test_mistakes_in_variants_are_shown_at_their_place(duetime: Command, laws: Path) -> None:
     def said(transports: str) -> str:
         done = duetime("compare", laws, "--transports", transports)

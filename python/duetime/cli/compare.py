@@ -11,7 +11,6 @@ from pathlib import Path
 import click
 
 from duetime import costs, files
-from duetime import transports as selection
 from duetime.cli import completion, options
 from duetime.comparison import RUNS, AnyComparison, prepare
 from duetime.quantities import counted
@@ -72,10 +71,7 @@ def compare(
         raise options.Mistake("--cluster needs --out: the folder in which finished runs are kept")
     read = options.read(file)
     changes = options.with_threads(changes, threads)
-    if transports is None:
-        names = options.usual_transports(read, seed, changes)
-    else:
-        names = selection.located(selection.listed(transports), read.folder)
+    names = options.compared(transports, read, seed, changes)
     allowed = costs.limit(max_memory, yes)
     if names and allowed is not None:
         each = costs.cost(read, seed, changes, names[0])

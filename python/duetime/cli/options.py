@@ -16,6 +16,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from duetime import scenario
+from duetime import transports as selection
 from duetime.cli import completion
 from duetime.errors import Missing, MistakenCondition
 from duetime.run import resolve
@@ -339,12 +340,17 @@ USUAL = ("tcp", "dctcp", "d2tcp")
 TRANSPORTS_DEFAULT = f"(default: {','.join(USUAL)}, and the scenario's own)"
 
 
-def usual_transports(read: scenario.Scenario, seed: int | None, changes: tuple[str, ...]) -> list[str]:
-    """Return the transports that are compared where none are named, and say which they are."""
+def compared(
+    transports: str | None, read: scenario.Scenario, seed: int | None, changes: tuple[str, ...]
+) -> list[str]:
+    """Return the transports that ``--transports`` names or, without it, the usual ones, and say which."""
+    if transports is not None:
+        return selection.located(selection.listed(transports), read.folder)
     resolved, _ = resolve(read, seed, changes, None)
-    own = resolved.get("transport", {}).get("name")
+    found: Mapping[str, object] = resolved.get("transport", {})
+    own = found.get("plugin", found.get("name"))
     names = list(dict.fromkeys((*USUAL, *([str(own)] if own else []))))
-    tell(f"note: comparing {', '.join(names)}; --transports names others")
+    tell(f"note: comparing {', '.join(map(selection.label, names))}; --transports names others")
     return names
 
 

@@ -71,10 +71,7 @@ def robust(
     alone, then in pairs drawn with the scenario's seed.
     """
     read = read_file(file)
-    if transports is None:
-        names = options.usual_transports(read, seed, changes)
-    else:
-        names = selection.located(selection.listed(transports), read.folder)
+    names = options.compared(transports, read, seed, changes)
     checked = resolve_each(read, seed, changes, names)
     options.tell_notes_of({selection.label(name): notes for name, (_, notes) in checked.items()})
     written = [Point(read, changes, name) for name in names]
