@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
 import subprocess
 import sys
 import venv
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -54,6 +56,15 @@ def run(command: list[str | Path], folder: Path | None = None, **environment: st
         raise Unavailable(f"{command[0]}: {said.strip().splitlines()[-1]}") from None
 
 
+@contextmanager
+def alone() -> Iterator[None]:
+    """Hold the folder of fetched and built files, which other processes may be filling."""
+    BUILT.mkdir(parents=True, exist_ok=True)
+    with (BUILT / ".lock").open("w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def once(key: str, *sources: Path) -> tuple[Path, bool]:
     """Return a folder for the product of `sources`, and true if the product exists."""
     digest = hashlib.sha256()
@@ -69,6 +80,7 @@ def done(folder: Path) -> None:
 
 
 @cache
+@alone()
 def python_with_grpc() -> str:
     """Return a Python that has grpcio as locked, in a virtual environment."""
     lock = CLIENTS / "python" / "requirements-test.txt"
@@ -83,6 +95,7 @@ def python_with_grpc() -> str:
 
 
 @cache
+@alone()
 def nginx() -> str:
     """Return Debian's nginx: the installed one, or one unpacked without installation."""
     found = shutil.which("nginx")
@@ -103,11 +116,11 @@ def nginx() -> str:
 
 
 @cache
+@alone()
 def preload() -> str:
     """The library to preload."""
     if shutil.which("cc") is None:
         raise Unavailable("there is no C compiler")
-    BUILT.mkdir(parents=True, exist_ok=True)
     run(["make", "-s", "-C", CLIENTS / "http", f"OUT={BUILT}"])
     return str(BUILT / "libd2tcp-http.so")
 
@@ -150,6 +163,7 @@ def _grpc_client(port: int, milliseconds: int, calls: int, more: list[str]) -> l
 
 
 @cache
+@alone()
 def go_server() -> str:
     """Return the gRPC service in Go."""
     found = shutil.which("go") or "/usr/local/go/bin/go"
@@ -170,6 +184,7 @@ def _http_client(port: int, milliseconds: int, replies: int, more: list[str]) ->
 
 
 @cache
+@alone()
 def netty() -> list[str]:
     """Return the command of Java for the HTTP server on Netty, without its arguments."""
     for tool in ("java", "mvn"):
