@@ -152,6 +152,45 @@ static __always_inline bool roll_back(struct sock *sk, struct d2tcp_socket *s, c
 	return !bpf_setsockopt(sk, IPPROTO_TCP, TCP_CONGESTION, name, sizeof(name) - 1);
 }
 
+/* Notes whether the budget of urgency of a connection's user is spent, where that may matter: at marks, and for LAW_PLUS,
+ * which lifts windows without marks. Deadlines by policy are the operator's own, and have no budget. Returns the
+ * account if it was looked up. */
+static __always_inline struct d2tcp_account *look_up_budget(struct d2tcp_socket *s, const struct d2tcp_rule *rule,
+							   __u32 marked, __u64 now)
+{
+	struct d2tcp_account *account;
+
+	if (!rule || rule->user_urgency >= LAW_ONE || !s->queue.count || s->implied) {
+		s->limited = 0;
+		return NULL;
+	}
+	if (!marked && rule->law.mode != LAW_PLUS)
+		return NULL;
+	account = account_of(s->rule, s->uid, rule);
+	if (account)
+		law_refill(&account->urgency, rule->user_burst, now);
+	s->limited = !account || account->urgency.left <= 0;
+	if (s->limited)
+		s->plus.pressed = 0;
+	return account;
+}
+
+/* Accounts for a cut of a window of so many segments. LAW_PLUS keeps the rate of pressed messages, which costs as much as
+ * a d of 2. */
+static __always_inline void account_for(struct d2tcp_socket *s, struct d2tcp_account *account,
+					const struct d2tcp_rule *rule, __u32 what, __u64 segments)
+{
+	__u32 d = what & LAW_ANSWERED ? (1 + !!s->plus.pressed) * LAW_UNIT : s->law.d;
+
+	if (!account || !rule || !(what & LAW_CUT))
+		return;
+	law_spend(&account->urgency, rule->user_burst, rule->user_urgency, segments * s->mss, d);
+	if (what & LAW_LIMITED) {
+		__sync_fetch_and_add(&account->limited, 1);
+		COUNT(s->rule, limited, 1);
+	}
+}
+
 /* Returns the namespace's pacing ratios: of slow start in the upper half, of other phases in the lower. */
 static __always_inline __u64 pacing_ratios(struct sock *sk)
 {
@@ -185,6 +224,7 @@ static __always_inline void control(struct sock *sk)
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct inet_connection_sock *icsk = (struct inet_connection_sock *)sk;
 	__u32 what = 0, kind = 0, delivered, marked, state, window, before, threshold, held;
+	struct d2tcp_account *account;
 	struct d2tcp_rule *rule = NULL;
 	struct law_parameters *params;
 	struct law_ack ack = {};
@@ -236,13 +276,16 @@ static __always_inline void control(struct sock *sk)
 	s->mss = ack.mss;
 	if (ack.una == ack.next)
 		s->quiet_ns = ack.now_ns;
+	account = look_up_budget(s, rule, marked, ack.now_ns);
+	ack.max_d = s->limited ? LAW_UNIT : 0;
 
 	/* Lost segments were counted since the last call, or the kernel repaired a loss with a tail loss probe (RFC
 	 * 8985 7.4). In the latter case it asked for ssthresh without an echo, and no further response is needed. */
 	if (tp->lost != s->lost || (s->asked && !marked && state <= TCP_CA_Disorder)) {
 		/* After a timeout the kernel backs off by itself. */
-		if (params->mode == LAW_PLUS && !s->timed_out && state != TCP_CA_Loss)
+		if (params->mode == LAW_PLUS && !s->limited && !s->timed_out && state != TCP_CA_Loss)
 			what = lose_plus(&s->law, &s->plus, params, &s->queue, &ack);
+		account_for(s, account, rule, what, s->law.prior_cwnd >> 20);
 		if (what ? what & LAW_CUT : law_on_loss(&s->law, ack.una, ack.next)) {
 			s->losses++;
 			COUNT(s->rule, losses, 1);
@@ -265,7 +308,8 @@ static __always_inline void control(struct sock *sk)
 	s->asked = 0;
 	s->timed_out = 0;
 
-	rushing = params->mode == LAW_PLUS && s->queue.count ? !s->plus.stirred : s->law.cwnd < s->law.ssthresh;
+	rushing = params->mode == LAW_PLUS && s->queue.count && !s->limited ? !s->plus.stirred :
+									      s->law.cwnd < s->law.ssthresh;
 	limited = BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited) || (rushing && tp->snd_cwnd < 2 * tp->max_packets_out);
 	/* In the round of a cut the window stays as cut, as in tcp_dctcp. */
 	ack.may_grow = limited && state < TCP_CA_CWR;
@@ -277,12 +321,13 @@ static __always_inline void control(struct sock *sk)
 	held = what & LAW_HELD;
 	what = 0;
 	if (delivered) {
-		if (params->mode == LAW_PLUS)
+		if (params->mode == LAW_PLUS && !s->limited)
 			what = step_plus(&s->law, &s->plus, params, &s->queue, &ack);
 		if (what)
 			held |= what & LAW_HELD;
 		else
 			what = step(&s->law, params, &s->queue, &ack);
+		account_for(s, account, rule, what, before);
 		s->bytes_marked += (__u64)marked * ack.mss;
 		COUNT(s->rule, delivered, delivered);
 		COUNT(s->rule, delivered_ce, marked);

@@ -88,10 +88,12 @@ struct law_ack {
 	law_u64 una;		/* everything before this position is acknowledged */
 	law_u64 next;		/* the next position to send */
 	law_u64 rtt_ns;		/* 0 before the first RTT sample */
+	law_u32 max_d;		/* limits d, for a user whose budget is spent; 0: no limit */
+	law_u32 reserved;
 };
 
-/* Results of an acknowledgement, as bits. */
-enum { LAW_CUT = 1, LAW_WINDOW = 2 };
+/* Results of an acknowledgement, as bits. LAW_LIMITED: max_d made d smaller. */
+enum { LAW_CUT = 1, LAW_WINDOW = 2, LAW_LIMITED = 16 };
 
 LAW law_u64 law_min(law_u64 a, law_u64 b)
 {

@@ -244,18 +244,22 @@ LAW law_u32 law_queue_imminence(const struct law_parameters *params, const struc
 	return most ? most : LAW_UNIT;
 }
 
-/* Applies the law to an acknowledgement. Returns LAW_CUT and LAW_WINDOW as law_count does. */
+/* Applies the law to an acknowledgement. Returns LAW_CUT and LAW_WINDOW as law_count does, and LAW_LIMITED. */
 LAW law_u32 law_on_ack(struct law_state *state, const struct law_parameters *params, const struct law_queue *queue,
 		       const struct law_ack *ack)
 {
-	law_u32 what = law_count(state, params, ack);
+	law_u32 what = law_count(state, params, ack), limited = 0;
 
 	if (what) {
 		state->d = law_queue_imminence(params, queue, state->cwnd, ack);
+		if (ack->max_d && state->d > ack->max_d) {
+			state->d = ack->max_d;
+			limited = LAW_LIMITED;
+		}
 		state->p = law_penalty(state->alpha, state->d);
 	}
 	law_answer(state, ack, what);
-	return what;
+	return what | limited;
 }
 
 #endif

@@ -233,13 +233,27 @@ static __always_inline struct d2tcp_rule *govern(struct d2tcp_socket *s, struct 
 	return rule_of(s->rule, now);
 }
 
-/* A user's allowance in each rule. The longest unused one makes room for another, which begins with a full one. */
+/* A user's account in each rule. The longest unused one makes room for another, which begins with a full one. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 4096);
 	__type(key, struct d2tcp_user);
-	__type(value, struct d2tcp_allowance);
+	__type(value, struct d2tcp_account);
 } d2tcp_users SEC(".maps");
+
+/* Returns a user's account in a rule. */
+static __always_inline struct d2tcp_account *account_of(__u32 number, __u32 uid, const struct d2tcp_rule *rule)
+{
+	struct d2tcp_user key = { number, uid };
+	struct d2tcp_account *account = bpf_map_lookup_elem(&d2tcp_users, &key), fresh = {};
+
+	if (account)
+		return account;
+	fresh.urgency.left = rule ? rule->user_burst : 0;
+	fresh.urgency.at_ns = bpf_ktime_get_ns();
+	bpf_map_update_elem(&d2tcp_users, &key, &fresh, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&d2tcp_users, &key);
+}
 
 /* Returns how many of these outcomes count, and takes them from the allowance. */
 static __always_inline __u64 take(struct d2tcp_allowance *allowance, const struct d2tcp_rule *rule, __u64 outcomes)
@@ -259,18 +273,15 @@ static __always_inline __u64 take(struct d2tcp_allowance *allowance, const struc
  * would otherwise follow each number of outcomes separately. */
 __noinline int count_outcomes(__u32 number, __u32 uid, __u32 met, __u32 missed, __u32 cancelled)
 {
-	struct d2tcp_allowance *allowance, fresh = {};
-	struct d2tcp_user key = { number, uid };
 	__u32 all = met + missed + cancelled;
+	struct d2tcp_account *account;
+	struct d2tcp_rule *rule;
 
 	if (!all)
 		return 0;
-	allowance = bpf_map_lookup_elem(&d2tcp_users, &key);
-	if (!allowance) {
-		bpf_map_update_elem(&d2tcp_users, &key, &fresh, BPF_NOEXIST);
-		allowance = bpf_map_lookup_elem(&d2tcp_users, &key);
-	}
-	if (!allowance || take(allowance, rule_of(number, epoch()), all) < all) {
+	rule = rule_of(number, epoch());
+	account = account_of(number, uid, rule);
+	if (!account || take(&account->allowance, rule, all) < all) {
 		COUNT(number, uncounted, all);
 		return 0;
 	}

@@ -4,11 +4,11 @@
 #ifndef D2TCP_SHARED_H
 #define D2TCP_SHARED_H
 
-#include "law.h"
+#include "budget.h"
 
 /* The version of the layouts below and of the state per connection, raised with every change. An upgrade keeps the maps
  * of the earlier version only if this number is the same. */
-#define D2TCP_LAYOUT 5
+#define D2TCP_LAYOUT 6
 
 /* Facts about the attachment, written once. The first fields keep their places in every layout, so that a tool can tell
  * whether it may read the rest. */
@@ -40,11 +40,22 @@ struct d2tcp_allowance {
 	__u64 at_ns;		/* of the last change; 0: never */
 };
 
-/* Key of the allowances for the counters of rules. */
+/* Key of the accounts of users: each has one in each rule. */
 struct d2tcp_user {
 	__u32 rule;
 	__u32 uid;
 };
+
+/* The limits of one user: the outcomes that the counters of rules still count, and the budget of urgency. */
+struct d2tcp_account {
+	struct d2tcp_allowance allowance;
+	struct law_account urgency;
+	__u64 limited;		/* cuts with d = 1 because nothing was left */
+};
+
+/* The budget of urgency of one user, unless the rule has another one: a share of LAW_ONE, and a burst in bytes. */
+#define D2TCP_USER_URGENCY (LAW_ONE / 4)
+#define D2TCP_USER_BURST 4000000ull
 
 /* A rule's setting for the connections that it governs. */
 enum {
@@ -82,6 +93,9 @@ struct d2tcp_rule {
 	__u32 max_timeouts;	/* timeouts per segment */
 	__u32 max_missed;	/* missed messages, of all */
 	__u32 user_messages;	/* outcomes of one user that count per second; 0: D2TCP_USER_MESSAGES */
+	__u64 user_burst;	/* a user's budget of urgency, as in budget.h */
+	__u32 user_urgency;	/* its share of LAW_ONE; LAW_ONE: no limit */
+	__u32 reserved;
 	char name[32];
 	char cgroup[256];	/* for display only */
 };
@@ -176,6 +190,7 @@ struct d2tcp_counters {
 	__u64 lengthened;	/* deadlines that the policy lengthened */
 	__u64 denied;		/* announcements that the policy refused */
 	__u64 uncounted;	/* outcomes beyond the allowance of their user, in none of the counts above */
+	__u64 limited;		/* cuts with d = 1, as the budget of urgency of their user was spent */
 	__u64 events_lost;	/* events dropped because the tracer was too slow */
 	__u64 alpha_sum;	/* sum over windows, of LAW_ONE */
 	__u64 d_sum;		/* sum over windows with a deadline, of LAW_UNIT */

@@ -43,6 +43,8 @@ struct d2tcp_socket {
 	__u32 implied;		/* the queued message has its deadline from the policy */
 	__u32 heard;		/* position received (rcv_nxt) at the start of the message */
 	__u32 sent_at_hold;	/* data segments sent before the hold */
+	__u32 limited;		/* its user's budget of urgency was spent at the last sign of congestion */
+	__u32 reserved;
 	__u32 lower_rto;	/* its minimum timeout is its rule's, or the smallest that the kernel accepts */
 	char prior[16];		/* the control before ours, for the rollback of a canary */
 	__u64 quiet_ns;		/* time since which all sent data is acknowledged */

@@ -18,6 +18,8 @@ static __always_inline __u32 flags_of(struct d2tcp_socket *s, const struct tcp_s
 		flags |= D2TCP_RECOVERY;
 	if (s->queue.count) {
 		flags |= D2TCP_DEADLINE;
+		if (s->limited)
+			flags |= D2TCP_LIMITED;
 		if (message->deadline_ns <= now + margin)
 			flags |= D2TCP_EXPIRED;
 	}

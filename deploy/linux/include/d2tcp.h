@@ -142,6 +142,7 @@ enum { D2TCP_MET = 1, D2TCP_MISSED = 2, D2TCP_CANCELLED = 3 };
 #define D2TCP_DEADLINE 4u	/* a message with a deadline is being sent */
 #define D2TCP_EXPIRED 8u	/* and its deadline, less the margin, has passed */
 #define D2TCP_RECOVERY 16u	/* a loss is being repaired */
+#define D2TCP_LIMITED 32u	/* the user's budget of urgency is spent, so d is at most 1 for now */
 
 /* Fractions are fixed-point numbers: D2TCP_ONE represents 1. */
 #define D2TCP_ONE (1u << 20)

@@ -8,7 +8,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 use crate::escape::Name;
 
 /// The version of the layouts: `D2TCP_LAYOUT`.
-pub const LAYOUT: u32 = 5;
+pub const LAYOUT: u32 = 6;
 /// The fixed-point 1 of fractions: alpha, p and g.
 pub const ONE: u32 = 1 << 30;
 /// The fixed-point 1 of windows in segments, and of d.
@@ -37,6 +37,8 @@ pub const FLAG_DEADLINE: u32 = 4;
 pub const FLAG_EXPIRED: u32 = 8;
 /// Flag: a loss is being repaired.
 pub const FLAG_RECOVERY: u32 = 16;
+/// Flag: the user's budget of urgency is spent.
+pub const FLAG_LIMITED: u32 = 32;
 
 /// The parameters of the law: `struct law_parameters`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, Immutable, IntoBytes)]
@@ -124,6 +126,9 @@ pub struct Rule {
     pub max_timeouts: u32,
     pub max_missed: u32,
     pub user_messages: u32,
+    pub user_burst: u64,
+    pub user_urgency: u32,
+    pub reserved: u32,
     pub name: [u8; 32],
     pub cgroup: [u8; 256],
 }
@@ -170,6 +175,34 @@ pub struct Allowance {
     pub at_ns: u64,
 }
 
+/// What is left of a user's budget of urgency: `struct law_account`.
+#[derive(Clone, Copy, Debug, Default, FromBytes, Immutable, IntoBytes)]
+#[repr(C)]
+#[allow(missing_docs)]
+pub struct Urgency {
+    pub left: i64,
+    pub at_ns: u64,
+}
+
+/// The limits of one user in one rule: `struct d2tcp_account`.
+#[derive(Clone, Copy, Debug, Default, FromBytes, Immutable, IntoBytes)]
+#[repr(C)]
+#[allow(missing_docs)]
+pub struct Account {
+    pub allowance: Allowance,
+    pub urgency: Urgency,
+    pub limited: u64,
+}
+
+/// The key of an account: `struct d2tcp_user`. Rules count from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, Immutable, IntoBytes)]
+#[repr(C)]
+#[allow(missing_docs)]
+pub struct User {
+    pub rule: u32,
+    pub uid: u32,
+}
+
 /// The key of an arm's measurements: `struct d2tcp_arm_key`. The arm is twice the rule's slot, and 1 more for D2TCP's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, FromBytes, Immutable, IntoBytes)]
 #[repr(C)]
@@ -183,6 +216,10 @@ pub struct ArmKey {
 pub const OTHERS: u32 = u32::MAX;
 /// The outcomes of one user that count per second, unless a rule has another number: `D2TCP_USER_MESSAGES`.
 pub const USER_MESSAGES: u32 = 1000;
+/// The share of a user's budget of urgency, of [`ONE`], unless a rule has another one: `D2TCP_USER_URGENCY`.
+pub const USER_URGENCY: u32 = ONE / 4;
+/// The burst of that budget in bytes: `D2TCP_USER_BURST`.
+pub const USER_BURST: u64 = 4_000_000;
 
 /// The key of the rules that concern a path: `struct d2tcp_path`.
 #[derive(Clone, Copy, FromBytes, Immutable, IntoBytes)]
@@ -228,6 +265,7 @@ pub struct Counters {
     pub lengthened: u64,
     pub denied: u64,
     pub uncounted: u64,
+    pub limited: u64,
     pub events_lost: u64,
     pub alpha_sum: u64,
     pub d_sum: u64,
@@ -391,9 +429,9 @@ mod tests {
 
     #[test]
     fn counters_are_summed_over_cpus_in_their_order() {
-        let one: Vec<u8> = (0..75u64).flat_map(u64::to_ne_bytes).collect();
+        let one: Vec<u8> = (0..76u64).flat_map(u64::to_ne_bytes).collect();
         let sum = Counters::sum([one.clone(), one]);
-        assert_eq!((sum.opened, sum.closed, sum.d_sum, sum.alpha[0], sum.d[13]), (0, 2, 64, 66, 124));
+        assert_eq!((sum.opened, sum.closed, sum.d_sum, sum.alpha[0], sum.d[13]), (0, 2, 66, 68, 126));
     }
 
     /// Compiles a program in C that includes the header, and returns what it prints.
@@ -452,7 +490,7 @@ mod tests {
         layout!(rust, c, Rule as "d2tcp_rule" {
             law, flags, control, share, prefix, address, port_low, port_high, own, deadline_ns, bytes,
             min_deadline_ns, max_bytes, max_rate, budget_rate, budget_bytes, max_loss, max_timeouts, max_missed,
-            user_messages, name, cgroup,
+            user_messages, user_burst, user_urgency, reserved, name, cgroup,
         });
         layout!(rust, c, Arm as "d2tcp_arm" {
             opened, closed, slices, segments, retransmitted, timeouts, segments_squared, retransmitted_squared,
@@ -460,13 +498,16 @@ mod tests {
             missed_squared, messages_missed, uncounted, allowance,
         });
         layout!(rust, c, Allowance as "d2tcp_allowance" { left_ns, at_ns });
+        layout!(rust, c, Urgency as "law_account" { left, at_ns });
+        layout!(rust, c, Account as "d2tcp_account" { allowance, urgency, limited });
+        layout!(rust, c, User as "d2tcp_user" { rule, uid });
         layout!(rust, c, ArmKey as "d2tcp_arm_key" { arm, uid });
         layout!(rust, c, Path as "d2tcp_path" { hash, bank });
         layout!(rust, c, Counters as "d2tcp_counters" {
             opened, closed, without_ecn, calls, sampled, sampled_ns, receiver_calls, receiver_sampled,
             receiver_sampled_ns, windows, windows_deadline, cuts, losses, timeouts, undone, held, delivered,
             delivered_ce, messages, met, missed, cancelled, unfinished, implied, refused, queue_full, no_memory,
-            lengthened, denied, uncounted, events_lost, alpha_sum, d_sum, alpha, d, cost,
+            lengthened, denied, uncounted, limited, events_lost, alpha_sum, d_sum, alpha, d, cost,
         });
         layout!(rust, c, Address as "d2tcp_address" { netns, family, local_port, remote_port, local, remote });
         layout!(rust, c, Flow as "d2tcp_flow" {
@@ -496,11 +537,14 @@ mod tests {
             ("D2TCP_RULE_DENY_ANNOUNCE", RULE_SILENT.into()),
             ("D2TCP_OTHERS", OTHERS.into()),
             ("D2TCP_USER_MESSAGES", USER_MESSAGES.into()),
+            ("D2TCP_USER_URGENCY", USER_URGENCY.into()),
+            ("D2TCP_USER_BURST", USER_BURST),
             ("D2TCP_ECN", FLAG_ECN.into()),
             ("D2TCP_SLOW_START", FLAG_SLOW_START.into()),
             ("D2TCP_DEADLINE", FLAG_DEADLINE.into()),
             ("D2TCP_EXPIRED", FLAG_EXPIRED.into()),
             ("D2TCP_RECOVERY", FLAG_RECOVERY.into()),
+            ("D2TCP_LIMITED", FLAG_LIMITED.into()),
         ] {
             rust.push(format!("{name} {number}"));
             c.push(format!("NUMBER({name});"));

@@ -91,6 +91,12 @@ const RULE: &[Key] = &[
     key("most_rate", Kind::Rate, "deadlines that ask for more are lengthened"),
     key("budget", Kind::Rate, "what all programs of the rule may announce in all; more is refused"),
     key("user_messages", Kind::Count, "outcomes of one user's messages that count per second; 1000 if not given"),
+    key(
+        "user_urgency",
+        Kind::Share,
+        "mean of d - 1 that one user may have, over the windows that are cut; 25 % if not given, 100 %: no limit",
+    ),
+    key("user_burst", Kind::Size, "and bytes of windows, times d - 1, at once; 4 MB if not given"),
     key("burst", Kind::Size, "and how much of it at once; one second's worth if not given"),
 ];
 
@@ -266,6 +272,8 @@ fn rule(table: &DeTable, whole: Range<usize>) -> Found<Rule> {
             "most_bytes" => rule.limits.max_bytes = value.amount("size")?,
             "most_rate" => rule.limits.max_rate = value.amount("rate")?,
             "user_messages" => rule.user_messages = value.number(parameters::count)? as u32,
+            "user_urgency" => rule.budget.share = value.share()?,
+            "user_burst" => rule.budget.burst = value.amount("size")?,
             "budget" => rule.limits.budget_rate = value.amount("rate")?,
             _ => rule.limits.budget_bytes = value.amount("size")?,
         }

@@ -38,6 +38,21 @@ pub struct Limits {
     pub budget_bytes: u64,
 }
 
+/// The budget of urgency of each user.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Budget {
+    /// The mean excess of d over 1 over the windows that are cut; 1 for no limit.
+    pub share: f64,
+    /// The size of a burst: bytes of windows, times the excess of d over 1.
+    pub burst: u64,
+}
+
+impl Default for Budget {
+    fn default() -> Budget {
+        Budget { share: f64::from(kernel::USER_URGENCY) / f64::from(ONE), burst: kernel::USER_BURST }
+    }
+}
+
 /// Limits, as shares, above which a canary is rolled back; 0 for no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Guard {
@@ -74,6 +89,8 @@ pub struct Rule {
     pub limits: Limits,
     /// The outcomes of one user that count per second.
     pub user_messages: u32,
+    /// The budget of urgency of each user.
+    pub budget: Budget,
     /// The limits of a canary.
     pub guard: Guard,
     /// The parameters that the rule sets itself.
@@ -95,6 +112,7 @@ impl Rule {
             bytes: 0,
             limits: Limits::default(),
             user_messages: kernel::USER_MESSAGES,
+            budget: Budget::default(),
             guard: Guard::default(),
             parameters: Parameters::default(),
         }
@@ -139,6 +157,9 @@ impl Rule {
             max_timeouts: fraction(self.guard.timeouts),
             max_missed: fraction(self.guard.missed),
             user_messages: self.user_messages,
+            user_burst: self.budget.burst,
+            user_urgency: fraction(self.budget.share),
+            reserved: 0,
             name: kernel::field(&self.name).ok_or_else(|| long("its name", 31))?,
             cgroup: kernel::field(self.cgroup.as_os_str().as_encoded_bytes())
                 .ok_or_else(|| long("its cgroup's path", 255))?,

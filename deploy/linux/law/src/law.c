@@ -9,6 +9,7 @@ typedef unsigned long long __u64;
 typedef long long __s64;
 #include "d2tcp.h"
 
+#include "budget.h"
 #include "law.h"
 #include "plus.h"
 
@@ -132,6 +133,16 @@ void host_undo(struct law_state *state)
 	law_undo(state);
 }
 
+void host_refill(struct law_account *account, law_u64 burst, law_u64 now_ns)
+{
+	law_refill(account, burst, now_ns);
+}
+
+void host_spend(struct law_account *account, law_u64 burst, law_u32 share, law_u64 bytes, law_u32 d)
+{
+	law_spend(account, burst, share, bytes, d);
+}
+
 law_u32 host_table(law_u32 which, law_u32 step)
 {
 	return which ? law_exp2_table[step] : law_log2_table[step];
@@ -154,6 +165,8 @@ law_u32 host_size(law_u32 which)
 		return sizeof(struct law_reduction);
 	case 6:
 		return sizeof(struct law_ack);
+	case 7:
+		return sizeof(struct law_account);
 	default:
 		return sizeof(struct law_plus);
 	}
@@ -193,6 +206,7 @@ law_u32 host_layout(law_u32 which)
 	case 14:
 		return D2TCP_ENDS_PREVIOUS | D2TCP_MET << 4 | D2TCP_MISSED << 8 | D2TCP_CANCELLED << 12;
 	default:
-		return D2TCP_ECN | D2TCP_SLOW_START << 4 | D2TCP_DEADLINE << 8 | D2TCP_EXPIRED << 12 | D2TCP_RECOVERY << 16;
+		return D2TCP_ECN | D2TCP_SLOW_START << 4 | D2TCP_DEADLINE << 8 | D2TCP_EXPIRED << 12 |
+		       D2TCP_RECOVERY << 16 | D2TCP_LIMITED << 20;
 	}
 }

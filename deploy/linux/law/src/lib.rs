@@ -13,6 +13,8 @@ pub const FLOOR: u64 = 2 * UNIT;
 pub const MAX_WINDOW: u64 = UNIT << 20;
 /// Bit in the result of [`State::on_ack`]: the window was cut.
 pub const CUT: u32 = 1;
+/// Bit in the result of [`State::on_ack`]: `max_d` made d smaller.
+pub const LIMITED: u32 = 16;
 /// Bit in the result of [`State::on_ack`]: a window ended and alpha was updated.
 pub const WINDOW: u32 = 2;
 /// The number of steps in the tables of logarithms and powers.
@@ -285,6 +287,8 @@ pub struct Ack {
     pub una: u64,
     pub next: u64,
     pub rtt_ns: u64,
+    pub max_d: u32,
+    pub reserved: u32,
 }
 
 impl State {
@@ -428,8 +432,31 @@ pub fn exp2_table(step: u32) -> u32 {
     unsafe { c::host_table(1, step) }
 }
 
+/// What is left of a user's budget of urgency: `struct law_account`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Account {
+    /// Bytes of window times (d - 1); negative after a cut that overdrew it.
+    pub left: i64,
+    /// The time of the last refill.
+    pub at_ns: u64,
+}
+
+impl Account {
+    /// Adds the refill since the last one.
+    pub fn refill(&mut self, burst: u64, now_ns: u64) {
+        // SAFETY: the structure has the layout of budget.h.
+        unsafe { c::host_refill(self, burst, now_ns) }
+    }
+    /// Accounts for a cut of a window of so many bytes. `share` is of [`ONE`].
+    pub fn spend(&mut self, burst: u64, share: u32, bytes: u64, d: u32) {
+        // SAFETY: as above.
+        unsafe { c::host_spend(self, burst, share, bytes, d) }
+    }
+}
+
 mod c {
-    use super::{Ack, Announcement, Draws, Message, Parameters, Plus, Queue, Reduction, State};
+    use super::{Account, Ack, Announcement, Draws, Message, Parameters, Plus, Queue, Reduction, State};
 
     unsafe extern "C" {
         pub(crate) fn host_scale(a: u64, b: u64, c: u64, shift: u32) -> u64;
@@ -497,6 +524,8 @@ mod c {
             laxity: *mut i64,
         ) -> u32;
         pub(crate) fn host_hold_rate(plus: *const Plus, mss: u32, now_ns: u64) -> u64;
+        pub(crate) fn host_refill(account: *mut Account, burst: u64, now_ns: u64);
+        pub(crate) fn host_spend(account: *mut Account, burst: u64, share: u32, bytes: u64, d: u32);
         pub(crate) fn host_table(which: u32, step: u32) -> u32;
         #[cfg(test)]
         pub(crate) fn host_layout(which: u32) -> u32;
@@ -519,6 +548,7 @@ mod tests {
             size_of::<Announcement>(),
             size_of::<Reduction>(),
             size_of::<Ack>(),
+            size_of::<Account>(),
             size_of::<Plus>(),
         ];
         for (which, size) in sizes.into_iter().enumerate() {
@@ -533,6 +563,6 @@ mod tests {
         let layout: Vec<u32> = (0..16).map(|which| unsafe { c::host_layout(which) }).collect();
         let (old, new) = layout.split_at(8);
         assert_eq!(old, [16, 8, 160, 32, 48, 72, 128, 0xd27c]);
-        assert_eq!(new, [0x0102_0304, 32, 0x1018, 24, 0x0814, 0x8898, 0x3211, 0x108421]);
+        assert_eq!(new, [0x0102_0304, 32, 0x1018, 24, 0x0814, 0x8898, 0x3211, 0x210_8421]);
     }
 }
