@@ -1,5 +1,6 @@
 //! `d2tcp`: the operator's tool for D2TCP on this machine.
 
+mod accounts;
 mod apply;
 mod attach;
 mod audit;

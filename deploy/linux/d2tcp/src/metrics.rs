@@ -156,7 +156,7 @@ const FOR_ALL: [Counter; 6] = [
     ("d2tcp_connections_ungoverned", "Connections under D2TCP that no rule governs.", |c| c.opened),
 ];
 /// Counters for each rule; there are at most 64 rules.
-const BY_RULE: [Counter; 17] = [
+const BY_RULE: [Counter; 18] = [
     ("d2tcp_connections", "Connections that came under D2TCP.", |c| c.opened),
     ("d2tcp_connections_without_ecn", "Connections whose peer refused ECN: Reno.", |c| c.without_ecn),
     ("d2tcp_windows", "Windows over which alpha was updated.", |c| c.windows),
@@ -173,6 +173,7 @@ const BY_RULE: [Counter; 17] = [
     ("d2tcp_deadlines_lengthened", "Deadlines that the policy lengthened.", |c| c.lengthened),
     ("d2tcp_announcements_denied", "Announcements that the policy refused.", |c| c.denied),
     ("d2tcp_outcomes_uncounted", "Outcomes of users with more messages than count.", |c| c.uncounted),
+    ("d2tcp_cuts_limited", "Cuts as without a deadline, by users whose budget of urgency is spent.", |c| c.limited),
     ("d2tcp_queue_full", "Announcements with too many messages waiting.", |c| c.queue_full),
 ];
 

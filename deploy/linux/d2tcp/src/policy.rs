@@ -512,6 +512,8 @@ most_bytes = "64 MB"
 most_rate = "200 Mbps"
 budget = "80 Mbps"
 user_messages = 50
+user_urgency = "10 %"
+user_burst = "1 MB"
 
 [[rule]]
 name = "others"
@@ -556,6 +558,9 @@ announce = false
         assert_eq!(canary.peers, Peers::Prefix("10.0.0.0".parse().unwrap(), 8));
         assert_eq!((replies.deadline_ns, replies.bytes, replies.peers), (20_000_000, 64_000, Peers::Private));
         assert_eq!((canary.user_messages, replies.user_messages), (1000, 50));
+        let budgets = [canary, replies].map(|rule| (rule.budget.share, rule.budget.burst));
+        assert_eq!(budgets, [(0.25, 4_000_000), (0.1, 1_000_000)]);
+        assert_eq!(replies.compiled(parameters::DEFAULTS).unwrap().user_urgency, (1 << 30) / 10);
         let limits = replies.limits;
         assert_eq!((limits.min_deadline_ns, limits.max_bytes, limits.max_rate), (1_000_000, 64_000_000, 25_000_000));
         assert_eq!((limits.budget_rate, limits.budget_bytes), (10_000_000, 10_000_000), "a second's worth");
@@ -584,6 +589,9 @@ announce = false
             (&rule("most_rate = '5 MB'"), ":3:13", "200 Mbps"),
             (&rule("budget = '-1 Mbps'"), ":3:10", "200 Mbps"),
             (&rule("user_messages = 0"), ":3:17", "1 to 1000000"),
+            (&rule("user_urgency = '101 %'"), ":3:16", "0 to 1"),
+            (&rule("user_burst = '4'"), ":3:14", "64 KB"),
+            (&rule("user_urgncy = 1"), ":3:1", "did you mean `user_urgency`?"),
             (&rule("announce = 'no'"), ":3:12", "true or false"),
             (&rule("cgroup = '../x'"), ":3:10", "without . and .."),
             (&rule("cap = 0.5"), ":3:7", "1 to 16"),

@@ -7,6 +7,7 @@ use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use serde::Serialize;
 use units::counted;
 
+use crate::accounts::{self, Limited};
 use crate::attach;
 use crate::enact;
 use crate::escape::{self, Name, Shown};
@@ -39,6 +40,7 @@ struct Status {
     segments: u64,
     segments_marked: u64,
     messages: Messages,
+    limited: Vec<Limited>,
     ns_per_call: Option<f64>,
     ns_per_receiver_call: Option<f64>,
     calls: u64,
@@ -66,6 +68,7 @@ struct Parameters {
 struct RuleStatus {
     name: Name,
     governs: String,
+    urgency: String,
     connections: Connections,
     messages: Messages,
 }
@@ -88,6 +91,7 @@ struct Messages {
     lengthened: u64,
     denied: u64,
     uncounted: u64,
+    limited_cuts: u64,
     refused: u64,
     queue_full: u64,
 }
@@ -127,6 +131,7 @@ fn status(pins: &Pins, about: &About) -> Result<Status> {
             .map(|(rule, counters)| RuleStatus {
                 name: kernel::name(&rule.name),
                 governs: rules::in_words(rule),
+                urgency: accounts::budget(rule),
                 connections: connections(counters),
                 messages: messages(counters),
             })
@@ -143,6 +148,7 @@ fn status(pins: &Pins, about: &About) -> Result<Status> {
         segments: all.delivered,
         segments_marked: all.delivered_ce,
         messages: messages(&all),
+        limited: accounts::limited(pins)?,
         ns_per_call: all.ns_per_call(),
         ns_per_receiver_call: all.ns_per_receiver_call(),
         calls: all.calls,
@@ -179,6 +185,7 @@ fn messages(counters: &Counters) -> Messages {
         lengthened: counters.lengthened,
         denied: counters.denied,
         uncounted: counters.uncounted,
+        limited_cuts: counters.limited,
         refused: counters.refused,
         queue_full: counters.queue_full,
     }
@@ -226,6 +233,15 @@ fn text(status: &Status, law: &Law) -> String {
         line(format!("not counted  {uncounted} of users with more messages than count (user_messages)"));
     }
     line(format!("announcing   {}", announcing(&status.messages)));
+    let budgets: BTreeSet<&str> = status.rules.iter().map(|rule| rule.urgency.as_str()).collect();
+    let one = budgets.len() == 1;
+    for rule in status.rules.iter().take(if one { 1 } else { RULES }) {
+        let of = if one { String::new() } else { format!(" of {}", rule.name) };
+        line(format!("urgency      each user{of}: {}", rule.urgency));
+    }
+    for user in accounts::in_words(&status.limited) {
+        line(format!("limited      {user}"));
+    }
     line(format!(
         "cost         {} per acknowledgement, {} per arrival",
         ns(status.ns_per_call),
@@ -360,6 +376,7 @@ mod tests {
             rules: vec![RuleStatus {
                 name: Name::new(HOSTILE),
                 governs: format!("all connections of {}", Name::new(HOSTILE)),
+                urgency: "no limit".to_owned(),
                 connections: connections(&counters),
                 messages: messages(&counters),
             }],
@@ -375,6 +392,7 @@ mod tests {
             segments: 0,
             segments_marked: 0,
             messages: messages(&counters),
+            limited: Vec::new(),
             ns_per_call: None,
             ns_per_receiver_call: None,
             calls: 0,
@@ -383,7 +401,7 @@ mod tests {
             events_lost: 0,
         };
         let text = text(&status, &crate::parameters::DEFAULTS);
-        assert!(is_safe(&text) && text.lines().count() == 12, "{text}");
+        assert!(is_safe(&text) && text.lines().count() == 13, "{text}");
         let shown = "a\\x1b[2J\\n\"\\\\\\u{9b}\\u{202e}\\xff";
         assert_eq!(text.matches(shown).count(), 6, "{text}");
         let json = escape::json_lines(&status).unwrap();

@@ -1252,6 +1252,77 @@ fn a_policy_governs_and_is_reloaded_while_flows_run(bench) {
     assert_eq!(told, [("apply", 2), ("apply", 0), ("apply", 0), ("detach", 0)]);
 }
 
+fn a_users_urgency_has_a_budget(bench) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("policy.toml");
+    let group = bench.cgroup.file_name().unwrap().to_str().unwrap().to_owned();
+    let apply = |bench: &Bench, more: &str| {
+        let rule = format!("[[rule]]\nname = 'one'\ncgroup = '{group}'\n{more}\n");
+        std::fs::write(&file, rule).unwrap();
+        bench.says(&format!("apply {}", file.display()));
+    };
+    apply(&bench, "user_burst = '300 KB'");
+    bench.wire(3, 0);
+    let listener = listen(V4);
+    // A terabyte is never complete in time, and no announcement is refused.
+    let greedy = |bytes: usize| {
+        let (client, server) = connect(&listener);
+        deadline(&client, 1 << 40, 10 * SECOND).unwrap();
+        transfer(&client, &server, bytes);
+        (state(&client), client, server)
+    };
+    let burst = greedy(100_000).0;
+    assert_eq!((burst.d, burst.flags & FLAG_LIMITED), (2 * ONE, 0), "the burst: {burst:?}");
+    // Once it is spent, a quarter of the cuts has a d of 2, weighted by the window.
+    let counts = |bench: &Bench| {
+        let status = bench.status();
+        (status["cuts"].as_f64().unwrap(), status["messages"]["limited_cuts"].as_f64().unwrap())
+    };
+    let (_, client, server) = greedy(20_000_000);
+    let before = counts(&bench);
+    transfer(&client, &server, 20_000_000);
+    let after = counts(&bench);
+    let share = (after.1 - before.1) / (after.0 - before.0);
+    assert!((0.65..0.85).contains(&share), "{before:?} {after:?}: {share}");
+    // Another connection of the user has no burst of its own.
+    let other: Vec<u32> = (0..20).map(|_| greedy(100_000).0.d).collect();
+    let urgent = other.iter().filter(|d| **d > ONE).count();
+    assert!(urgent < 12, "{other:?}");
+    // Another user has.
+    std::thread::scope(|scope| scope.spawn(|| {
+        // SAFETY: the arguments are numbers. The raw system call affects only this thread.
+        assert_eq!(unsafe { libc::syscall(libc::SYS_setresuid, 65534, 65534, 65534) }, 0);
+        assert_eq!(greedy(100_000).0.d, 2 * ONE);
+    }).join()).unwrap();
+    let status = bench.status();
+    let limited = status["limited"].as_array().unwrap();
+    assert_eq!((limited.len(), &limited[0]["uid"], &limited[0]["rule"]), (1, &0.into(), &"one".into()), "{limited:?}");
+    assert!(bench.says("status").contains("limited      user 0 in one: "));
+    let metrics = bench.says("metrics");
+    assert!(metrics.lines().any(|line| line.starts_with("d2tcp_cuts_limited_total{rule=\"one\"} ")), "{metrics}");
+    // A far deadline is as before, and without a limit the terabyte is urgent again.
+    let (client, server) = connect(&listener);
+    deadline(&client, 6_000_000, 86_400 * SECOND).unwrap();
+    transfer(&client, &server, 1_000_000);
+    assert_eq!(state(&client).d, ONE / 2);
+    apply(&bench, "user_urgency = '100 %'");
+    let before = counts(&bench).1;
+    assert_eq!(greedy(5_000_000).0.d, 2 * ONE);
+    assert_eq!(counts(&bench).1, before);
+    // In mode plus a user that has nothing left is served as without a deadline: its window is not lifted, and it is
+    // cut like DCTCP's.
+    apply(&bench, "mode = 'plus'\nuser_urgency = 0\nuser_burst = '20 KB'");
+    greedy(1_000_000);
+    let plain = greedy(2_000_000).0;
+    assert!(plain.flags & FLAG_LIMITED != 0 && plain.p == plain.alpha && plain.cuts > 5, "{plain:?}");
+    // The operator's own deadlines have no budget.
+    apply(&bench, "user_urgency = 0\nuser_burst = '1 B'\ndeadline = '10 s'\nsize = '1 TB'");
+    let (client, server) = connect(&listener);
+    transfer(&client, &server, 1_000_000);
+    let implied = state(&client);
+    assert_eq!((implied.d, implied.flags & FLAG_LIMITED), (2 * ONE, 0), "{implied:?}");
+}
+
 fn a_deadline_by_policy_is_every_messages_that_says_nothing(bench) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("policy.toml");

@@ -18,6 +18,7 @@ pub const CANCEL: i32 = 3;
 pub const OUTCOMES: i32 = 4;
 pub const ENDS_PREVIOUS: u32 = 1;
 pub const FLAG_ECN: u32 = 1;
+pub const FLAG_LIMITED: u32 = 32;
 pub const FLAG_EXPIRED: u32 = 8;
 pub const ONE: u32 = 1 << 20;
 
