@@ -47,6 +47,7 @@ pub fn run(pins: &Pins, file: &Path, dry_run: bool, version: &str) -> Result<()>
             cgroups: Vec::new(),
             select: Select::None,
             private: false,
+            user_urgency: None,
             policy: Some(rules),
             namespace: None,
             parameters,

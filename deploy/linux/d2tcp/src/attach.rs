@@ -49,6 +49,8 @@ pub struct Wanted {
     pub select: Select,
     /// Selects only peers in private ranges.
     pub private: bool,
+    /// The share of each user's budget of urgency, if it is not the default.
+    pub user_urgency: Option<f64>,
     /// The rules of a policy, which replace all of the above.
     pub policy: Option<Vec<Rule>>,
     /// The namespace whose default control is set, as given; empty for the tool's own.
@@ -311,6 +313,9 @@ fn chosen(wanted: &Wanted, root: &Path) -> Result<Vec<Rule>> {
         if wanted.private || wanted.select != Select::All {
             add(&mut rules, format!("{name} asked"), cgroup, Control::Ask);
         }
+    }
+    if let Some(share) = wanted.user_urgency {
+        rules.iter_mut().for_each(|rule| rule.budget.share = share);
     }
     Ok(rules)
 }

@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::attach::{Select, Wanted};
 use crate::failure::Result;
-use crate::parameters::{Parameters, ports, seconds};
+use crate::parameters::{Parameters, percent, ports, seconds};
 use crate::receive::Receive;
 use crate::top::Sort;
 
@@ -153,6 +153,10 @@ pub struct Attach {
     /// Selected peers: all, or only private address ranges [default: private without --cgroup and --ports, else any]
     #[arg(long, conflicts_with_all = ["opt_in", "namespace", "replace"])]
     peers: Option<PeersWanted>,
+    /// Mean of d - 1 that one user may have over the windows that are cut, in percent or as a share; 100%: no limit
+    /// [default: 25%]
+    #[arg(long, value_name = "SHARE", value_parser = percent, conflicts_with = "replace")]
+    user_urgency: Option<f64>,
     /// Stay, and detach when ended in any way, instead of leaving it attached.
     #[arg(long, conflicts_with = "replace")]
     foreground: bool,
@@ -191,6 +195,7 @@ impl Attach {
             cgroups: self.cgroup,
             select,
             private,
+            user_urgency: self.user_urgency,
             policy: None,
             namespace: self.namespace,
             parameters: self.parameters,

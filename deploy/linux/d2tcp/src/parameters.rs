@@ -244,6 +244,14 @@ pub fn share(text: &str) -> std::result::Result<f64, String> {
     value.filter(|value| (0.0..=1.0).contains(value)).ok_or_else(|| "expected 0 to 1, as in 0.0625 or 1/16".to_owned())
 }
 
+/// Parses a share as [`share`] does, or in percent, such as 5 %.
+pub fn percent(text: &str) -> std::result::Result<f64, String> {
+    match text.trim().strip_suffix('%') {
+        Some(percent) => share(&format!("{}/100", percent.trim())),
+        None => share(text),
+    }
+}
+
 /// Parses the cap n, 1 to 16.
 pub fn cap(text: &str) -> std::result::Result<f64, String> {
     let value = text.parse::<f64>().ok().filter(|value| (1.0..=16.0).contains(value));

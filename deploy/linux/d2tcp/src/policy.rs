@@ -356,10 +356,7 @@ impl Value<'_, '_> {
     }
     /// Parses a share, such as 0.05, 1/16 or 5 %.
     fn share(&self) -> Found<f64> {
-        self.number(|text| match text.trim().strip_suffix('%') {
-            Some(percent) => parameters::share(&format!("{}/100", percent.trim())),
-            None => parameters::share(text),
-        })
+        self.number(parameters::percent)
     }
     fn name(&self) -> Found<String> {
         let text = self.text()?;

@@ -349,7 +349,8 @@ fn marks_raise_alpha_and_cut_the_window(bench) {
 }
 
 fn a_near_deadline_cuts_less_and_a_far_one_more(bench) {
-    bench.attach("");
+    bench.attach("--user-urgency 100%");
+    assert_eq!(bench.status()["rules"][0]["urgency"], "no limit");
     bench.wire(3, 0);
     let listener = listen(V4);
     let end = |within: Duration, expired: &str| {
