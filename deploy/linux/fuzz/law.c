@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The window laws of deploy/linux/bpf (law.h, queue.h, plus.h) under any parameters of the tool, any announcements that the
+/* The window laws of deploy/linux/bpf (law.h, budget.h, queue.h, plus.h) under any parameters of the tool, any announcements that the
  * kernel's side accepts, and any acknowledgements. There must be no undefined behaviour, and each value must stay in
  * its range. */
 #include "input.h"
 
 #include <d2tcp.h>
 
+#include "budget.h"
 #include "law.h"
 #include "plus.h"
 
@@ -18,6 +19,8 @@
 #define POSITION_BITS 60
 /* A smoothed RTT has 32 bits of an eighth of a microsecond. */
 #define RTT_BITS 39
+/* A burst of a user's budget, in bytes. */
+#define BURST 4000000
 
 /* The state of one connection. */
 struct connection {
@@ -25,6 +28,7 @@ struct connection {
 	struct law_state state;
 	struct law_plus plus;
 	struct law_queue queue;
+	struct law_account account;
 	law_u64 now_ns, una, written;
 	law_u64 accepted;
 };
@@ -80,6 +84,7 @@ static void check(const struct connection *c)
 	CHECK(c->state.alpha <= LAW_ONE && c->state.p <= LAW_ONE);
 	CHECK(c->state.d >= least && c->state.d <= cap);
 	CHECK(c->plus.lifted <= 1 && c->plus.stirred <= 1 && c->plus.pressed <= 1 && c->plus.hopeless <= 1);
+	CHECK(c->account.left <= BURST && c->account.at_ns <= c->now_ns);
 	CHECK(queue->count <= D2TCP_QUEUE);
 	CHECK(c->accepted == queue->met + queue->missed + queue->cancelled + queue->count);
 	for (i = 0; i < queue->count; i++) {
@@ -128,6 +133,9 @@ static void acknowledge(struct input *input, struct connection *c)
 	ack.may_grow = flags >> 1 & 1;
 	ack.may_cut = flags >> 2 & 1;
 	law_complete(&c->queue, c->una, c->now_ns);
+	law_refill(&c->account, BURST, c->now_ns);
+	if (c->account.left <= 0)
+		ack.max_d = LAW_UNIT;
 	if (flags & 8) {
 		if (c->params.mode == LAW_PLUS)
 			what = law_plus_on_loss(&c->state, &c->plus, &c->params, &c->queue, &ack, &draws);
@@ -140,6 +148,10 @@ static void acknowledge(struct input *input, struct connection *c)
 	if (!(what & LAW_ANSWERED)) {
 		what = law_on_ack(&c->state, &c->params, &c->queue, &ack);
 		CHECK(!(what & LAW_CUT) || c->state.cwnd >= law_min(before, LAW_FLOOR));
+		CHECK(!(what & (LAW_CUT | LAW_WINDOW)) || !ack.max_d || c->state.d <= ack.max_d);
+		CHECK(!(what & LAW_LIMITED) || c->state.d == LAW_UNIT);
+		if (what & LAW_CUT)
+			law_spend(&c->account, BURST, c->params.g, (before >> 20) * ack.mss, c->state.d);
 	}
 	CHECK(!(what & LAW_HELD) || c->plus.held_until_ns >= c->now_ns);
 	law_hold_rate(&c->plus, ack.mss, c->now_ns);

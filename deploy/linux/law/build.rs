@@ -2,7 +2,7 @@
 
 fn main() {
     for header in
-        ["../bpf/law.h", "../bpf/queue.h", "../bpf/plus.h", "../bpf/law_tables.h", "../include/d2tcp.h", "src/law.c"]
+        ["budget.h", "law.h", "law_tables.h", "plus.h", "queue.h"].map(|name| format!("../bpf/{name}")).into_iter().chain(["../include/d2tcp.h", "src/law.c"].map(String::from))
     {
         println!("cargo:rerun-if-changed={header}");
     }

@@ -174,6 +174,7 @@ fn any_sequence_keeps_the_window_within_its_limits() {
                 una,
                 next,
                 rtt_ns: draw.magnitude(34),
+                ..Ack::default()
             };
             let message = Message { end: una + draw.magnitude(30), deadline_ns: draw.magnitude(50) };
             let (before, what) = (state, state.on_ack(&how, &Queue::of(message), &ack));
@@ -287,6 +288,7 @@ fn waiting(rest: u64, left_ns: u64) -> (Queue, Ack) {
         una: 100_000 - rest * 1000,
         next: 100_000 - rest * 1000 + 10_000,
         rtt_ns: 100_000,
+        ..Ack::default()
     };
     (Queue::of(Message { end: 100_000, deadline_ns: ack.now_ns + left_ns }), ack)
 }
@@ -381,6 +383,7 @@ fn no_input_leads_a_paced_window_out_of_its_bounds() {
             una: draw.magnitude(40),
             next: draw.magnitude(41),
             rtt_ns: draw.below(2) * draw.magnitude(40),
+            ..Ack::default()
         };
         let draws = Draws { whether: draw.next() as u32, length: draw.next() as u32 };
         let what = match draw.below(2) {

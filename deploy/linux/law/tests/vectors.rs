@@ -70,6 +70,7 @@ fn told(row: &[&str]) -> (Ack, Queue) {
         una: whole(7),
         next: whole(8),
         rtt_ns: whole(9),
+        ..Ack::default()
     };
     // The message being sent, and the messages after it.
     let mut queue = Queue::default();
