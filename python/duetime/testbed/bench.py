@@ -108,7 +108,9 @@ def ready(plan: Plan, *, opt_in: bool = True, options: Sequence[str] = ()) -> It
         group = None
         if plan.control is not None:
             group = stack.enter_context(control.control_group())
-            stack.enter_context(control.attached(group, plan.control, opt_in=opt_in, options=options))
+            budget = ["--user-urgency", urgency] if (urgency := plan.options.user_urgency) else []
+            all_options = [*budget, *options]
+            stack.enter_context(control.attached(group, plan.control, opt_in=opt_in, options=all_options))
         bed = Bed(plan, group, stack)
         stack.enter_context(in_batches(lock))
         yield bed

@@ -111,6 +111,15 @@ EXPERIMENTS = {
             (Arm("d2tcp"),),
         ),
         Experiment(
+            "greedy",
+            "a message that can never be in time among three flows without deadlines, with and without a budget",
+            "greedy.toml",
+            (
+                Arm("d2tcp", label="d2tcp without a budget"),
+                Arm("d2tcp", Options(user_urgency=""), simulated=False, label="d2tcp with a budget"),
+            ),
+        ),
+        Experiment(
             "pipeline",
             "a hurried message behind a relaxed one on one connection: with the truth and in silence",
             "pipeline.toml",

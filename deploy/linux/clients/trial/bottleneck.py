@@ -115,7 +115,7 @@ def trial(options: Sequence[str] = (), rate_mbps: int = RATE_MBPS) -> Iterator[T
     """Set up the testbed, with additional options of `d2tcp attach`, and start the plain flows."""
     network_ = {**_SCENARIO["network"], "rate": f"{rate_mbps} Mbps"}  # type: ignore[dict-item]
     simulated = duetime.run({**_SCENARIO, "network": network_})
-    made = dataclasses.replace(plan.make(simulated, plan.Options()), duration_ns=_DURATION_NS)
+    made = dataclasses.replace(plan.make(simulated, plan.Options(user_urgency="")), duration_ns=_DURATION_NS)
     with bench.ready(made, opt_in=False, options=options) as bed, ExitStack() as stack:
         bed.start()
         time.sleep(_WARM_UP_S)
