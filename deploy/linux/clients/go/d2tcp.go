@@ -66,6 +66,7 @@ type State struct {
 	Deadline     bool // a message with a deadline is being sent
 	Expired      bool // the deadline of that message has passed
 	Recovery     bool
+	Limited      bool // the user's budget of urgency is spent: D is at most 1 for now
 	MSS          uint32
 	Cwnd         float64 // in segments
 	Ssthresh     uint32
@@ -204,6 +205,7 @@ func decode(value []byte) State {
 		Deadline:    flags&4 != 0,
 		Expired:     flags&8 != 0,
 		Recovery:    flags&16 != 0,
+		Limited:     flags&32 != 0,
 		MSS:         word(3),
 		Cwnd:        float64(word(4)) + fraction(5),
 		Ssthresh:    word(6),

@@ -55,7 +55,7 @@ _OUTCOMES_KEPT = 8
 _ENDS_PREVIOUS = 1
 _SIOCOUTQ = 0x5411
 _ONE = 1 << 20
-_ECN, _SLOW_START, _DEADLINE, _EXPIRED, _RECOVERY = 1, 2, 4, 8, 16
+_ECN, _SLOW_START, _DEADLINE, _EXPIRED, _RECOVERY, _LIMITED = 1, 2, 4, 8, 16, 32
 _LONGEST = (1 << 63) - 1
 
 
@@ -79,6 +79,8 @@ class State:
     #: The deadline of that message has passed.
     expired: bool
     recovery: bool
+    #: The user's budget of urgency is spent: d is at most 1 for now.
+    limited: bool
     #: Payload bytes of a full segment.
     mss: int
     #: The congestion window, in segments.
@@ -242,6 +244,7 @@ def state(sock: socket.socket) -> State:
         deadline=bool(flags & _DEADLINE),
         expired=bool(flags & _EXPIRED),
         recovery=bool(flags & _RECOVERY),
+        limited=bool(flags & _LIMITED),
         mss=mss,
         cwnd=cwnd + fraction / _ONE,
         ssthresh=ssthresh,

@@ -101,6 +101,8 @@ pub struct State {
     pub expired: bool,
     /// A loss is being repaired.
     pub recovery: bool,
+    /// The user's budget of urgency is spent: `d` is at most 1 for now.
+    pub limited: bool,
     /// Payload bytes of a full segment.
     pub mss: u32,
     /// The congestion window, in segments.
@@ -232,6 +234,7 @@ fn read_state(bytes: &[u8; 160]) -> State {
         deadline: flag(4),
         expired: flag(8),
         recovery: flag(16),
+        limited: flag(32),
         mss: word(3),
         cwnd: f64::from(word(4)) + fraction(5),
         ssthresh: word(6),
