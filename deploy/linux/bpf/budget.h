@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
 /* The budget of urgency of one user: how much d may exceed 1.
  *
- * d acts at cuts only, so accounts change only there. A cut of a window of W bytes with d > 1 costs (d - 1) W, and each
- * cut of a connection with a deadline earns a share of its W. While an account has nothing left, d is at most 1. So the
+ * d acts at cuts only, so accounts change only there. A cut of a window of W bytes with d > 1 costs (d - 1) W. Each cut
+ * of a connection with a deadline earns a share of its W. While an account has nothing left, d is at most 1. So the
  * mean of d over all cuts, weighted by W, is at most 1 + share, apart from the burst. Link rates and numbers of
  * connections have no part in it. docs/decisions/urgency.md has the reasons.
  *

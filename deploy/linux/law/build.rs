@@ -1,8 +1,10 @@
 //! Compiles the law for the host.
 
 fn main() {
-    for header in
-        ["budget.h", "law.h", "law_tables.h", "plus.h", "queue.h"].map(|name| format!("../bpf/{name}")).into_iter().chain(["../include/d2tcp.h", "src/law.c"].map(String::from))
+    for header in ["budget.h", "law.h", "law_tables.h", "plus.h", "queue.h"]
+        .map(|name| format!("../bpf/{name}"))
+        .into_iter()
+        .chain(["../include/d2tcp.h", "src/law.c"].map(String::from))
     {
         println!("cargo:rerun-if-changed={header}");
     }

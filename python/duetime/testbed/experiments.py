@@ -112,7 +112,7 @@ EXPERIMENTS = {
         ),
         Experiment(
             "greedy",
-            "a message that can never be in time among three flows without deadlines, with and without a budget",
+            "a message that can never be in time among three plain flows, with and without a budget",
             "greedy.toml",
             (
                 Arm("d2tcp", label="d2tcp without a budget"),

@@ -83,8 +83,8 @@ class Options:
     refuse_ecn: bool = False
     #: "dctcp" is the kernel's own tcp_dctcp rather than ours without deadlines.
     kernel_dctcp: bool = False
-    #: The budget of urgency of one user, as `d2tcp attach` takes it; empty for its default. Hosts of a testbed stand
-    #: for machines, and share the users of one. The simulator has no budget.
+    #: The budget of urgency of one user, as `d2tcp attach` takes it; empty for its default. All hosts of a
+    #: testbed have the users of one machine. The simulator has no budget.
     user_urgency: str = "100%"
     #: How late HTB may be woken without a link losing time: so much may be sent at once, in seconds.
     burst_s: float = 250e-6

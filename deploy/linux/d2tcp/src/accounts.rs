@@ -1,4 +1,4 @@
-//! The accounts of users in the kernel: the budgets of urgency that limited somebody.
+//! The accounts of users in the kernel: their budgets of urgency.
 
 use libbpf_rs::{MapCore, MapFlags};
 use serde::Serialize;
@@ -34,7 +34,8 @@ pub fn limited(pins: &Pins) -> Result<Vec<Limited>> {
         let Some((_, rule)) = rules.iter().find(|(slot, _)| *slot as u32 + 1 == key.rule) else { continue };
         // A user may lose its entry to another one while they are read.
         let account = map.lookup(&bytes, MapFlags::ANY).context("read an account")?;
-        let Some(account) = account.and_then(|bytes| Account::read(&bytes)).filter(|account| account.limited > 0) else {
+        let Some(account) = account.and_then(|bytes| Account::read(&bytes)).filter(|account| account.limited > 0)
+        else {
             continue;
         };
         let (limited, left_bytes) = (account.limited, account.urgency.left);
@@ -78,7 +79,8 @@ mod tests {
 
     #[test]
     fn the_most_limited_users_are_named_and_the_others_counted() {
-        let user = |uid, left_bytes| Limited { rule: Name::new("web"), uid, limited: 1000 - u64::from(uid), left_bytes };
+        let user =
+            |uid, left_bytes| Limited { rule: Name::new("web"), uid, limited: 1000 - u64::from(uid), left_bytes };
         let users: Vec<Limited> = (1..=7).map(|uid| user(uid, -1500 + 1000 * i64::from(uid))).collect();
         let lines = in_words(&users);
         assert_eq!(lines[0], "user 1 in web: 999 cuts as without a deadline, 0.0 KB left");

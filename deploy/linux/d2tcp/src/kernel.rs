@@ -175,7 +175,7 @@ pub struct Allowance {
     pub at_ns: u64,
 }
 
-/// What is left of a user's budget of urgency: `struct law_account`.
+/// The balance of a user's budget of urgency: `struct law_account`.
 #[derive(Clone, Copy, Debug, Default, FromBytes, Immutable, IntoBytes)]
 #[repr(C)]
 #[allow(missing_docs)]

@@ -432,7 +432,7 @@ pub fn exp2_table(step: u32) -> u32 {
     unsafe { c::host_table(1, step) }
 }
 
-/// What is left of a user's budget of urgency: `struct law_account`.
+/// The balance of a user's budget of urgency: `struct law_account`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Account {
