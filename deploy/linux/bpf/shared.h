@@ -95,7 +95,7 @@ struct d2tcp_rule {
 	__u32 user_messages;	/* outcomes of one user that count per second; 0: D2TCP_USER_MESSAGES */
 	__u64 user_burst;	/* a user's budget of urgency, as in budget.h */
 	__u32 user_urgency;	/* its share of LAW_ONE; LAW_ONE: no limit */
-	__u32 reserved;
+	__u32 tolerance;	/* of a canary: a part of the other arm's shares, of LAW_ONE, by which ours may be above */
 	char name[32];
 	char cgroup[256];	/* for display only */
 };

@@ -128,7 +128,7 @@ pub struct Rule {
     pub user_messages: u32,
     pub user_burst: u64,
     pub user_urgency: u32,
-    pub reserved: u32,
+    pub tolerance: u32,
     pub name: [u8; 32],
     pub cgroup: [u8; 256],
 }
@@ -218,6 +218,8 @@ pub const OTHERS: u32 = u32::MAX;
 pub const USER_MESSAGES: u32 = 1000;
 /// The share of a user's budget of urgency, of [`ONE`], unless a rule has another one: `D2TCP_USER_URGENCY`.
 pub const USER_URGENCY: u32 = ONE / 4;
+/// The tolerance of a canary, as a share, unless its rule has another one.
+pub const TOLERANCE: f64 = 0.1;
 /// The burst of that budget in bytes: `D2TCP_USER_BURST`.
 pub const USER_BURST: u64 = 4_000_000;
 
@@ -490,7 +492,7 @@ mod tests {
         layout!(rust, c, Rule as "d2tcp_rule" {
             law, flags, control, share, prefix, address, port_low, port_high, own, deadline_ns, bytes,
             min_deadline_ns, max_bytes, max_rate, budget_rate, budget_bytes, max_loss, max_timeouts, max_missed,
-            user_messages, user_burst, user_urgency, reserved, name, cgroup,
+            user_messages, user_burst, user_urgency, tolerance, name, cgroup,
         });
         layout!(rust, c, Arm as "d2tcp_arm" {
             opened, closed, slices, segments, retransmitted, timeouts, segments_squared, retransmitted_squared,

@@ -83,6 +83,7 @@ const RULE: &[Key] = &[
     ),
     key("most_timeouts", Kind::Share, "of a canary's timeouts per segment: the same"),
     key("most_missed", Kind::Share, "of a canary's missed messages: the same"),
+    key("tolerance", Kind::Share, "part of the other arm's share by which a canary may be above it; 10 % if not given"),
     key("deadline", Kind::Time, "of a message whose program says nothing, from the first byte after the peer spoke"),
     key("size", Kind::Size, "how long such a message is taken to be at least"),
     key("announce", Kind::Flag, "whether programs may tell deadlines"),
@@ -262,6 +263,7 @@ fn rule(table: &DeTable, whole: Range<usize>) -> Found<Rule> {
             "most_loss" => rule.guard.loss = value.share()?,
             "most_timeouts" => rule.guard.timeouts = value.share()?,
             "most_missed" => rule.guard.missed = value.share()?,
+            "tolerance" => rule.guard.tolerance = value.share()?,
             "deadline" => {
                 rule.deadline_ns = value.time()?;
                 deadline = Some(at);
@@ -493,6 +495,7 @@ cgroup = "system.slice/web.service"
 ports = "443"
 peers = "10.0.0.0/8"
 share = "5 %"
+tolerance = "20 %"
 
 [[rule]]
 name = "replies"
@@ -558,6 +561,7 @@ announce = false
         let budgets = [canary, replies].map(|rule| (rule.budget.share, rule.budget.burst));
         assert_eq!(budgets, [(0.25, 4_000_000), (0.1, 1_000_000)]);
         assert_eq!(replies.compiled(parameters::DEFAULTS).unwrap().user_urgency, (1 << 30) / 10);
+        assert_eq!((canary.guard.tolerance, replies.guard.tolerance), (0.2, 0.1));
         let limits = replies.limits;
         assert_eq!((limits.min_deadline_ns, limits.max_bytes, limits.max_rate), (1_000_000, 64_000_000, 25_000_000));
         assert_eq!((limits.budget_rate, limits.budget_bytes), (10_000_000, 10_000_000), "a second's worth");

@@ -54,14 +54,22 @@ impl Default for Budget {
 }
 
 /// Limits, as shares, above which a canary is rolled back; 0 for no limit.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Guard {
+    /// The part of the other arm's share by which D2TCP's arm may be above it.
+    pub tolerance: f64,
     /// The share of retransmitted segments.
     pub loss: f64,
     /// The number of timeouts per segment.
     pub timeouts: f64,
     /// The share of messages that miss their deadlines.
     pub missed: f64,
+}
+
+impl Default for Guard {
+    fn default() -> Guard {
+        Guard { tolerance: kernel::TOLERANCE, loss: 0.0, timeouts: 0.0, missed: 0.0 }
+    }
 }
 
 /// A rule: the connections that it matches, and its settings for them.
@@ -159,7 +167,7 @@ impl Rule {
             user_messages: self.user_messages,
             user_burst: self.budget.burst,
             user_urgency: fraction(self.budget.share),
-            reserved: 0,
+            tolerance: fraction(self.guard.tolerance),
             name: kernel::field(&self.name).ok_or_else(|| long("its name", 31))?,
             cgroup: kernel::field(self.cgroup.as_os_str().as_encoded_bytes())
                 .ok_or_else(|| long("its cgroup's path", 255))?,

@@ -201,15 +201,15 @@ impl Excess {
     }
 }
 
-/// Returns the mean difference between the arms, each user's by itself; none without users. The weights follow
-/// Mantel and Haenszel: a user's counts in either arm matter as far as the other arm has some.
-fn excess<'a>(strata: impl Iterator<Item = &'a Stratum>) -> Option<Excess> {
+/// Returns the mean difference between D2TCP's arm and `factor` times the other one, each user's by itself; none without
+/// users. The weights follow Mantel and Haenszel: a user's counts in either arm matter as far as the other arm has some.
+fn excess<'a>(strata: impl Iterator<Item = &'a Stratum>, factor: f64) -> Option<Excess> {
     let (mut weights, mut sum, mut variance, mut slices) = (0.0, 0.0, 0.0, 0.0);
     for Stratum { control, d2tcp, .. } in strata {
         let weight = control.x * d2tcp.x / (control.x + d2tcp.x);
         weights += weight;
-        sum += weight * (d2tcp.value() - control.value());
-        variance += weight * weight * (d2tcp.variance() + control.variance());
+        sum += weight * (d2tcp.value() - factor * control.value());
+        variance += weight * weight * (d2tcp.variance() + factor * factor * control.variance());
         slices += d2tcp.slices + control.slices;
     }
     (weights > 0.0).then(|| Excess { value: sum / weights, error: variance.sqrt() / weights, slices })
@@ -217,7 +217,7 @@ fn excess<'a>(strata: impl Iterator<Item = &'a Stratum>) -> Option<Excess> {
 
 /// Returns the difference of the arms with its 95 % interval, if there are slices enough.
 pub fn difference(users: &BTreeMap<u32, User>, measure: Measure) -> Option<Estimate> {
-    excess(strata(users, measure).iter()).map(|Excess { value, error, .. }| Estimate {
+    excess(strata(users, measure).iter(), 1.0).map(|Excess { value, error, .. }| Estimate {
         value,
         low: value - Z * error,
         high: value + Z * error,
@@ -232,7 +232,7 @@ pub fn share(arm: &Arm, measure: Measure) -> Option<Estimate> {
 /// A verdict of the guard on one measure.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
-    /// No limit, or D2TCP's arm is not surely above the limit and above the other arm.
+    /// No limit, or D2TCP's arm is not surely above the limit and, beyond the tolerance, above the other arm.
     Fine,
     /// More measurements are needed, for this reason.
     Waits(String),
@@ -240,11 +240,11 @@ pub enum Verdict {
     Passed(String),
 }
 
-/// Returns true if D2TCP's arm is surely above the limit, and surely above the other arm.
-fn is_passed(strata: &[Stratum], without: Option<usize>, limit: f64) -> bool {
+/// Returns true if D2TCP's arm is surely above the limit, and surely above the other arm by more than its tolerance.
+fn is_passed(strata: &[Stratum], without: Option<usize>, limit: f64, tolerance: f64) -> bool {
     let left = || strata.iter().enumerate().filter(|(at, _)| Some(*at) != without).map(|(_, stratum)| stratum);
     let all = left().fold(Sums::default(), |sum, stratum| sum.plus(stratum.d2tcp));
-    let Some(excess) = excess(left()) else { return false };
+    let Some(excess) = excess(left(), 1.0 + tolerance) else { return false };
     all.value() - at_all_looks(all.slices) * all.variance().sqrt() > limit && excess.low() > 0.0
 }
 
@@ -255,13 +255,14 @@ pub fn judge(rule: &kernel::Rule, users: &BTreeMap<u32, User>, measure: Measure)
         return Verdict::Fine;
     }
     let strata = strata(users, measure);
-    let Some(Excess { value, .. }) = excess(strata.iter()) else {
+    let Some(Excess { value, .. }) = excess(strata.iter(), 1.0) else {
         return Verdict::Waits(format!("{name}: fewer than {MIN_SLICES} slices in an arm"));
     };
-    if !is_passed(&strata, None, limit) {
+    let tolerance = f64::from(rule.tolerance) / f64::from(ONE);
+    if !is_passed(&strata, None, limit, tolerance) {
         return Verdict::Fine;
     }
-    let decides = (0..strata.len()).find(|at| !is_passed(&strata, Some(*at), limit));
+    let decides = (0..strata.len()).find(|at| !is_passed(&strata, Some(*at), limit, tolerance));
     if let Some(at) = decides.filter(|_| strata.len() > 1) {
         let who = match strata[at].uid {
             OTHERS => "users with few connections".to_owned(),
@@ -414,6 +415,28 @@ mod tests {
     }
 
     #[test]
+    fn a_difference_within_the_tolerance_is_no_fault() {
+        // 21 against 20 % is surely more, and by 5 % of the other arm.
+        let arms = |missed| users([(1, missing(20_000, 20), missing(20_000, missed))]);
+        assert!(difference(&arms(21), Measure::Missed).unwrap().low > 0.009);
+        assert_eq!(verdict(0.05, &arms(21)), Verdict::Fine);
+        assert!(matches!(verdict(0.05, &arms(23)), Verdict::Passed(_)), "15 % above it");
+        let judged = |tolerance, missed| {
+            let mut rule = limited(0.05);
+            rule.tolerance = (tolerance * f64::from(ONE)) as u32;
+            judge(&rule, &arms(missed), Measure::Missed)
+        };
+        assert!(matches!(judged(0.0, 21), Verdict::Passed(_)));
+        assert_eq!((judged(0.05, 21), judged(0.2, 23)), (Verdict::Fine, Verdict::Fine));
+        // By hand, for 23 % and a tolerance of 10 %: 0.23 - 1.1 * 0.20 = 0.01, with the variances
+        // of smoothed shares, 0.23 * 0.77 / 2e6 and 1.21 * 0.2 * 0.8 / 2e6.
+        let strata = strata(&arms(23), Measure::Missed);
+        let excess = excess(strata.iter(), 1.1).unwrap();
+        let error = ((0.23 * 0.77 + 1.21 * 0.2 * 0.8) / 2e6f64).sqrt();
+        assert!((excess.value - 0.01).abs() < 1e-9 && (excess.error / error - 1.0).abs() < 1e-3, "{excess:?} {error}");
+    }
+
+    #[test]
     fn equal_arms_are_seldom_told_apart_by_a_guard_that_looks_every_second() {
         let mut state = 1u64;
         let mut draw = || {
@@ -434,7 +457,7 @@ mod tests {
                 }
                 let stratum = Stratum { uid: 1, control: arms[0], d2tcp: arms[1] };
                 if stratum.is_enough() {
-                    let excess = excess([stratum].iter()).unwrap();
+                    let excess = excess([stratum].iter(), 1.0).unwrap();
                     passed |= excess.low() > 0.0;
                     passed_z |= excess.value > Z * excess.error;
                 }

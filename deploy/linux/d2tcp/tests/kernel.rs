@@ -1457,6 +1457,42 @@ fn a_canary_takes_a_share_is_compared_and_rolls_itself_back(bench) {
     assert_eq!(bench.fails("compare --once").0, 2);
 }
 
+fn a_process_with_hopeless_messages_rolls_no_canary_back(bench) {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, log) = (folder.path().join("policy.toml"), folder.path().join("audit.jsonl"));
+    let group = bench.cgroup.file_name().unwrap().to_str().unwrap();
+    std::fs::write(&file, format!("[[rule]]\nname = 'canary'\ncgroup = '{group}'\nports = '7061'\nshare = '50 %'\nmost_missed = '1 %'\n")).unwrap();
+    bench.says(&format!("apply {}", file.display()));
+    let listener = TcpListener::bind("127.0.0.1:7061").unwrap();
+    // It ends 2000 messages of one byte and one ns on each of 40 connections, beyond what counts.
+    let hopeless = |pairs: &[(TcpStream, TcpStream)]| for (client, server) in pairs {
+        for _ in 0..2000 {
+            deadline(client, 1, Duration::from_nanos(1)).unwrap();
+            transfer(client, server, 1);
+        }
+    };
+    let pairs: Vec<_> = std::thread::scope(|scope| scope.spawn(|| {
+        // SAFETY: the arguments are numbers. The raw system call affects only this thread.
+        assert_eq!(unsafe { libc::syscall(libc::SYS_setresuid, 65534, 65534, 65534) }, 0);
+        let pairs: Vec<_> = (0..40).map(|_| connect(&listener)).collect();
+        hopeless(&pairs);
+        std::thread::sleep(1100 * MS);
+        hopeless(&pairs);
+        pairs
+    }).join()).unwrap();
+    std::thread::sleep(1100 * MS);
+    pairs.iter().for_each(|(client, server)| _ = transfer(client, server, 10));
+    let said = bench.says("compare --once --json");
+    let seen = serde_json::from_str::<serde_json::Value>(&said).unwrap()[0].clone();
+    for arm in ["control", "d2tcp"] {
+        assert_eq!(seen[arm]["missed"]["value"], 1.0, "{seen}");
+        assert!(seen[arm]["uncounted"].as_u64().unwrap() > 1000, "{seen}");
+    }
+    assert_eq!(seen["difference"]["missed"]["value"], 0.0, "{seen}");
+    let said = bench.says(&format!("compare --once --guard --audit {}", log.display()));
+    assert!(!said.contains("rolled back"), "{said}");
+}
+
 fn metrics_are_what_parsers_expect(bench) {
     // The name has characters that must be escaped in labels.
     let odd = bench.cgroup.join("odd \"name\" \\");
