@@ -66,7 +66,7 @@ pub fn budget(rule: &kernel::Rule) -> String {
         return "no limit".to_owned();
     }
     let share = 100.0 * f64::from(rule.user_urgency) / f64::from(ONE);
-    format!("{share:.3} % and {} KB at once", rule.user_burst as f64 / 1000.0).replace(".000 %", " %")
+    format!("{share:.3} % on average and {} KB at once", rule.user_burst as f64 / 1000.0).replace(".000 %", " %")
 }
 
 #[cfg(test)]
@@ -94,9 +94,9 @@ mod tests {
     fn budgets_are_said_in_percent_and_kilobytes() {
         let mut rule = Rule::of("a", Path::new(""), Control::Use);
         let said = |rule: &Rule| budget(&rule.compiled(DEFAULTS).unwrap());
-        assert_eq!(said(&rule), "25 % and 4000 KB at once");
+        assert_eq!(said(&rule), "25 % on average and 4000 KB at once");
         (rule.budget.share, rule.budget.burst) = (0.0125, 500);
-        assert_eq!(said(&rule), "1.250 % and 0.5 KB at once");
+        assert_eq!(said(&rule), "1.250 % on average and 0.5 KB at once");
         rule.budget.share = 1.0;
         assert_eq!(said(&rule), "no limit");
     }

@@ -246,10 +246,11 @@ pub fn share(text: &str) -> std::result::Result<f64, String> {
 
 /// Parses a share as [`share`] does, or in percent, such as 5 %.
 pub fn percent(text: &str) -> std::result::Result<f64, String> {
-    match text.trim().strip_suffix('%') {
+    let value = match text.trim().strip_suffix('%') {
         Some(percent) => share(&format!("{}/100", percent.trim())),
         None => share(text),
-    }
+    };
+    value.map_err(|expected| expected + " or 5 %")
 }
 
 /// Parses the cap n, 1 to 16.

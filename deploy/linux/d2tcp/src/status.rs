@@ -237,7 +237,7 @@ fn text(status: &Status, law: &Law) -> String {
     let one = budgets.len() == 1;
     for rule in status.rules.iter().take(if one { 1 } else { RULES }) {
         let of = if one { String::new() } else { format!(" of {}", rule.name) };
-        line(format!("urgency      each user{of}: {}", rule.urgency));
+        line(format!("urgency      d - 1 of each user{of}: {}", rule.urgency));
     }
     for user in accounts::in_words(&status.limited) {
         line(format!("limited      {user}"));

@@ -428,8 +428,8 @@ mod tests {
         };
         assert!(matches!(judged(0.0, 21), Verdict::Passed(_)));
         assert_eq!((judged(0.05, 21), judged(0.2, 23)), (Verdict::Fine, Verdict::Fine));
-        // By hand, for 23 % and a tolerance of 10 %: 0.23 - 1.1 * 0.20 = 0.01, with the variances
-        // of smoothed shares, 0.23 * 0.77 / 2e6 and 1.21 * 0.2 * 0.8 / 2e6.
+        // By hand, for 23 % and a tolerance of 10 %: 0.23 - 1.1 * 0.20 = 0.01. Slices hardly differ, so
+        // that the variances of independent events apply.
         let strata = strata(&arms(23), Measure::Missed);
         let excess = excess(strata.iter(), 1.1).unwrap();
         let error = ((0.23 * 0.77 + 1.21 * 0.2 * 0.8) / 2e6f64).sqrt();

@@ -1464,7 +1464,7 @@ fn a_process_with_hopeless_messages_rolls_no_canary_back(bench) {
     std::fs::write(&file, format!("[[rule]]\nname = 'canary'\ncgroup = '{group}'\nports = '7061'\nshare = '50 %'\nmost_missed = '1 %'\n")).unwrap();
     bench.says(&format!("apply {}", file.display()));
     let listener = TcpListener::bind("127.0.0.1:7061").unwrap();
-    // It ends 2000 messages of one byte and one ns on each of 40 connections, beyond what counts.
+    // It ends 2000 messages of one byte and one ns on each of 40 connections, more than count.
     let hopeless = |pairs: &[(TcpStream, TcpStream)]| for (client, server) in pairs {
         for _ in 0..2000 {
             deadline(client, 1, Duration::from_nanos(1)).unwrap();
