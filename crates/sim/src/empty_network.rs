@@ -4,7 +4,7 @@ use transport::connection;
 use units::{HostId, Span};
 
 use crate::class::Class;
-use crate::fabric::{Router, Segments, ideal_along, in_order, paths};
+use crate::fabric::{Router, Segments, ideal_along, in_order, routes_salt};
 use crate::flow::Flow;
 use crate::scenario::Scenario;
 use crate::topology::Graph;
@@ -22,7 +22,7 @@ impl EmptyNetwork<'_> {
     pub fn of(scenario: &Scenario) -> EmptyNetwork<'_> {
         let mut graph = scenario.network.graph.clone();
         in_order(&mut graph);
-        let router = Router::new(&graph, paths(scenario.run.seed));
+        let router = Router::new(&graph, routes_salt(scenario.run.seed));
         EmptyNetwork { scenario, graph, router }
     }
 

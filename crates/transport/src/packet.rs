@@ -29,6 +29,9 @@ pub struct Packet {
     pub payload: u16,
     /// Its kind, and marks by switches.
     pub flags: Flags,
+    /// Data: its path among those of its connection. ACK: the path of the latest data that it answers. Set by the
+    /// simulator where a connection has several.
+    pub path: u8,
 }
 
 impl Packet {
@@ -47,6 +50,7 @@ impl Packet {
         size: 0,
         payload: 0,
         flags: Flags::NONE,
+        path: 0,
     };
 
     /// Returns a data packet.
@@ -63,7 +67,7 @@ impl Packet {
     #[inline]
     pub fn to_words(&self) -> [u64; 5] {
         let sizes = u64::from(self.generation) << 48 | u64::from(self.size) << 32 | u64::from(self.payload) << 16;
-        let sizes = sizes | u64::from(self.flags.0);
+        let sizes = sizes | u64::from(self.path) << 8 | u64::from(self.flags.0);
         let waits = pair(self.rank, self.wait_or_extension);
         [self.seq, self.stamp.0, pair(self.connection.0, self.route), waits, sizes]
     }
@@ -82,6 +86,7 @@ impl Packet {
             size: (sizes >> 32) as u16,
             payload: (sizes >> 16) as u16,
             flags: Flags(sizes as u8),
+            path: (sizes >> 8) as u8,
         }
     }
     /// Returns the position after its last byte.
@@ -198,6 +203,7 @@ mod tests {
             size: 0xfff0,
             payload: 0x7ffe,
             flags: Flags::EXTENDED.with(Flags::CE),
+            path: 0xa5,
         };
         assert_eq!(Packet::from_words(packet.to_words()), packet);
         assert_eq!(Packet::from_words(Packet::BLANK.to_words()), Packet::BLANK);

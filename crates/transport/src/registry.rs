@@ -87,7 +87,7 @@ impl Entry {
     /// If values contradict each other. Panics when a declared key is missing: our bug.
     pub fn build(&self, values: &mut Values, surroundings: &Surroundings) -> Result<Config, Problem> {
         (self.needs.settle)(values, surroundings);
-        connection::settle(values);
+        connection::settle(values, surroundings);
         receive::settle(values, surroundings);
         let connection = connection::Config::from_values(values)?;
         let control = self.builder.build(values, &connection)?;

@@ -154,6 +154,7 @@ impl Net {
                     let avoid = *avoided > 0;
                     self.router.avoid(link, avoid);
                 }
+                self.forget_paths();
                 return true;
             }
         }

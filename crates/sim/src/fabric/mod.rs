@@ -1,6 +1,7 @@
 //! The network: ports joined by links, shared buffers, routes, and the packets in flight.
 
 mod agents;
+pub(crate) mod balance;
 mod calendar;
 pub(crate) mod channel;
 mod deferred;
@@ -13,6 +14,7 @@ pub(crate) mod marker;
 pub mod network;
 pub(crate) mod packet_pool;
 pub(crate) mod partition;
+mod paths;
 pub(crate) mod plan;
 pub(crate) mod port;
 mod prefetch;
@@ -40,6 +42,7 @@ use agents::AtPorts;
 use faulty::Faults;
 use host_ports::HostPorts;
 use partition::Part;
+use paths::Paths;
 use plan::{Plan, Reason};
 pub(crate) use prefetch::{Next, Prefetch, Upcoming};
 pub(crate) use routing::Router;
@@ -85,6 +88,8 @@ pub(crate) struct Net {
     frame_overhead: u16,
     host_ports: HostPorts,
     jitter: Jitter,
+    /// The paths of packets, where a connection's take several.
+    paths: Option<Box<Paths>>,
     /// The faults; none in nearly all runs.
     faults: Option<Box<Faults>>,
     /// The packet log; none in nearly all runs.
@@ -126,7 +131,8 @@ impl Net {
             now: Instant::ZERO,
             events: EventQueue::new(ports.len(), longest_hop.unwrap_or_default()),
             counters: Counters::default(),
-            router: Router::new(&graph, paths(seed)),
+            router: Router::new(&graph, routes_salt(seed)),
+            paths: Paths::from_values(&settings, graph.hosts, seed),
             graph,
             sent_before: vec![Span::ZERO; ports.len()].into(),
             ports: ports.into(),
@@ -201,6 +207,9 @@ impl Net {
     #[inline(always)]
     pub(crate) fn send(&mut self, mut packet: Packet) {
         self.counters.packets_sent += 1;
+        if self.has_paths() {
+            self.choose_path(&mut packet);
+        }
         let link = self.router.link(packet.route);
         let mode = self.ports[link].mode;
         let next = packet.route + 1;
@@ -482,13 +491,14 @@ impl Net {
         if let Some(least) = self.min_propagation(HostId(from), to) {
             return least;
         }
+        self.least_propagation(path).unwrap_or_else(|| self.delay_along(path))
+    }
+
+    /// Returns the propagation delay of a route.
+    fn delay_along(&self, path: u32) -> Span {
         let mut delay = Span::ZERO;
-        for position in path.. {
-            let spec = &self.graph.links[self.router.link(position).index()];
-            delay = delay.saturating_add(spec.delay);
-            if spec.to == to.0 {
-                break;
-            }
+        for link in (path..).map(|position| self.router.link(position)).take_while(|link| *link != Router::END) {
+            delay = delay.saturating_add(self.graph.links[link.index()].delay);
         }
         delay
     }
@@ -527,7 +537,7 @@ pub(crate) struct Segments {
 }
 
 /// Returns the salt by which the flows of a seed choose their routes.
-pub(crate) fn paths(seed: u64) -> u64 {
+pub(crate) fn routes_salt(seed: u64) -> u64 {
     Stream::new(seed, "paths of flows", 0).bits()
 }
 

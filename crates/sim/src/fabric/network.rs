@@ -4,15 +4,17 @@ use transport::Surroundings;
 use units::{Alias, Amount, Bytes, Default, Key, Kind, Marks, Problem, Range, Rate, Span, Values};
 
 use crate::class::Transport;
+use crate::fabric::balance::{self, BALANCERS};
 use crate::fabric::marker::{self, MARKERS};
 use crate::fabric::qdisc::{self, DISCIPLINES};
 use crate::priorities::Priorities;
 use crate::topology::Graph;
 
-/// Returns every key of `[network]` beside the topology's: the keys of disciplines and markers are last.
+/// Returns every key of `[network]` beside the topology's: the keys of disciplines, markers and balancers are last.
 pub fn keys() -> impl Iterator<Item = &'static Key> {
     let disciplines = DISCIPLINES.iter().flat_map(|discipline| discipline.keys);
-    KEYS.iter().chain(disciplines).chain(MARKERS.iter().flat_map(|marker| marker.keys))
+    let markers = MARKERS.iter().flat_map(|marker| marker.keys);
+    KEYS.iter().chain(disciplines).chain(markers).chain(BALANCERS.iter().flat_map(|balancer| balancer.keys))
 }
 
 /// Other words for keys of `[network]`.
@@ -34,7 +36,7 @@ pub const ALIASES: &[Alias] = &[
     ("threshold", "mark"),
 ];
 
-/// Keys of `[network]` except the topology's, the disciplines' and the markers'.
+/// Keys of `[network]` except the topology's, the disciplines', the markers' and the balancers'.
 const KEYS: &[Key] = &[
     Key {
         name: "rate",
@@ -94,6 +96,8 @@ const KEYS: &[Key] = &[
     },
     qdisc::KEY,
     marker::KEY,
+    balance::KEY,
+    balance::PATHS,
     Key {
         name: "frame_overhead",
         kind: Kind::Size,
@@ -254,7 +258,12 @@ impl Network {
     /// Returns the properties of the network that transports may use.
     pub fn surroundings(&self) -> Surroundings {
         let line_rate = self.graph.host_rates().first().copied().unwrap_or(Rate(1));
-        Surroundings { line_rate, base_rtt: self.graph.longest_round_trip(Surroundings::PACKET, Surroundings::ACK) }
+        let balancer = self.settings.choice_if_set(balance::KEY.name).and_then(balance::find);
+        Surroundings {
+            line_rate,
+            base_rtt: self.graph.longest_round_trip(Surroundings::PACKET, Surroundings::ACK),
+            reorders: balancer.is_some_and(|balancer| balancer.reorders),
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use units::{HostId, LinkId, mix64};
 
 use crate::flow::Flow;
 use crate::topology::Graph;
-use crate::topology::routing::{Detours, Routing};
+use crate::topology::routing::{Detours, Routing, Step};
 
 /// Finds routes, and stores each different one once.
 pub(crate) struct Router {
@@ -96,6 +96,39 @@ impl Router {
 
     /// Returns the links of the route of a flow, without storing it.
     pub(crate) fn find(&mut self, from: HostId, to: HostId, flow: Flow) -> &[LinkId] {
+        let salt = self.salt;
+        self.walk(from, to, |node, choices| flow.choice(salt, node, choices.len() as u64) as usize)
+    }
+
+    /// Returns the position of one of the shortest routes between two hosts, and whether it is new. Number 0 has the
+    /// links of `first`. Successive numbers differ from it as early and as evenly as possible: the choice of each node
+    /// moves on by one digit of the number.
+    pub(super) fn way(&mut self, from: HostId, to: HostId, first: &[LinkId], number: u32) -> (u32, bool) {
+        let (salt, mut rest) = (self.salt, number as usize);
+        // Behind the first other node, where `first` does not pass, its hash decides where to begin.
+        let hash = first.iter().fold(salt, |hash, link| mix64(hash ^ u64::from(link.0)));
+        self.walk(from, to, |node, choices| {
+            let own = choices.iter().position(|step| first.contains(&step.0));
+            let own = own.unwrap_or_else(|| (mix64(hash ^ u64::from(node)) % choices.len() as u64) as usize);
+            let digit = rest % choices.len();
+            rest /= choices.len();
+            (own + digit) % choices.len()
+        });
+        self.keep()
+    }
+
+    /// Returns the number of shortest routes between two hosts, if all have as many choices at each node as the first.
+    pub(super) fn ways(&mut self, from: HostId, to: HostId) -> u64 {
+        let mut ways = 1_u64;
+        self.walk(from, to, |_, choices| {
+            ways = ways.saturating_mul(choices.len() as u64);
+            0
+        });
+        ways
+    }
+
+    /// Returns the links of a shortest route. `choose` returns the index of a choice where there are several.
+    fn walk(&mut self, from: HostId, to: HostId, mut choose: impl FnMut(u32, &[Step]) -> usize) -> &[LinkId] {
         let Router { ways, avoided, detours, path, .. } = self;
         ways.prepare(to);
         let is_open = |link| !avoided.contains(&link);
@@ -109,9 +142,9 @@ impl Router {
             let choice = match choices.len() {
                 0 => panic!("no path from node {node} to host {to}"),
                 1 => 0,
-                several => flow.choice(self.salt, node, several as u64),
+                _ => choose(node, &choices),
             };
-            let (link, next) = choices[choice as usize];
+            let (link, next) = choices[choice];
             path.push(link);
             node = next;
         }
@@ -267,6 +300,27 @@ mod tests {
         assert_eq!(flows.iter().map(|&flow| spine(&mut router, flow)).collect::<Vec<_>>(), before);
         [lost, to_host].into_iter().for_each(|link| router.avoid(link, false));
         assert_eq!(flows.iter().map(|&flow| spine(&mut router, flow)).collect::<Vec<_>>(), before);
+    }
+
+    /// Up to one of three spines, then down: three routes, of which the first is the flow's own.
+    #[test]
+    fn ways_are_all_different_and_begin_with_the_given_one() {
+        let graph = leaf_spine();
+        let mut router = Router::new(&graph, 1);
+        for ordinal in 0..10 {
+            let (own, _) = router.path(HostId(0), HostId(3), Flow::of_message("a", ordinal));
+            let links: Vec<LinkId> = (own..).map(|at| router.link(at)).take_while(|link| *link != Router::END).collect();
+            assert_eq!((router.ways(HostId(0), HostId(3)), router.ways(HostId(0), HostId(1))), (3, 1));
+            let mut ways: Vec<u32> =
+                (0..3).map(|number| router.way(HostId(0), HostId(3), &links, number).0).collect();
+            assert_eq!(ways[0], own);
+            ways.sort_unstable();
+            assert_eq!(ways, [0, 5, 10], "each kept once");
+        }
+        // Without the link to spine 1 there are two.
+        let lost = graph.links.iter().position(|link| (link.from, link.to) == (4, 7)).map(LinkId::from_index);
+        router.avoid(lost.expect("leaf 0 has a link to spine 1"), true);
+        assert_eq!(router.ways(HostId(0), HostId(3)), 2);
     }
 
     /// Hosts 0 and 1 are of one partition, hosts 2 and 3 of another. A page has room for two routes of four links and

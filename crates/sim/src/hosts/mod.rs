@@ -119,6 +119,9 @@ impl Hosts {
     /// Passes a packet that has reached its host to the connection's end there.
     #[inline(always)]
     pub(crate) fn deliver(&mut self, net: &mut Net, configs: &[Config], packet: &Packet) -> Progress {
+        if net.has_paths() {
+            net.note_path(packet);
+        }
         if packet.flags.has(Flags::EXTENDED) {
             return self.deliver_extended(net, configs, packet);
         }

@@ -2,6 +2,7 @@
 
 use units::{Alias, Amount, Bytes, Default, Key, Kind, Problem, Range, Rate, Span, Value, Values};
 
+use crate::descriptor::Surroundings;
 use crate::pacing::Pacing;
 
 /// Parameters of segments, windows, acknowledgements, timers and loss recovery. The defaults are from the profile
@@ -170,6 +171,18 @@ pub const KEYS: &[Key] = &[
         source: "RFC 6675 (dupacks); RFC 8985 6 and Linux since 4.18 (rack)",
     },
     Key {
+        name: "reordering",
+        kind: Kind::Time,
+        default: Default::Absent,
+        range: Range::at_least(0.0),
+        help: "with loss_detection = \"rack\", how much longer than the latest that arrived a segment may take before it counts \
+               as lost; when left out, a quarter of the smallest RTT, and nothing once three later ones have arrived and none \
+               was overtaken before; where the network's balance lets packets overtake each other, four times the longest \
+               RTT without queues, and then loss_detection is \"rack\", limited_transmit is true and dup_ack_threshold is what \
+               a host's link carries in that time, where they are left out",
+        source: "RFC 8985 6.2, step 4; four RTTs: paths differ by their queues, which ECN keeps below a few RTTs",
+    },
+    Key {
         name: "lost_retransmissions",
         kind: Kind::Choice(&["found", "timeout"]),
         default: Default::Is("found"),
@@ -319,6 +332,8 @@ pub struct Config {
     pub dup_ack_threshold: u32,
     /// Detects losses by time (RFC 8985), not by duplicate ACKs.
     pub rack: bool,
+    /// With `rack`, the time by which a segment may arrive after a later one; none: as RFC 8985 adapts it.
+    pub reordering: Option<Span>,
     /// Detects that a retransmission was lost, by the arrival of later packets.
     pub finds_lost_again: bool,
     /// A recovery sends the last segment again when nothing else may be sent (RFC 6675 4, NextSeg, rule 4).
@@ -345,13 +360,38 @@ pub struct Config {
     pub ack_delay: Span,
 }
 
-/// Resolves conflicts between a profile and the written keys: RACK without SACK, and probes without RACK.
-pub(crate) fn settle(values: &mut Values) {
+/// Sets the defaults that follow from the network, and resolves conflicts between a profile and the written keys: RACK
+/// without SACK, and probes without RACK.
+pub(crate) fn settle(values: &mut Values, surroundings: &Surroundings) {
+    if surroundings.reorders {
+        tolerate(values, surroundings);
+    }
     if values.choice("recovery") != "sack" && !values.is_given("loss_detection") {
         values.set_default("loss_detection", Value::Choice("dupacks"));
     }
     if values.choice("loss_detection") != "rack" && !values.is_given("tlp") {
         values.set_default("tlp", Value::Bool(false));
+    }
+}
+
+/// How many of the longest round trips without queues a packet may be behind those that overtook it, where packets of a
+/// connection take several paths.
+const TOLERATED: u64 = 4;
+
+/// Sets the defaults for a network in which packets overtake each other though none is lost.
+fn tolerate(values: &mut Values, surroundings: &Surroundings) {
+    let reordering = surroundings.base_rtt * TOLERATED;
+    let packet = values.size("mss") + values.size("header");
+    let overtaking = (surroundings.bandwidth_delay(packet) * TOLERATED as f64).ceil().clamp(3.0, 1000.0) as u64;
+    for (key, value) in [
+        ("reordering", Value::Time(reordering)),
+        ("loss_detection", Value::Choice("rack")),
+        ("limited_transmit", Value::Bool(true)),
+        ("dup_ack_threshold", Value::Count(overtaking)),
+    ] {
+        if !values.is_given(key) {
+            values.set_default(key, value);
+        }
     }
 }
 
@@ -443,6 +483,7 @@ impl Config {
             sack: values.choice("recovery") == "sack",
             dup_ack_threshold: values.count("dup_ack_threshold") as u32,
             rack,
+            reordering: values.time_if_set("reordering"),
             finds_lost_again: values.choice("lost_retransmissions") == "found",
             rescue: values.bool("rescue"),
             tlp,
@@ -483,6 +524,7 @@ pub(crate) mod tests {
             sack: true,
             dup_ack_threshold: 3,
             rack: false,
+            reordering: None,
             finds_lost_again: true,
             rescue: false,
             tlp: false,
@@ -507,7 +549,7 @@ pub(crate) mod tests {
                 values.set_default(key, value);
             }
         }
-        settle(&mut values);
+        settle(&mut values, &Surroundings::default());
         Config::from_values(&values)
     }
 
@@ -521,6 +563,24 @@ pub(crate) mod tests {
         // Both written: a conflict is a problem of the written key.
         assert_eq!(rack(&[("recovery", "newreno"), ("loss_detection", "rack")]).unwrap_err().key, "loss_detection");
         assert_eq!(rack(&[("loss_detection", "dupacks"), ("tlp", "true")]).unwrap_err().key, "tlp");
+    }
+
+    #[test]
+    fn where_packets_overtake_each_other_they_are_waited_for() {
+        let network = Surroundings { reorders: true, ..Surroundings::default() };
+        let settled = |given: &[(&str, &str)]| {
+            let transport = crate::registry::find("tcp").unwrap();
+            let mut values = units::Values::read(transport.keys(), given).unwrap();
+            settle(&mut values, &network);
+            let config = Config::from_values(&values).unwrap();
+            (config.rack, config.limited_transmit, config.dup_ack_threshold, config.reordering)
+        };
+        // 4 x 14.6 us, in which 10 Gbps carry 73 000 B, or 48.7 packets of 1500 B.
+        let waits = Some(Span::from_nanos(58_400));
+        assert_eq!(settled(&[]), (true, true, 49, waits));
+        assert_eq!(settled(&[("recovery", "newreno")]), (false, true, 49, waits));
+        let given = [("loss_detection", "dupacks"), ("dup_ack_threshold", "3"), ("reordering", "0 s")];
+        assert_eq!(settled(&given), (false, true, 3, Some(Span::ZERO)));
     }
 
     #[test]

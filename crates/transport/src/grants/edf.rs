@@ -25,7 +25,7 @@ pub(super) const DESCRIPTOR: Descriptor<Config> = Descriptor {
     )
     .discipline("priority")
     .settling(|values, surroundings| {
-        settle_fixed(values);
+        settle_fixed(values, surroundings);
         settle(values, surroundings, &[]);
         settle_amounts(values, keys::product(values, surroundings));
         settle_times(values, surroundings);
@@ -75,10 +75,10 @@ const ASKING: &str = "asking";
 const ONE_WAY: &str = "one_way";
 
 /// Sets what other transports of the family have as keys.
-fn settle_fixed(values: &mut Values) {
+fn settle_fixed(values: &mut Values, surroundings: &Surroundings) {
     // The shortest Ethernet frame.
     values.set_default("control", Value::Size(Bytes(64)));
-    values.set_default("overtaken", Value::Choice("is-lost"));
+    values.set_default("overtaken", Value::Choice(if surroundings.reorders { "waits" } else { "is-lost" }));
 }
 
 /// Sets the limits of data in flight, and the cut of a limit, for a bandwidth-delay product in packets. All packets of a

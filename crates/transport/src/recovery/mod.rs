@@ -291,6 +291,7 @@ impl Recovery {
             srtt: self.rto.srtt().unwrap_or(Span::ZERO),
             repairing: self.phase != Phase::Open,
             threshold: config.dup_ack_threshold as usize,
+            reordering: config.reordering,
         }
     }
 

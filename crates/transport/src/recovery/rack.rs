@@ -2,7 +2,7 @@
 //! elicits an acknowledgement of the tail of a flight that nothing follows.
 //!
 //! Receivers here send no DSACK, so the window for reordering stays a quarter of the smallest round trip (6.2, step 4,
-//! with RACK.reo_wnd_mult = 1). Retransmissions have no time stamp (Karn). So only the smallest round trip
+//! with RACK.reo_wnd_mult = 1), unless `reordering` fixes it. Retransmissions have no time stamp (Karn). So only the smallest round trip
 //! distinguishes an ACK of the first transmission from one of the second (step 2).
 
 use std::collections::VecDeque;
@@ -70,6 +70,8 @@ pub(super) struct Surroundings {
     pub repairing: bool,
     /// Number of SACKed segments that counts as a loss while no reordering was seen (DupThresh).
     pub threshold: usize,
+    /// The window for reordering, if it is fixed.
+    pub reordering: Option<Span>,
 }
 
 impl Default for Rack {
@@ -179,6 +181,10 @@ impl Rack {
         let patience = self.rtt + self.reordering_window(around);
         for segment in self.segments.iter_mut().filter(|segment| segment.state == State::Flying) {
             if (segment.sent_at, segment.end) >= latest {
+                if !segment.again {
+                    // All behind it were sent later still.
+                    break;
+                }
                 continue;
             }
             let due = segment.sent_at + patience;
@@ -197,6 +203,9 @@ impl Rack {
 
     /// Returns the time by which a segment may arrive after its successor (step 4).
     fn reordering_window(&self, around: &Surroundings) -> Span {
+        if let Some(fixed) = around.reordering {
+            return fixed;
+        }
         let sacked = || self.segments.iter().filter(|segment| segment.state == State::Arrived).count();
         if !self.reordering_seen && (around.repairing || sacked() >= around.threshold) {
             return Span::ZERO;
@@ -278,6 +287,7 @@ mod tests {
             srtt: smallest_rtt,
             repairing: false,
             threshold: 3,
+            reordering: None,
         }
     }
 

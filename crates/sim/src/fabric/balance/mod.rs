@@ -1,0 +1,113 @@
+//! Balancers: the path that each packet of a connection takes, among the shortest ones.
+
+mod ecmp;
+mod flowlet;
+mod reps;
+mod spray;
+
+use units::{Default, Instant, Key, Kind, Range, Values, mix64};
+
+use crate::listed::listed;
+
+/// A balancer's description: its name, its keys in `[network]`, and its state at an end of a connection.
+pub(crate) struct Descriptor {
+    /// Its name in scenario files.
+    pub name: &'static str,
+    /// One sentence that describes it.
+    pub help: &'static str,
+    /// Its keys in `[network]`.
+    pub keys: &'static [Key],
+    /// Creates its state at an end of a connection; none: all packets of a connection take one path.
+    pub balancer: Option<MakeBalancer>,
+    /// Packets of a connection overtake each other though none is lost.
+    pub reorders: bool,
+    /// It uses the acknowledged packets' paths and marks.
+    pub listens: bool,
+}
+
+/// Creates the balancer of one end of a connection, from the checked values of `[network]`.
+pub(crate) type MakeBalancer = fn(&Values) -> Box<dyn Balancer>;
+
+/// All balancers, the default first.
+pub(crate) const BALANCERS: &[Descriptor] =
+    &[ecmp::DESCRIPTOR, spray::DESCRIPTOR, reps::DESCRIPTOR, flowlet::DESCRIPTOR];
+
+/// Returns the balancer of that name.
+pub(crate) fn find(name: &str) -> Option<&'static Descriptor> {
+    BALANCERS.iter().find(|balancer| balancer.name == name)
+}
+
+/// The key `balance` of `[network]`.
+pub(crate) const KEY: Key = Key {
+    name: "balance",
+    kind: Kind::Choice(&NAMES),
+    default: Default::Is("ecmp"),
+    range: Range::ANY,
+    help: HELP,
+    source: "RFC 2992 (ecmp); Dixit et al., INFOCOM 2013 (spray); Bonato et al. 2024 (reps); Kandula et al., CCR 2007 (flowlet)",
+};
+
+/// The key `paths` of `[network]`.
+pub(crate) const PATHS: Key = Key {
+    name: "paths",
+    kind: Kind::Count,
+    default: Default::Is("16"),
+    range: Range::between(1.0, MAX_PATHS as f64),
+    help: "where balance uses several paths, at most so many of the shortest ones between two hosts; they differ from \
+           each other as early and as evenly as possible",
+    source: "htsim's NSCC uses 16 to 256 entropies, which switches hash; here each is another path",
+};
+
+/// The most paths that a connection can use: a packet has a byte for its path.
+pub(crate) const MAX_PATHS: u64 = 256;
+
+listed!(
+    BALANCERS,
+    "which of the shortest paths each packet takes: ",
+    "; with spray and reps packets overtake each other, and transports wait longer for them before they count as lost (reordering)"
+);
+
+/// The rule by which one end of a connection chooses the path of each packet.
+pub(crate) trait Balancer: Send {
+    /// Returns the path of a packet that is sent now, of several.
+    fn next(&mut self, now: Instant, paths: u32, draws: &mut Draws) -> u32;
+    /// Records the acknowledgement of a packet that took a path, and whether it was marked.
+    fn acknowledged(&mut self, _path: u32, _marked: bool) {}
+}
+
+/// The random numbers of one end of a connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Draws(u64);
+
+impl Draws {
+    /// Returns the draws of a seed.
+    pub(super) fn of(seed: u64) -> Draws {
+        Draws(mix64(seed))
+    }
+
+    /// Draws a number below `n`.
+    pub(super) fn below(&mut self, n: u32) -> u32 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        ((u128::from(mix64(self.0)) * u128::from(n)) >> 64) as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_the_list() {
+        assert!(NAMES.iter().all(|name| find(name).is_some_and(|found| found.name == *name)));
+        assert!(BALANCERS[0].balancer.is_none(), "the default costs nothing");
+    }
+
+    #[test]
+    fn draws_are_even() {
+        let mut draws = Draws::of(7);
+        let mut counts = [0_u32; 5];
+        (0..50_000).for_each(|_| counts[draws.below(5) as usize] += 1);
+        // 10 000 each, with a standard deviation of sqrt(50 000 x 0.2 x 0.8) = 89.
+        assert!(counts.iter().all(|count| count.abs_diff(10_000) < 360), "{counts:?}");
+    }
+}

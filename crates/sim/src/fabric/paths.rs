@@ -1,0 +1,172 @@
+//! The paths of connections whose packets take several, as a [balancer](super::balance) chooses.
+
+use std::collections::BTreeMap;
+
+use transport::{Flags, Packet};
+use units::{ConnectionId, HostId, LinkId, Span, Stream, Table, Values};
+
+use super::{Net, Router};
+use super::balance::{self, Balancer, Descriptor, Draws};
+
+/// The balancers of all ends of connections, and the paths among which they choose.
+pub(super) struct Paths {
+    descriptor: &'static Descriptor,
+    settings: Values,
+    /// The most paths of a connection.
+    most: u32,
+    /// For each route that a connection was given, all routes that its packets take.
+    sets: BTreeMap<u32, Box<[u32]>>,
+    /// Incremented when routing has changed, and the sets are out of date.
+    epoch: u32,
+    /// The sending and the receiving end of each connection.
+    ends: Table<ConnectionId, [Option<Box<End>>; 2]>,
+    /// Number of ends that each host has had, for their draws.
+    drawn: Table<HostId, u32>,
+    seed: u64,
+}
+
+/// A balancer at one end of a connection.
+struct End {
+    generation: u16,
+    /// The path of the latest packet that has arrived here.
+    heard: u8,
+    /// The route that the connection was given, and the epoch of its set.
+    route: u32,
+    epoch: u32,
+    set: Box<[u32]>,
+    draws: Option<Draws>,
+    balancer: Box<dyn Balancer>,
+}
+
+impl Paths {
+    /// Returns none if all packets of a connection take one path.
+    pub(super) fn from_values(settings: &Values, hosts: u32, seed: u64) -> Option<Box<Paths>> {
+        let descriptor = balance::find(settings.choice_if_set(balance::KEY.name)?)?;
+        descriptor.balancer?;
+        Some(Box::new(Paths {
+            descriptor,
+            settings: settings.clone(),
+            most: settings.count(balance::PATHS.name) as u32,
+            sets: BTreeMap::new(),
+            epoch: 0,
+            ends: Table::default(),
+            drawn: vec![0; hosts as usize].into(),
+            seed: Stream::new(seed, "paths of packets", 0).bits(),
+        }))
+    }
+
+    /// Returns the index of the end that sends packets with these flags.
+    fn sends(flags: Flags) -> usize {
+        usize::from(flags.has(Flags::ACK))
+    }
+
+    fn end(&mut self, id: ConnectionId, generation: u16, which: usize) -> &mut End {
+        let end = &mut self.ends.reach(id)[which];
+        if end.as_ref().is_none_or(|end| end.generation != generation) {
+            let make = self.descriptor.balancer.expect("there are paths only where a balancer makes some");
+            *end = Some(Box::new(End {
+                generation,
+                heard: 0,
+                route: u32::MAX,
+                epoch: self.epoch,
+                set: Box::default(),
+                draws: None,
+                balancer: make(&self.settings),
+            }));
+        }
+        end.as_mut().expect("it was made above if it was missing")
+    }
+}
+
+impl Net {
+    /// Returns whether packets of a connection may take several paths.
+    #[inline(always)]
+    pub(crate) fn has_paths(&self) -> bool {
+        self.paths.is_some()
+    }
+
+    /// Replaces the route of a packet that its host sends by the one that the balancer chooses.
+    #[inline(never)]
+    pub(super) fn choose_path(&mut self, packet: &mut Packet) {
+        let Some(mut paths) = self.paths.take() else { return };
+        let (now, epoch) = (self.now, paths.epoch);
+        let which = Paths::sends(packet.flags);
+        let host = HostId(self.graph.links[self.router.link(packet.route).index()].from);
+        let end = paths.end(packet.connection, packet.generation, which);
+        if end.route != packet.route || end.epoch != epoch {
+            (end.route, end.epoch) = (packet.route, epoch);
+            let set = match paths.sets.get(&packet.route) {
+                Some(set) => set.clone(),
+                None => {
+                    let set = self.routes_beside(packet.route, paths.most);
+                    paths.sets.insert(packet.route, set.clone());
+                    set
+                }
+            };
+            paths.end(packet.connection, packet.generation, which).set = set;
+        }
+        let (seed, drawn) = (paths.seed, &mut paths.drawn[host]);
+        let end = paths.ends[packet.connection][which].as_mut().expect("it was looked up above");
+        let draws = end.draws.get_or_insert_with(|| {
+            *drawn += 1;
+            Draws::of(seed ^ u64::from(host.0) << 32 ^ u64::from(*drawn))
+        });
+        let chosen = match end.set.len() as u32 {
+            1 => 0,
+            several => end.balancer.next(now, several, draws),
+        };
+        packet.route = end.set[chosen as usize];
+        packet.path = if which == 0 { chosen as u8 } else { end.heard };
+        self.paths = Some(paths);
+    }
+
+    /// Records the path of a packet that has reached its host, for balancers that listen.
+    #[inline(never)]
+    pub(crate) fn note_path(&mut self, packet: &Packet) {
+        let Some(paths) = self.paths.as_mut().filter(|paths| paths.descriptor.listens) else { return };
+        let to = 1 - Paths::sends(packet.flags);
+        let end = paths.end(packet.connection, packet.generation, to);
+        if to == 0 {
+            end.balancer.acknowledged(packet.path.into(), packet.flags.has(Flags::ECE));
+        } else {
+            end.heard = packet.path;
+        }
+    }
+
+    /// Returns a route's set: at most `most` shortest routes between its ends, of which it is one.
+    fn routes_beside(&mut self, route: u32, most: u32) -> Box<[u32]> {
+        let links = (route..).map(|position| self.router.link(position)).take_while(|link| *link != Router::END);
+        let links: Vec<LinkId> = links.collect();
+        let end = |link: Option<&LinkId>| link.map(|link| self.graph.links[link.index()]);
+        let (Some(first), Some(last)) = (end(links.first()), end(links.last())) else {
+            unreachable!("a route has links")
+        };
+        let (from, to) = (HostId(first.from), HostId(last.to));
+        let several = self.router.ways(from, to).min(u64::from(most)) as u32;
+        let mut set: Vec<u32> = Vec::with_capacity(several as usize);
+        for number in 0..several {
+            let (position, is_new) = self.router.way(from, to, &links, number);
+            if is_new && let Some(part) = &mut self.part {
+                part.publish_route(position, self.router.latest());
+            }
+            set.push(position);
+        }
+        set.into()
+    }
+
+    /// Forgets all sets, after routing has changed.
+    pub(super) fn forget_paths(&mut self) {
+        if let Some(paths) = &mut self.paths {
+            paths.sets.clear();
+            paths.epoch += 1;
+        }
+    }
+
+    /// Returns the least propagation delay of a route's set, if packets may take several routes.
+    pub(super) fn least_propagation(&mut self, route: u32) -> Option<Span> {
+        let mut paths = self.paths.take()?;
+        let set = paths.sets.entry(route).or_insert_with(|| self.routes_beside(route, paths.most)).clone();
+        self.paths = Some(paths);
+        set.iter().map(|&route| self.delay_along(route)).min()
+    }
+}
