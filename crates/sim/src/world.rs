@@ -20,8 +20,8 @@ use crate::control_message::{ControlMessage, Opening};
 use crate::cool_down::CoolDown;
 use crate::empty_network::set_deadlines;
 use crate::fabric::network::HostQueue;
-use crate::fabric::{Net, Next, Prefetch, Segments, Upcoming};
-use crate::flow::Flow;
+use crate::fabric::{EndOf, Net, Next, Prefetch, Segments, Upcoming};
+use crate::flow::{Flow, Incarnation};
 use crate::hosts::{Figure, Hosts, NewConnection, Progress, Way};
 use crate::observe::{RateWatch, Sampler};
 use crate::priorities::Priorities;
@@ -578,6 +578,9 @@ impl World {
                     self.hosts.state(from).keep(transport, to, id);
                 }
                 let generation = self.hosts.senders.at(id).generation();
+                if config.control.agents().is_some() {
+                    self.net.keep_path(Incarnation { id, generation }, EndOf::Sending);
+                }
                 (id, Some(Opening { config: transport, flow, generation }))
             }
         };
@@ -678,6 +681,10 @@ impl World {
                 if let Some(opening) = opening {
                     let back = self.net.path(of.to, of.from, opening.flow);
                     self.hosts.receivers.open(&self.configs, id, of.to, &opening, back);
+                    if self.configs[opening.config as usize].control.agents().is_some() {
+                        let Opening { generation, .. } = opening;
+                        self.net.keep_path(Incarnation { id, generation }, EndOf::Receiving);
+                    }
                 }
                 self.message_log.expect(message, of);
                 self.hosts.receivers.at(id).expect(message, end);

@@ -42,6 +42,7 @@ use agents::AtPorts;
 use faulty::Faults;
 use host_ports::HostPorts;
 use partition::Part;
+pub(crate) use paths::EndOf;
 use paths::Paths;
 use plan::{Plan, Reason};
 pub(crate) use prefetch::{Next, Prefetch, Upcoming};

@@ -6,6 +6,7 @@ use transport::{Flags, Packet};
 use units::{ConnectionId, HostId, LinkId, Span, Stream, Table, Values};
 
 use super::{Net, Router};
+use crate::flow::Incarnation;
 use super::balance::{self, Balancer, Descriptor, Draws};
 
 /// The balancers of all ends of connections, and the paths among which they choose.
@@ -25,9 +26,20 @@ pub(super) struct Paths {
     seed: u64,
 }
 
+/// One of the two ends of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EndOf {
+    /// The end that sends data.
+    Sending,
+    /// The end that receives it.
+    Receiving,
+}
+
 /// A balancer at one end of a connection.
 struct End {
     generation: u16,
+    /// All its packets take the route that the connection was given.
+    keeps: bool,
     /// The path of the latest packet that has arrived here.
     heard: u8,
     /// The route that the connection was given, and the epoch of its set.
@@ -55,17 +67,18 @@ impl Paths {
         }))
     }
 
-    /// Returns the index of the end that sends packets with these flags.
-    fn sends(flags: Flags) -> usize {
-        usize::from(flags.has(Flags::ACK))
+    /// Returns the end that sends packets with these flags.
+    fn sends(flags: Flags) -> EndOf {
+        if flags.has(Flags::ACK) { EndOf::Receiving } else { EndOf::Sending }
     }
 
-    fn end(&mut self, id: ConnectionId, generation: u16, which: usize) -> &mut End {
-        let end = &mut self.ends.reach(id)[which];
+    fn end(&mut self, Incarnation { id, generation }: Incarnation, which: EndOf) -> &mut End {
+        let end = &mut self.ends.reach(id)[which as usize];
         if end.as_ref().is_none_or(|end| end.generation != generation) {
             let make = self.descriptor.balancer.expect("there are paths only where a balancer makes some");
             *end = Some(Box::new(End {
                 generation,
+                keeps: false,
                 heard: 0,
                 route: u32::MAX,
                 epoch: self.epoch,
@@ -85,6 +98,14 @@ impl Net {
         self.paths.is_some()
     }
 
+    /// Lets all packets of an end take one route: switches along it have state for them.
+    #[inline(never)]
+    pub(crate) fn keep_path(&mut self, connection: Incarnation, which: EndOf) {
+        if let Some(paths) = &mut self.paths {
+            paths.end(connection, which).keeps = true;
+        }
+    }
+
     /// Replaces the route of a packet that its host sends by the one that the balancer chooses.
     #[inline(never)]
     pub(super) fn choose_path(&mut self, packet: &mut Packet) {
@@ -92,7 +113,11 @@ impl Net {
         let (now, epoch) = (self.now, paths.epoch);
         let which = Paths::sends(packet.flags);
         let host = HostId(self.graph.links[self.router.link(packet.route).index()].from);
-        let end = paths.end(packet.connection, packet.generation, which);
+        let end = paths.end(Incarnation::of(packet), which);
+        if end.keeps {
+            self.paths = Some(paths);
+            return;
+        }
         if end.route != packet.route || end.epoch != epoch {
             (end.route, end.epoch) = (packet.route, epoch);
             let set = match paths.sets.get(&packet.route) {
@@ -103,10 +128,10 @@ impl Net {
                     set
                 }
             };
-            paths.end(packet.connection, packet.generation, which).set = set;
+            paths.end(Incarnation::of(packet), which).set = set;
         }
         let (seed, drawn) = (paths.seed, &mut paths.drawn[host]);
-        let end = paths.ends[packet.connection][which].as_mut().expect("it was looked up above");
+        let end = paths.ends[packet.connection][which as usize].as_mut().expect("it was looked up above");
         let draws = end.draws.get_or_insert_with(|| {
             *drawn += 1;
             Draws::of(seed ^ u64::from(host.0) << 32 ^ u64::from(*drawn))
@@ -116,7 +141,7 @@ impl Net {
             several => end.balancer.next(now, several, draws),
         };
         packet.route = end.set[chosen as usize];
-        packet.path = if which == 0 { chosen as u8 } else { end.heard };
+        packet.path = if which == EndOf::Sending { chosen as u8 } else { end.heard };
         self.paths = Some(paths);
     }
 
@@ -124,12 +149,13 @@ impl Net {
     #[inline(never)]
     pub(crate) fn note_path(&mut self, packet: &Packet) {
         let Some(paths) = self.paths.as_mut().filter(|paths| paths.descriptor.listens) else { return };
-        let to = 1 - Paths::sends(packet.flags);
-        let end = paths.end(packet.connection, packet.generation, to);
-        if to == 0 {
-            end.balancer.acknowledged(packet.path.into(), packet.flags.has(Flags::ECE));
-        } else {
-            end.heard = packet.path;
+        let connection = Incarnation::of(packet);
+        match Paths::sends(packet.flags) {
+            EndOf::Sending => paths.end(connection, EndOf::Receiving).heard = packet.path,
+            EndOf::Receiving => {
+                let marked = packet.flags.has(Flags::ECE);
+                paths.end(connection, EndOf::Sending).balancer.acknowledged(packet.path.into(), marked);
+            }
         }
     }
 

@@ -376,7 +376,7 @@ pub(crate) fn settle(values: &mut Values, surroundings: &Surroundings) {
 
 /// How many of the longest round trips without queues a packet may be behind those that overtook it, where packets of a
 /// connection take several paths.
-const TOLERATED: u64 = 4;
+pub(crate) const TOLERATED: u64 = 4;
 
 /// Sets the defaults for a network in which packets overtake each other though none is lost.
 fn tolerate(values: &mut Values, surroundings: &Surroundings) {

@@ -4,7 +4,7 @@ pub(crate) mod config;
 mod receiver;
 mod sender;
 
-pub(crate) use config::settle;
+pub(crate) use config::{TOLERATED, settle};
 pub use config::{ALIASES, Config, KEYS, NicLimit};
 pub use receiver::Receiver;
 pub use sender::Sender;

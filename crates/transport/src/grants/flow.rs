@@ -78,6 +78,8 @@ pub(super) struct Granted {
     pub patience: Span,
     /// Number of times that it was late, and might have been queued in front of the link.
     pub waits: u32,
+    /// The time at which it counts as lost, once its sender has said that it was sent.
+    pub lost_at: Instant,
 }
 
 /// The place of a flow among the flows of its host, until it is forgotten.

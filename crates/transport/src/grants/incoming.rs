@@ -317,6 +317,12 @@ impl Incoming {
             }
             self.late_at.pop();
             let Some(place) = place else { continue };
+            let flow = self.flows.at(place);
+            let lost_at = flow.index_of(number).map_or(Instant::MAX, |index| flow.on_the_way[index].lost_at);
+            if lost_at <= now {
+                self.give_up(place, number, true);
+                continue;
+            }
             match self.may_come_until(now, place, number) {
                 Some(later) => self.late_at.push((later, id, number)),
                 None if self.policy.probes => self.ask_after(now, place, number),
@@ -387,12 +393,23 @@ impl Incoming {
         Some((flow.end, answer_packet(&self.policy, flow.next), header.extension()))
     }
 
-    /// Processes the echo of a probe: the data that was in flight before it is lost.
-    pub(super) fn echoed(&mut self, id: ConnectionId, probe: Probe) {
+    /// Processes the echo of a probe: the data that was in flight before it is lost, at once or when it could have been
+    /// overtaken no longer.
+    pub(super) fn echoed(&mut self, now: Instant, id: ConnectionId, probe: Probe) {
         let Some(place) = self.flows.find(id) else { return };
         let is_lost = |granted: &Granted| granted.number < probe.before && granted.rank <= probe.rank;
+        let lost_at = now.saturating_add(self.policy.reordering);
         for number in self.flows.at(place).numbers(is_lost) {
-            self.give_up(place, number, true);
+            if lost_at <= now {
+                self.give_up(place, number, true);
+                continue;
+            }
+            let flow = self.flows.at_mut(place);
+            if let Some(index) = flow.index_of(number) {
+                let granted = &mut flow.on_the_way[index];
+                granted.lost_at = granted.lost_at.min(lost_at);
+                self.late_at.push((granted.lost_at, id, number));
+            }
         }
     }
 
@@ -402,7 +419,7 @@ impl Incoming {
         let number = self.segments;
         self.segments += 1;
         let patience = Span(self.policy.resend_after.0.saturating_mul(1 << flow.lates.min(MAX_DOUBLINGS)));
-        flow.on_the_way.push_back(Granted { start, end, number, rank, at: now, patience, overtaken: 0, waits: 0 });
+        flow.on_the_way.push_back(Granted { start, end, number, rank, at: now, patience, overtaken: 0, waits: 0, lost_at: Instant::MAX });
         flow.in_flight += end - start;
         flow.scheduled += u32::from(self.policy.is_scheduled(rank));
         self.in_flight += end - start;

@@ -58,6 +58,8 @@ pub struct Policy {
     pub probes: bool,
     /// Number of later segments whose arrival shows that a segment is lost; none: only time does.
     pub overtaken: Option<u32>,
+    /// The time by which the echo of a probe may be ahead of data that was sent before it.
+    pub reordering: Span,
     /// The time after its grant at which data that has not arrived is granted again,
     pub resend_after: Span,
     /// and with this only if nothing of its message has arrived for as long, and it cannot be queued in front of the

@@ -63,7 +63,7 @@ impl Receiver {
                 let id = out.end().connection;
                 return self.state.host.at_desk(out, |desk, out| {
                     desk.incoming.comes(now, desk.incoming.takes_for_control(packet.size));
-                    desk.incoming.echoed(id, probe);
+                    desk.incoming.echoed(now, id, probe);
                     desk.work(now, out);
                 });
             }
