@@ -157,6 +157,7 @@ fn filled(mut outcome: Outcome, measured: Measured) -> Result<Outcome, String> {
         packet_hops,
         events: 0,
         drops,
+        trims: 0,
         marks,
         timers: Timers::default(),
         timeouts: outcome.messages.iter().map(|message| u64::from(message.timeouts)).sum(),

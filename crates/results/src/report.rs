@@ -35,6 +35,9 @@ pub struct Report {
     pub events: u64,
     /// Packets dropped at switches after the warm-up.
     pub drops: u64,
+    /// Packets whose payload alone was dropped at switches after the warm-up; left out where there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trims: Option<u64>,
     /// Packets marked at switches after the warm-up.
     pub marks: u64,
     /// Retransmission timeouts after the warm-up.
@@ -228,6 +231,7 @@ impl Report {
             packet_hops,
             events,
             drops,
+            trims,
             marks,
             timeouts,
             timers,
@@ -249,6 +253,7 @@ impl Report {
             packet_hops,
             events,
             drops: drops - before.drops,
+            trims: Some(trims - before.trims).filter(|trims| *trims > 0),
             marks: marks - before.marks,
             timeouts: timeouts - before.timeouts,
             timers: Timers::of(timers.since(before.timers)),

@@ -102,6 +102,13 @@ macro_rules! ends {
                     })*
                 }
             }
+            /// Handles the news that a switch has removed the payload of a packet.
+            pub fn on_trimmed(&mut self, config: &Config, now: Instant, packet: &Packet, out: &mut impl AtHost) {
+                match self {
+                    Sender::Window(sender) => sender.on_trimmed(&config.connection, now, packet, out),
+                    $(Sender::$Family(sender) => sender.on_trimmed(&config.connection, now, packet, out)),*
+                }
+            }
             /// Handles the armed timer.
             pub fn on_timer(&mut self, config: &Config, now: Instant, out: &mut impl AtHost) {
                 match self {
@@ -174,6 +181,22 @@ macro_rules! ends {
                     $(Receiver::$Family(receiver) => {
                         receiver.on_packet(&config.connection, now, packet, extension, out);
                         receiver.next()
+                    })*
+                }
+            }
+            /// Handles a packet whose payload a switch has removed.
+            pub fn on_trimmed(
+                &mut self,
+                config: &Config,
+                now: Instant,
+                packet: &Packet,
+                extension: Option<&mut Extension>,
+                out: &mut impl AtHost,
+            ) {
+                match self {
+                    Receiver::Window(receiver) => receiver.on_trimmed(&config.connection, packet, out),
+                    $(Receiver::$Family(receiver) => {
+                        receiver.on_trimmed(&config.connection, now, packet, extension, out);
                     })*
                 }
             }

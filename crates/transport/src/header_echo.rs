@@ -78,6 +78,9 @@ impl<Own: Returns> Receiver<Own> {
         }
     }
 
+    /// Ignores a packet without its payload: the senders of these families find losses by themselves.
+    pub fn on_trimmed(&mut self, _: &Config, _: Instant, _: &Packet, _: Option<&mut Extension>, _: &mut impl Output) {}
+
     /// Handles the armed timer.
     pub fn on_timer(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         self.data.on_timer(config, now, out);

@@ -89,6 +89,11 @@ impl Packet {
             path: (sizes >> 8) as u8,
         }
     }
+    /// Returns whether a switch has removed its payload.
+    #[inline]
+    pub fn is_trimmed(&self) -> bool {
+        self.payload > self.size
+    }
     /// Returns the position after its last byte.
     pub fn end(&self) -> u64 {
         self.seq + u64::from(self.payload)
@@ -118,6 +123,9 @@ impl Flags {
     pub const OPENED: Flags = Flags::SYN.with(Flags::CWR);
     /// The data was sent before: a retransmission.
     pub const AGAIN: Flags = Flags(64);
+    /// Tells the sender that a switch removed the payload of the data in its [`Extension`]. (No other ACK has
+    /// [`AGAIN`](Flags::AGAIN).)
+    pub const NACK: Flags = Flags::ACK.with(Flags::AGAIN);
     /// It has an [`Extension`].
     pub const EXTENDED: Flags = Flags(128);
 

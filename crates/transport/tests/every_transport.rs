@@ -280,7 +280,7 @@ const FAIR: Weather = Weather { loses: 0, loses_acks: 0, loses_number: None, mar
 /// The time that the bottleneck takes for a segment, and a round trip without a queue.
 const SEGMENT: Span = Span::from_micros(12);
 const RTT: Span = Span::from_micros(12 + 2 * 40);
-const NETWORK: Surroundings = Surroundings { line_rate: LINK, base_rtt: RTT, reorders: false };
+const NETWORK: Surroundings = Surroundings { line_rate: LINK, base_rtt: RTT, reorders: false, trims: false };
 
 /// Every transport with every combination of the shared options.
 fn every_config(more: &str) -> Vec<(String, Config)> {

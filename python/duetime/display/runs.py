@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from duetime.contract.runs import Run
     from duetime.results import Result
 
-TOTALS: Final = ("packets_delivered", "drops", "marks", "timeouts", "retransmits")
+TOTALS: Final = ("packets_delivered", "drops", "trims", "marks", "timeouts", "retransmits")
 
 
 def table(run: Result) -> Shown:
@@ -57,4 +57,4 @@ def _title(data: Run[int, float]) -> str:
 
 
 def _totals(data: Run[int, float]) -> str:
-    return ", ".join(f"{name.replace('_', ' ')} {as_count(data[name])}" for name in TOTALS)
+    return ", ".join(f"{name.replace('_', ' ')} {as_count(data[name])}" for name in TOTALS if name in data)

@@ -32,6 +32,7 @@ use units::{Bytes, HostId, Instant, LinkId, Rate, Span, Stream, Table};
 use crate::fabric::marker::Site;
 use crate::fabric::network::{Network, Service, Sharing};
 use crate::fabric::packet_pool::PacketPool;
+use crate::fabric::qdisc::trimming::Trimming;
 use crate::fabric::port::{Fate, Port, PortMode, units_of_wait};
 use crate::flow::{Flow, Incarnation};
 use crate::record::outcome::Counters;
@@ -123,8 +124,11 @@ impl Net {
             }
             if plan.reason == Reason::Discipline {
                 let site = Site { rate: spec.rate, mark: plan.mark };
+                let trim = service.trim.filter(|_| plan.role.at_switch());
                 let queue = (plan.queue.queue)(&settings, service.priorities);
+                let queue = if trim.is_some() { Trimming::before(queue) } else { queue };
                 port = port.with_qdisc(queue, (plan.marking.marker)(&settings, &site));
+                port.qdisc_mut().trim = trim;
             }
             ports.push(port);
         }
@@ -716,7 +720,7 @@ mod tests {
             settings,
         };
         let [switches, hosts] = ordering.map(|name| qdisc::find(name).expect("a discipline of that name"));
-        Net::new(network, seed, Service { switches, hosts, marking: &MARKERS[0], priorities: 3 })
+        Net::new(network, seed, Service { switches, hosts, marking: &MARKERS[0], priorities: 3, trim: None })
     }
 
     fn net(seed: u64, host_jitter: Option<Span>) -> Net {

@@ -6,6 +6,7 @@ use units::{Alias, Amount, Bytes, Default, Key, Kind, Marks, Problem, Range, Rat
 use crate::class::Transport;
 use crate::fabric::balance::{self, BALANCERS};
 use crate::fabric::marker::{self, MARKERS};
+use crate::fabric::qdisc::trimming::{self, Trim};
 use crate::fabric::qdisc::{self, DISCIPLINES};
 use crate::priorities::Priorities;
 use crate::topology::Graph;
@@ -14,7 +15,7 @@ use crate::topology::Graph;
 pub fn keys() -> impl Iterator<Item = &'static Key> {
     let disciplines = DISCIPLINES.iter().flat_map(|discipline| discipline.keys);
     let markers = MARKERS.iter().flat_map(|marker| marker.keys);
-    KEYS.iter().chain(disciplines).chain(markers).chain(BALANCERS.iter().flat_map(|balancer| balancer.keys))
+    KEYS.iter().chain(trimming::KEYS).chain(disciplines).chain(markers).chain(BALANCERS.iter().flat_map(|balancer| balancer.keys))
 }
 
 /// Other words for keys of `[network]`.
@@ -36,7 +37,7 @@ pub const ALIASES: &[Alias] = &[
     ("threshold", "mark"),
 ];
 
-/// Keys of `[network]` except the topology's, the disciplines', the markers' and the balancers'.
+/// Keys of `[network]` except the topology's, trimming's, the disciplines', the markers' and the balancers'.
 const KEYS: &[Key] = &[
     Key {
         name: "rate",
@@ -252,7 +253,8 @@ impl Network {
             Some(name) => marker::find(name).expect("keys and needs name only markers of the list"),
             None => &MARKERS[0],
         };
-        Service { switches, hosts, marking, priorities: priorities.levels() }
+        let trim = Trim::from_values(&self.settings);
+        Service { switches, hosts, marking, priorities: priorities.levels(), trim }
     }
 
     /// Returns the properties of the network that transports may use.
@@ -263,6 +265,7 @@ impl Network {
             line_rate,
             base_rtt: self.graph.longest_round_trip(Surroundings::PACKET, Surroundings::ACK),
             reorders: balancer.is_some_and(|balancer| balancer.reorders),
+            trims: Trim::from_values(&self.settings).is_some(),
         }
     }
 }
@@ -280,4 +283,6 @@ pub struct Service {
     pub marking: &'static marker::Descriptor,
     /// The number of priorities of the run's packets, for disciplines that use them.
     pub priorities: u8,
+    /// How the switches' ports trim packets, if they do.
+    pub trim: Option<Trim>,
 }

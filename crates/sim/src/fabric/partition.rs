@@ -300,6 +300,7 @@ pub(crate) fn add(one: &Counters, other: &Counters) -> Counters {
         packet_hops: one.packet_hops + other.packet_hops,
         events: one.events + other.events,
         drops: one.drops + other.drops,
+        trims: one.trims + other.trims,
         marks: one.marks + other.marks,
         timeouts: one.timeouts + other.timeouts,
         timers: one.timers.plus(other.timers),

@@ -91,7 +91,7 @@ impl Reason {
                 "packets in flight are too few to fill the shared buffer: one event for two hops, while that is so"
             }
             Reason::SharedBuffer => "the ports of its switch share a buffer: an event for each hop",
-            Reason::Discipline => "its discipline or marker decides at each departure: up to two events for each hop",
+            Reason::Discipline => "its discipline or marker decides at each departure, or it trims: up to two events for each hop",
             Reason::Agents => "agents of a transport observe each arrival: an event for each hop",
             Reason::MayRefuse => "a packet that finds it idle may be dropped or marked: an event for each hop",
             Reason::Neighbour => "another port at one of its ends needs an event for each hop, and so does this one",
@@ -156,7 +156,8 @@ impl Plan {
                     (plan.mode, plan.reason) = (PortMode::Shared(buffer_of[node]), Reason::SharedBuffer);
                 }
             }
-            if !(plan.queue.built_in && plan.marking.built_in) {
+            let trims = service.trim.is_some() && role.at_switch();
+            if trims || !(plan.queue.built_in && plan.marking.built_in) {
                 plan.reason = Reason::Discipline;
             }
             plan
@@ -309,7 +310,7 @@ mod tests {
 
     fn service([switches, hosts]: [&str; 2], marking: &str) -> Service {
         let [switches, hosts] = [switches, hosts].map(|name| qdisc::find(name).expect("a discipline of that name"));
-        Service { switches, hosts, marking: marker::find(marking).expect("a marker of that name"), priorities: 3 }
+        Service { switches, hosts, marking: marker::find(marking).expect("a marker of that name"), priorities: 3, trim: None }
     }
 
     /// Returns the plan for packets of 1500 B.

@@ -8,7 +8,8 @@ use transport::{Flags, Packet};
 use units::{LinkId, Span};
 
 use super::{Net, onwards};
-use crate::fabric::port::{Fate, PortMode, Verdict, units_of_wait};
+use crate::fabric::port::{Fate, PortMode, QdiscState, Verdict, units_of_wait};
+use crate::fabric::qdisc::trimming::is_control;
 use crate::schedule::events::Event;
 
 impl Net {
@@ -57,13 +58,27 @@ impl Net {
         let port = &mut self.ports[link];
         let (idle, with_it) = (port.is_idle(now), port.length_with(packet));
         let verdict = port.verdict_on(packet, with_it, now);
-        if verdict == Verdict::Drop || !(idle || protected || self.make_room(link, packet)) {
+        if verdict == Verdict::Drop
+            || !(idle || protected || self.make_room(link, packet) || self.keep_headers(link, packet))
+        {
             self.ports[link].count_drop();
             return false;
         }
         if verdict == Verdict::Mark {
             packet.flags = self.ports[link].mark(packet.flags);
         }
+        true
+    }
+
+    /// Returns whether a packet may be queued without its payload, where ports trim.
+    #[cold]
+    fn keep_headers(&mut self, link: LinkId, packet: &mut Packet) -> bool {
+        let &mut QdiscState { trim, control, .. } = self.ports[link].qdisc_mut();
+        let Some(trim) = trim else { return false };
+        if !(is_control(packet) || trim.trims(packet)) || !trim.has_room(control, packet) {
+            return false;
+        }
+        self.counters.trims += u64::from(packet.is_trimmed());
         true
     }
 

@@ -144,11 +144,31 @@ impl Hosts {
         packet: &Packet,
         extension: Option<&mut Extension>,
     ) -> Progress {
+        if packet.is_trimmed() || packet.flags.has(Flags::NACK) {
+            return self.hand_on_trimmed(net, configs, packet, extension);
+        }
         if packet.flags.has(Flags::ACK) {
             return self.senders.deliver(net, configs, &mut self.states, packet, extension);
         }
         net.counters.packets_delivered += u64::from(packet.payload > 0);
         self.receivers.deliver(net, configs, &mut self.states, packet, extension)
+    }
+
+    /// Passes on a packet whose payload was dropped, or the news of it.
+    #[cold]
+    fn hand_on_trimmed(
+        &mut self,
+        net: &mut Net,
+        configs: &[Config],
+        packet: &Packet,
+        extension: Option<&mut Extension>,
+    ) -> Progress {
+        if packet.flags.has(Flags::ACK) {
+            self.senders.on_trimmed(net, configs, &mut self.states, packet);
+        } else {
+            self.receivers.on_trimmed(net, configs, &mut self.states, packet, extension);
+        }
+        Progress::None
     }
 
     /// Updates the routes of both ends of every connection after routing has changed.

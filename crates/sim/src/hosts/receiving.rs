@@ -172,6 +172,22 @@ impl Receivers {
         if next >= end.boundary { Progress::Arrived } else { Progress::None }
     }
 
+    /// Handles a packet that has reached its host without its payload.
+    pub(crate) fn on_trimmed(
+        &mut self,
+        net: &mut Net,
+        configs: &[Config],
+        hosts: &mut Table<HostId, HostState>,
+        packet: &Packet,
+        extension: Option<&mut Extension>,
+    ) {
+        let Some(end) = self.get(packet.connection) else { return };
+        if end.address.generation == packet.generation {
+            let (receiver, config, mut out) = end.parts(net, configs, hosts);
+            receiver.on_trimmed(config, out.net.now, packet, extension, &mut out);
+        }
+    }
+
     /// Handles the timer of a receiving end, unless the timer has been set anew.
     pub(crate) fn on_timer(
         &mut self,

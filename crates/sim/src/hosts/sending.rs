@@ -185,6 +185,20 @@ impl Senders {
         end.progress(idle)
     }
 
+    /// Handles the news that a switch has removed the payload of a packet.
+    pub(crate) fn on_trimmed(
+        &mut self,
+        net: &mut Net,
+        configs: &[Config],
+        hosts: &mut Table<HostId, HostState>,
+        packet: &Packet,
+    ) {
+        if self.is_open(packet.connection, packet.generation) {
+            let (sender, config, mut out) = self.at(packet.connection).parts(net, configs, hosts);
+            sender.on_trimmed(config, out.net.now, packet, &mut out);
+        }
+    }
+
     /// Handles a sending end's turn at its host's port.
     pub(crate) fn on_turn(
         &mut self,

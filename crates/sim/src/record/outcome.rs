@@ -96,6 +96,8 @@ pub struct Counters {
     pub events: u64,
     /// Packets dropped at switches.
     pub drops: u64,
+    /// Packets whose payload alone was dropped.
+    pub trims: u64,
     /// Packets marked at switches.
     pub marks: u64,
     /// Number of retransmission timeouts.

@@ -365,6 +365,8 @@ pub struct Config {
 pub(crate) fn settle(values: &mut Values, surroundings: &Surroundings) {
     if surroundings.reorders {
         tolerate(values, surroundings);
+    } else if surroundings.trims && !values.is_given("loss_detection") {
+        values.set_default("loss_detection", Value::Choice("rack"));
     }
     if values.choice("recovery") != "sack" && !values.is_given("loss_detection") {
         values.set_default("loss_detection", Value::Choice("dupacks"));

@@ -98,6 +98,15 @@ impl Receiver {
         self.out_of_order(config, packet, out);
     }
 
+    /// Tells the sender which data a switch has removed from a packet: the position where it begins, and the packet's
+    /// stamp.
+    #[cold]
+    pub fn on_trimmed(&mut self, config: &Config, packet: &Packet, out: &mut impl Output) {
+        let mut nack = Packet::ack(packet.seq, config.header, packet.stamp, Flags::NACK);
+        nack.rank = packet.rank;
+        out.send(nack);
+    }
+
     /// RFC 5681 4.2: duplicates, gaps, and segments that fill them are answered at once.
     #[cold]
     fn out_of_order(&mut self, config: &Config, packet: &Packet, out: &mut impl Output) {

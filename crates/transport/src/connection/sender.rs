@@ -231,6 +231,18 @@ impl Sender {
         }
     }
 
+    /// Handles the news that a switch has removed the payload of a packet: it is lost, and known to be. Only the sending
+    /// times of segments tell which one is meant.
+    #[cold]
+    pub fn on_trimmed(&mut self, config: &Config, now: Instant, packet: &Packet, out: &mut impl Output) {
+        let again = packet.stamp == Instant::MAX;
+        let found = self.recovery.note_trimmed(packet.seq, again);
+        self.react(config, now, found, out);
+        if found.lost || found.more {
+            self.transmit(config, now, out);
+        }
+    }
+
     /// RFC 8985: detects losses among segments that were sent before the acknowledged ones.
     #[cold]
     fn look_for_losses(

@@ -413,6 +413,14 @@ impl Incoming {
         }
     }
 
+    /// Records that a switch has removed the data at `start`, which is granted again at once.
+    pub(super) fn trimmed(&mut self, id: ConnectionId, start: u64) {
+        let Some(place) = self.flows.find(id) else { return };
+        for number in self.flows.at(place).numbers(|granted| granted.start == start) {
+            self.give_up(place, number, false);
+        }
+    }
+
     /// Records a segment in flight.
     fn expect(&mut self, now: Instant, place: Place, start: u64, end: u64, rank: u32) {
         let flow = self.flows.at_mut(place);

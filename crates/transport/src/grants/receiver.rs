@@ -72,6 +72,26 @@ impl Receiver {
         self.state.on_packet(now, packet, ask, out);
     }
 
+    /// Processes a packet whose payload a switch has removed. Its data is granted again, and what its header says counts.
+    pub fn on_trimmed(
+        &mut self,
+        config: &connection::Config,
+        now: Instant,
+        packet: &Packet,
+        extension: Option<&mut Extension>,
+        out: &mut impl AtHost,
+    ) {
+        if extension.as_ref().is_some_and(|extension| extension.header.is_some()) {
+            // A request with the first data of a message is a request still.
+            self.on_packet(config, now, &Packet { payload: 0, ..*packet }, extension, out);
+        }
+        let id = out.end().connection;
+        self.state.host.at_desk(out, |desk, out| {
+            desk.incoming.trimmed(id, packet.seq);
+            desk.work(now, out);
+        });
+    }
+
     /// Does nothing: its host has the timers.
     pub fn on_timer(&mut self, _: &connection::Config, _: Instant, _: &mut impl AtHost) {}
 

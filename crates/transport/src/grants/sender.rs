@@ -161,6 +161,9 @@ impl Sender {
         self.rest(now, out);
     }
 
+    /// Does nothing: its receivers send no news of trimmed packets.
+    pub fn on_trimmed(&mut self, _: &connection::Config, _: Instant, _: &Packet, _: &mut impl AtHost) {}
+
     /// Repeats the request after a time without an answer.
     pub fn on_timer(&mut self, _: &connection::Config, now: Instant, out: &mut impl AtHost) {
         if self.is_idle() {

@@ -50,6 +50,9 @@ impl Sender {
         self.data.on_packet(config, now, packet, extension.as_deref(), &mut Asking(out));
     }
 
+    /// Does nothing: its receivers send no news of trimmed packets.
+    pub fn on_trimmed(&mut self, _: &Config, _: Instant, _: &Packet, _: &mut impl Output) {}
+
     /// Handles the armed timer.
     pub fn on_timer(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         self.data.on_timer(config, now, &mut Asking(out));

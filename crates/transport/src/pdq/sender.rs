@@ -89,6 +89,9 @@ impl Sender {
         self.transmit(config, now, out);
     }
 
+    /// Does nothing: its receivers send no news of trimmed packets.
+    pub fn on_trimmed(&mut self, _: &Config, _: Instant, _: &Packet, _: &mut impl Output) {}
+
     /// Handles the armed timer.
     pub fn on_timer(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         if self.stream.recovery.rto_at <= now {

@@ -69,6 +69,18 @@ impl Receiver {
         at_desk(schedule, config, out, |desk, out| desk.arrived(now, &arrival, packets, out));
     }
 
+    /// Tells the sender which data a switch has removed from a packet.
+    pub fn on_trimmed(
+        &mut self,
+        config: &connection::Config,
+        _: Instant,
+        packet: &Packet,
+        _: Option<&mut Extension>,
+        out: &mut impl AtHost,
+    ) {
+        self.state.data.on_trimmed(config, packet, out);
+    }
+
     /// Handles the armed timer.
     pub fn on_timer(&mut self, config: &connection::Config, now: Instant, out: &mut impl AtHost) {
         let State { data, schedule } = &mut *self.state;

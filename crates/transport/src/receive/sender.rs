@@ -93,6 +93,13 @@ impl Sender {
         self.watch(config, now, out);
     }
 
+    /// Handles the news that a switch has removed the payload of a packet.
+    pub fn on_trimmed(&mut self, config: &connection::Config, now: Instant, packet: &Packet, out: &mut impl AtHost) {
+        let mut telling = Telling { out, messages: &mut self.messages };
+        self.data.on_trimmed(config, now, packet, &mut telling);
+        self.watch(config, now, out);
+    }
+
     /// Handles the armed timer.
     pub fn on_timer(&mut self, config: &connection::Config, now: Instant, out: &mut impl AtHost) {
         self.data.on_timer(config, now, &mut Telling { out, messages: &mut self.messages });

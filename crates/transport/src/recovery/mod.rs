@@ -333,12 +333,23 @@ impl Recovery {
         }
     }
 
+    /// Records that the segment at `seq` was trimmed, in a retransmission if `again`.
+    #[cold]
+    pub(crate) fn note_trimmed(&mut self, seq: u64, again: bool) -> Findings {
+        self.find(|rack| rack.trimmed(seq, again))
+    }
+
     fn find_lost(&mut self, around: &Surroundings) -> Findings {
+        self.find(|rack| rack.find_lost(around))
+    }
+
+    /// Returns what `look` finds, which returns the last sending time of the lost retransmissions.
+    fn find(&mut self, look: impl FnOnce(&mut Rack) -> Option<Instant>) -> Findings {
         let phase = self.phase;
         let Some(rack) = &mut self.rare.rack else { return Findings::default() };
         let before = rack.lost_bytes();
         // RFC 5681 4.3: the loss of a retransmission after the last cut is a second sign of congestion.
-        let again = rack.find_lost(around).is_some_and(|sent_at| sent_at >= rack.cut_at);
+        let again = look(rack).is_some_and(|sent_at| sent_at >= rack.cut_at);
         Findings {
             lost: phase == Phase::Open && rack.lost_bytes() > 0,
             more: rack.lost_bytes() > before,

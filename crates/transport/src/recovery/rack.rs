@@ -201,6 +201,21 @@ impl Rack {
         lost_again
     }
 
+    /// Marks the segment at `seq` as lost: its packet was trimmed, a retransmission if `again`. Returns its sending time
+    /// if it was one.
+    pub(super) fn trimmed(&mut self, seq: u64, again: bool) -> Option<Instant> {
+        let at = self.segments.partition_point(|segment| segment.end <= seq);
+        let segment = self.segments.get_mut(at)?;
+        // Another copy of it may be in flight.
+        if segment.start > seq || segment.state != State::Flying || segment.again != again {
+            return None;
+        }
+        segment.state = State::Lost;
+        self.lost_bytes += segment.end - segment.start;
+        self.lost_from = self.lost_from.min(segment.start);
+        again.then_some(segment.sent_at)
+    }
+
     /// Returns the time by which a segment may arrive after its successor (step 4).
     fn reordering_window(&self, around: &Surroundings) -> Span {
         if let Some(fixed) = around.reordering {
@@ -319,6 +334,22 @@ mod tests {
         rack.sent(Instant::from_micros(200), 1000, 2000);
         rack.sent(Instant::from_micros(200), 0, 1000);
         assert_eq!((rack.segments.len(), rack.lost_bytes(), rack.next_lost()), (4, 1000, Some((2000, 3000))));
+    }
+
+    #[test]
+    fn a_trimmed_segment_is_lost_at_once_and_its_copy_is_not() {
+        let mut rack = Rack::default();
+        (0..4).for_each(|i| rack.sent(Instant::ZERO, i * 1000, i * 1000 + 1000));
+        assert_eq!((rack.trimmed(2000, false), rack.lost_bytes(), rack.next_lost()), (None, 1000, Some((2000, 3000))));
+        // Told twice, or about a copy that was never sent: nothing new.
+        assert_eq!((rack.trimmed(2000, false), rack.trimmed(1000, true), rack.lost_bytes()), (None, None, 1000));
+        let later = Instant::from_micros(50);
+        rack.sent(later, 2000, 3000);
+        assert_eq!((rack.trimmed(2000, false), rack.lost_bytes()), (None, 0), "the first copy's news, late");
+        assert_eq!((rack.trimmed(2000, true), rack.lost_bytes()), (Some(later), 1000));
+        // What has arrived all the same is not sent again.
+        rack.arrived(&around(100), 3000, &[]);
+        assert_eq!((rack.trimmed(2000, true), rack.lost_bytes(), rack.next_lost()), (None, 0, None));
     }
 
     /// RFC 8985 6.2, step 3: only segments that were sent once show reordering.

@@ -143,6 +143,9 @@ impl Sender {
             }
         }
     }
+    /// Does nothing: its receivers send no news of trimmed packets.
+    pub fn on_trimmed(&mut self, _: &connection::Config, _: Instant, _: &Packet, _: &mut impl AtHost) {}
+
     /// Does nothing: it has no timer.
     pub fn on_timer(&mut self, _: &connection::Config, _: Instant, _: &mut impl AtHost) {}
     /// Does nothing: the sending host keeps no state of it.
@@ -204,6 +207,16 @@ impl Receiver {
         if self.next == self.end {
             Receiver::release(own, now, out);
         }
+    }
+    /// Ignores a packet without its payload.
+    pub fn on_trimmed(
+        &mut self,
+        _: &connection::Config,
+        _: Instant,
+        _: &Packet,
+        _: Option<&mut Extension>,
+        _: &mut impl AtHost,
+    ) {
     }
     /// Does nothing: it has no timer.
     pub fn on_timer(&mut self, _: &connection::Config, _: Instant, _: &mut impl AtHost) {}

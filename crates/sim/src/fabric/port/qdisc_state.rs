@@ -11,6 +11,7 @@ use crate::fabric::level::Length;
 use crate::fabric::marker::Marker;
 use crate::fabric::packet_pool::{PacketPool, Slot};
 use crate::fabric::qdisc::Queue;
+use crate::fabric::qdisc::trimming::{Trim, is_control};
 
 /// The queueing discipline and marker of a port, with the state of its queue.
 pub(crate) struct QdiscState {
@@ -18,6 +19,9 @@ pub(crate) struct QdiscState {
     marker: Box<dyn Marker>,
     /// The shared buffer that the port draws on, if there is one.
     pub buffer: Option<BufferIndex>,
+    /// How the port trims packets, if it does, and the queued packets without payload.
+    pub trim: Option<Trim>,
+    pub control: Length,
     /// The end of the transmission is a pending event.
     pub armed: bool,
     /// Ignores the marker's decisions, because of a fault.
@@ -36,7 +40,7 @@ impl Port {
     pub(crate) fn with_qdisc(mut self, queue: Box<dyn Queue>, marker: Box<dyn Marker>) -> Port {
         let buffer = std::mem::replace(&mut self.mode, PortMode::Qdisc).buffer();
         let cold = self.cold.get_or_insert_default();
-        cold.choice = Some(QdiscState { queue, marker, buffer, armed: false, unheard: false });
+        cold.choice = Some(QdiscState { queue, marker, buffer, trim: None, control: Length::default(), armed: false, unheard: false });
         self
     }
 
@@ -66,7 +70,12 @@ impl Port {
     pub(crate) fn push(&mut self, now: Instant, packet: Packet) {
         let Length { packets, bytes } = self.length_with(&packet);
         self.count_stay(packets - 1, packets, now);
-        self.qdisc_mut().queue.push(Slot { at: now, packet });
+        let choice = self.qdisc_mut();
+        if choice.trim.is_some() && is_control(&packet) {
+            choice.control.packets += 1;
+            choice.control.bytes += u64::from(packet.size);
+        }
+        choice.queue.push(Slot { at: now, packet });
         (self.waiting_packets, self.waiting_bytes) = (packets as u32, bytes);
     }
 
@@ -102,6 +111,11 @@ impl Port {
         self.count_stay(packets, packets, now);
         self.waiting_packets -= 1;
         self.waiting_bytes -= u64::from(packet.size);
+        let choice = self.qdisc_mut();
+        if choice.trim.is_some() && is_control(packet) {
+            choice.control.packets -= 1;
+            choice.control.bytes -= u64::from(packet.size);
+        }
     }
 
     /// Begins the transmission of the packet in slot `number`. Returns the time of its arrival at the other end if it is first in the

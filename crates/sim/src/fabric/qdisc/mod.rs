@@ -4,6 +4,7 @@ mod fifo;
 mod pfabric;
 mod priority;
 mod ring;
+pub(crate) mod trimming;
 
 use transport::Packet;
 use units::{Default, Key, Kind, Range, Values};
