@@ -29,8 +29,8 @@ pub struct Packet {
     pub payload: u16,
     /// Its kind, and marks by switches.
     pub flags: Flags,
-    /// Data: its path among those of its connection. ACK: the path of the latest data that it answers. Set by the
-    /// simulator where a connection has several.
+    /// Data: its path among those of its connection. ACK: the path of the latest data that has arrived, or a value of at
+    /// least 128 if that was marked. Set by the simulator where a connection has several.
     pub path: u8,
 }
 

@@ -26,6 +26,9 @@ pub(super) struct Paths {
     seed: u64,
 }
 
+/// The bit of [`Packet::path`] in an acknowledgement of a packet that was marked or trimmed, or of none.
+const MARKED: u8 = 0x80;
+
 /// One of the two ends of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EndOf {
@@ -40,7 +43,7 @@ struct End {
     generation: u16,
     /// All its packets take the route that the connection was given.
     keeps: bool,
-    /// The path of the latest packet that has arrived here.
+    /// The path of the latest packet that has arrived here since one was sent, with [`MARKED`] if it was.
     heard: u8,
     /// The route that the connection was given, and the epoch of its set.
     route: u32,
@@ -79,7 +82,7 @@ impl Paths {
             *end = Some(Box::new(End {
                 generation,
                 keeps: false,
-                heard: 0,
+                heard: MARKED,
                 route: u32::MAX,
                 epoch: self.epoch,
                 set: Box::default(),
@@ -141,7 +144,8 @@ impl Net {
             several => end.balancer.next(now, several, draws),
         };
         packet.route = end.set[chosen as usize];
-        packet.path = if which == EndOf::Sending { chosen as u8 } else { end.heard };
+        // Each arrival is reported once.
+        packet.path = if which == EndOf::Sending { chosen as u8 } else { std::mem::replace(&mut end.heard, MARKED) };
         self.paths = Some(paths);
     }
 
@@ -151,11 +155,14 @@ impl Net {
         let Some(paths) = self.paths.as_mut().filter(|paths| paths.descriptor.listens) else { return };
         let connection = Incarnation::of(packet);
         match Paths::sends(packet.flags) {
-            EndOf::Sending => paths.end(connection, EndOf::Receiving).heard = packet.path,
-            EndOf::Receiving => {
-                let marked = packet.flags.has(Flags::ECE);
-                paths.end(connection, EndOf::Sending).balancer.acknowledged(packet.path.into(), marked);
+            EndOf::Sending => {
+                let bad = packet.flags.has(Flags::CE) || packet.is_trimmed();
+                paths.end(connection, EndOf::Receiving).heard = packet.path | if bad { MARKED } else { 0 };
             }
+            EndOf::Receiving if packet.path & MARKED == 0 => {
+                paths.end(connection, EndOf::Sending).balancer.unmarked(packet.path.into());
+            }
+            EndOf::Receiving => {}
         }
     }
 

@@ -21,7 +21,7 @@ pub(crate) struct Descriptor {
     pub balancer: Option<MakeBalancer>,
     /// Packets of a connection overtake each other though none is lost.
     pub reorders: bool,
-    /// It uses the acknowledged packets' paths and marks.
+    /// It uses news of the packets that have arrived.
     pub listens: bool,
 }
 
@@ -55,11 +55,11 @@ pub(crate) const PATHS: Key = Key {
     range: Range::between(1.0, MAX_PATHS as f64),
     help: "where balance uses several paths, at most so many of the shortest ones between two hosts; they differ from \
            each other as early and as evenly as possible",
-    source: "htsim's NSCC uses 16 to 256 entropies, which switches hash; here each is another path",
+    source: "htsim's NSCC uses 1 to 256 entropies, which switches hash; here each is another path",
 };
 
-/// The most paths that a connection can use: a packet has a byte for its path.
-pub(crate) const MAX_PATHS: u64 = 256;
+/// The most paths that a connection can use: a packet has a byte for its path and a mark.
+const MAX_PATHS: u64 = 128;
 
 listed!(
     BALANCERS,
@@ -71,8 +71,8 @@ listed!(
 pub(crate) trait Balancer: Send {
     /// Returns the path of a packet that is sent now, of several.
     fn next(&mut self, now: Instant, paths: u32, draws: &mut Draws) -> u32;
-    /// Records the acknowledgement of a packet that took a path, and whether it was marked.
-    fn acknowledged(&mut self, _path: u32, _marked: bool) {}
+    /// Records the news that a packet on a path has arrived without a mark.
+    fn unmarked(&mut self, _path: u32) {}
 }
 
 /// The random numbers of one end of a connection.

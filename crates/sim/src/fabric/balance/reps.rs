@@ -48,10 +48,7 @@ impl Balancer for Reps {
         self.others.next(now, paths, draws)
     }
 
-    fn acknowledged(&mut self, path: u32, marked: bool) {
-        if marked {
-            return;
-        }
+    fn unmarked(&mut self, path: u32) {
         if self.good.len() == self.most {
             self.good.pop_front();
         }
@@ -67,17 +64,15 @@ mod tests {
     fn unmarked_paths_are_used_once_each_the_oldest_first() {
         let mut reps = Reps { good: VecDeque::new(), most: 2, others: Turns::default() };
         let mut draws = Draws::of(1);
-        for (path, marked) in [(5, false), (6, true), (7, false), (8, false)] {
-            reps.acknowledged(path, marked);
-        }
-        // Two are remembered: 5 is the oldest, and 6 was marked.
+        [5, 7, 8].into_iter().for_each(|path| reps.unmarked(path));
+        // Two are remembered: 5 is the oldest.
         let taken: Vec<u32> = (0..2).map(|_| reps.next(Instant::ZERO, 16, &mut draws)).collect();
         assert_eq!(taken, [7, 8]);
         // Then each path in turn.
         let mut others: Vec<u32> = (0..16).map(|_| reps.next(Instant::ZERO, 16, &mut draws)).collect();
         others.sort_unstable();
         assert_eq!(others, (0..16).collect::<Vec<_>>());
-        reps.acknowledged(9, false);
+        reps.unmarked(9);
         assert!(reps.next(Instant::ZERO, 4, &mut draws) < 4, "a path that is gone");
     }
 }

@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn each_path_is_taken_once_in_each_turn_and_orders_differ() {
-        for paths in [1, 2, 3, 4, 12, 16, 255, 256] {
+        for paths in [1, 2, 3, 4, 12, 16, 127, 128] {
             let (mut turns, mut draws) = (Turns::default(), Draws::of(1));
             let mut orders = Vec::new();
             for _ in 0..20 {
