@@ -1,6 +1,7 @@
 //! All tests of the simulator as one program, which is compiled and linked once.
 
 mod alone;
+mod balance;
 mod common;
 mod cool_down;
 mod cutoffs;
@@ -24,3 +25,4 @@ mod stages;
 mod taken;
 mod threads;
 mod trees;
+mod trimming;

@@ -193,6 +193,10 @@ fn with_every_way_of_sharing_and_choosing() {
     for network in [
         "sharing = 'dynamic'\nbuffer = '100 KB'",
         "sharing = 'static'\nbuffer = '200 KB'",
+        "sharing = 'per-port'\nbalance = 'spray'",
+        "sharing = 'per-port'\nbalance = 'reps'\npaths = 3",
+        "sharing = 'per-port'\nbalance = 'flowlet'\nflowlet_gap = '30 us'",
+        "sharing = 'per-port'\nbalance = 'spray'\ntrim = true",
         "sharing = 'per-port'\nnon_ect = 'drop'\nframe_overhead = '38 B'\nhost_jitter = '0 s'",
         "sharing = 'per-port'\nframe_overhead = '38 B'\nhost_jitter = '0 s'",
         "sharing = 'per-port'\nbuffer = '9 KB'\nmark = '2 packets'\nhost_jitter = '1 us'",

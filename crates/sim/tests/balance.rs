@@ -1,0 +1,97 @@
+//! Balancers: which paths the packets of a connection take, and what their receivers make of it.
+
+use super::common::run;
+
+use sim::Outcome;
+use units::Span;
+
+/// Two leaves of four hosts with four spines, all links at 10 Gbps and 1 us long. A packet of 1500 B takes 1.2 us.
+fn leaf_spine(balance: &str, transport: &str, traffic: &str, more: &str) -> Outcome {
+    run(&format!(
+        "[run]\nduration = '3 ms'\n[network]\ntopology = 'leaf-spine'\nleaves = 2\nhosts_per_leaf = 4\nspines = 4\n\
+         rate = '10 Gbps'\nuplink = '10 Gbps'\ndelay = '1 us'\nmark = '65 packets'\nsharing = 'per-port'\n\
+         buffer = '250 packets'\nhost_jitter = '0 s'\nbalance = '{balance}'\n[transport]\nname = '{transport}'\n\
+         [[traffic]]\nname = 'own'\npattern = 'flows'\n{traffic}\n{more}"
+    ))
+}
+
+/// Returns the packets from the first leaf to each spine.
+fn to_spines(outcome: &Outcome) -> Vec<u64> {
+    let mut found: Vec<(String, u64)> = Vec::new();
+    for link in &outcome.links {
+        if link.from == "leaf 0" && link.to.starts_with("spine") {
+            found.push((link.to.clone(), link.packets));
+        }
+    }
+    found.sort();
+    found.into_iter().map(|(_, packets)| packets).collect()
+}
+
+const ONE: &str = "flows = [{ from = 0, to = 4, size = '1460 KB' }]";
+
+/// 1000 packets over four equal paths: 250 each, and nothing is ever queued. The receiver has the last one after the
+/// same time as by one path: no loss is suspected though three of four packets may overtake another.
+#[test]
+fn sprayed_packets_take_each_path_as_often() {
+    let by_one = leaf_spine("ecmp", "dctcp", ONE, "");
+    assert_eq!(to_spines(&by_one).iter().filter(|packets| **packets == 0).count(), 3);
+    for transport in ["dctcp", "d2tcp", "tcp", "edf-grants", "homa", "sird", "pfabric"] {
+        let sprayed = leaf_spine("spray", transport, ONE, "");
+        let counts = to_spines(&sprayed);
+        assert!(counts.iter().all(|packets| packets.abs_diff(counts[0]) <= 3 && *packets >= 250), "{counts:?}");
+        let counters = &sprayed.counters;
+        assert_eq!((counters.drops, counters.retransmits, counters.timeouts), (0, 0, 0), "{transport}");
+        let alone = leaf_spine("ecmp", transport, ONE, "");
+        let end = |outcome: &Outcome| outcome.messages[0].end.expect("it is complete");
+        assert!(end(&sprayed) <= end(&alone) + Span::from_micros(2), "{transport}");
+    }
+    // Its flows have state at switches, along one path.
+    let kept = leaf_spine("spray", "pdq", ONE, "");
+    assert_eq!(to_spines(&kept).iter().filter(|packets| **packets == 0).count(), 3);
+}
+
+/// Four flows at once: sprayed, each has its host's whole rate, 1000 packets in 1.2 ms. By one path each, two of them
+/// share one unless all draws differ (chance 4!/4^4, 9 %).
+#[test]
+fn sprayed_flows_do_not_meet() {
+    let flow = |from: u32| format!("{{ from = {from}, to = {}, size = '1460 KB' }}", from + 4);
+    let four = format!("flows = [{}]", (0..4).map(flow).collect::<Vec<_>>().join(", "));
+    let last = |balance| {
+        let outcome = leaf_spine(balance, "dctcp", &four, "");
+        assert_eq!(outcome.counters.retransmits, 0, "{balance}");
+        outcome.messages.iter().map(|message| message.end.expect("it is complete") - message.start).max()
+    };
+    let [ecmp, spray, reps] = ["ecmp", "spray", "reps"].map(last);
+    // 8 us of propagation and transmission there, and at most 10 packets queued at a spine.
+    assert!(spray < Some(Span::from_micros(1230)), "{spray:?}");
+    assert!(reps < Some(Span::from_micros(1400)), "{reps:?}");
+    assert!(ecmp > Some(Span::from_micros(2300)), "{ecmp:?}");
+}
+
+/// Without a pause a flow stays; its messages, 100 us apart, take other paths.
+#[test]
+fn flowlets_change_paths_after_pauses() {
+    let twenty = |gap: &str| {
+        let flow = |number: u32| format!("{{ from = 0, to = 4, size = '14600 B', start = '{} us' }}", 100 * number);
+        let flows = (0..20).map(flow).collect::<Vec<_>>().join(", ");
+        let traffic = format!("flows = [{flows}]\nconnections = 'persistent'");
+        to_spines(&leaf_spine(&format!("flowlet'\nflowlet_gap = '{gap}"), "dctcp", &traffic, ""))
+    };
+    assert_eq!(twenty("50 us").iter().filter(|packets| **packets > 0).count(), 4);
+    assert_eq!(twenty("200 us").iter().filter(|packets| **packets > 0).count(), 1);
+}
+
+/// Of four paths one is cut at 0.2 ms. Routing knows after 0.1 ms, and then nothing more is sent there.
+#[test]
+fn a_path_that_is_down_is_left_out() {
+    let fault = "[[fault]]\nkind = 'down'\nlink = 'leaf 0 - spine 2'\nat = '200 us'\nreroute = '100 us'";
+    let outcome = leaf_spine("spray", "dctcp", ONE, fault);
+    let message = &outcome.messages[0];
+    assert!(message.end.is_some(), "it is complete");
+    let lost = outcome.faults.expect("there is a fault").drops;
+    // 100 us carry 83 packets, a quarter of them there; losses halve the window before routing knows.
+    assert!((1..=30).contains(&lost), "{lost}");
+    let counts = to_spines(&outcome);
+    assert!(counts[2] < 60 && counts.iter().enumerate().all(|(spine, packets)| spine == 2 || *packets > 250), "{counts:?}");
+    assert_eq!(u64::from(message.retransmits), lost, "and nothing else is sent again");
+}
