@@ -92,6 +92,9 @@ fn a_path_that_is_down_is_left_out() {
     // 100 us carry 83 packets, a quarter of them there; losses halve the window before routing knows.
     assert!((1..=30).contains(&lost), "{lost}");
     let counts = to_spines(&outcome);
-    assert!(counts[2] < 60 && counts.iter().enumerate().all(|(spine, packets)| spine == 2 || *packets > 250), "{counts:?}");
+    assert!(
+        counts[2] < 60 && counts.iter().enumerate().all(|(spine, packets)| spine == 2 || *packets > 250),
+        "{counts:?}"
+    );
     assert_eq!(u64::from(message.retransmits), lost, "and nothing else is sent again");
 }

@@ -36,7 +36,12 @@ fn what_is_trimmed_is_sent_again_within_a_round_trip() {
     // Without trimming, the tail waits for the timer.
     let dropped = two_to_one("dctcp", "");
     assert!(dropped.counters.drops > 0 && dropped.counters.trims == 0);
-    assert!(dropped.messages.iter().any(|message| message.end.is_some_and(|end| end - message.start > Span::from_millis(20))));
+    assert!(
+        dropped
+            .messages
+            .iter()
+            .any(|message| message.end.is_some_and(|end| end - message.start > Span::from_millis(20)))
+    );
 }
 
 /// Two headers have room, more are dropped; then the timer is needed after all.

@@ -148,7 +148,12 @@ impl Surroundings {
 /// The network of pFabric's simulations (5.1): links of 10 Gbit/s, 14.6 us between hosts of different racks.
 impl Default for Surroundings {
     fn default() -> Surroundings {
-        Surroundings { line_rate: Rate::from_gbps(10), base_rtt: Span::from_nanos(14_600), reorders: false, trims: false }
+        Surroundings {
+            line_rate: Rate::from_gbps(10),
+            base_rtt: Span::from_nanos(14_600),
+            reorders: false,
+            trims: false,
+        }
     }
 }
 
@@ -159,7 +164,12 @@ pub(crate) mod tests {
     /// Returns whether a regime has no advice, for port limits or values of K in bytes. The bandwidth-delay product is
     /// 14 000 bytes: 10 Gbps for 11.2 us.
     pub(crate) fn is_within<const N: usize>(regime: &Regime, values: [f64; N]) -> [bool; N] {
-        let surroundings = Surroundings { line_rate: Rate(10_000_000_000), base_rtt: Span::from_nanos(11_200), reorders: false, trims: false };
+        let surroundings = Surroundings {
+            line_rate: Rate(10_000_000_000),
+            base_rtt: Span::from_nanos(11_200),
+            reorders: false,
+            trims: false,
+        };
         values.map(|value| {
             let value = value.is_finite().then_some(value);
             (regime.outside)(&Conditions { surroundings, port_limit: value, mark: value }).is_none()
@@ -167,8 +177,12 @@ pub(crate) mod tests {
     }
 
     /// 10 Gbps for 12 us: 15 000 bytes.
-    const SURROUNDINGS: Surroundings =
-        Surroundings { line_rate: Rate(10_000_000_000), base_rtt: Span::from_micros(12), reorders: false, trims: false };
+    const SURROUNDINGS: Surroundings = Surroundings {
+        line_rate: Rate(10_000_000_000),
+        base_rtt: Span::from_micros(12),
+        reorders: false,
+        trims: false,
+    };
 
     #[test]
     fn bandwidth_delay_product_is_in_packets_and_at_least_one() {

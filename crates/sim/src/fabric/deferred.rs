@@ -17,6 +17,7 @@ use std::cmp::Reverse;
 use transport::{Flags, Packet};
 use units::{Bytes, HostId, Instant, LinkId, Span};
 
+use super::plan::Reason;
 use super::{Extensions, Net, Upcoming};
 use crate::fabric::packet_pool::PacketPool;
 use crate::fabric::port::deferred::Foresight;
@@ -28,7 +29,8 @@ impl Net {
     /// `most` bytes beside its frame's.
     pub(crate) fn defer_enqueues(&mut self, most: Bytes) {
         let mut plan = std::mem::take(&mut self.plan);
-        plan.defer(&self.graph, most + Bytes::from(self.frame_overhead), self.agents.are_there());
+        let each = Reason::of_each(self.agents.are_there(), self.switches_choose());
+        plan.defer(&self.graph, most + Bytes::from(self.frame_overhead), each);
         if let Some(max) = plan.max_in_flight {
             self.max_in_flight = max;
             self.base_modes = self.ports.iter().map(|port| port.mode).collect();

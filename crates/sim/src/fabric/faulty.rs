@@ -201,10 +201,13 @@ impl Net {
         links.flat_map(|link| &link.held).map(|(_, packet)| packet)
     }
 
-    /// Returns the minimum propagation delay of any route between two hosts, if links may be down during the run.
+    /// Returns the minimum propagation delay of any route between two hosts, if links may be down during the run or
+    /// switches choose.
     pub(super) fn min_propagation(&mut self, from: HostId, to: HostId) -> Option<Span> {
         let reroutes = |fault: &Fault| matches!(fault.effect, Effect::Down { .. });
-        self.faults.as_ref().filter(|faults| faults.faults.iter().any(reroutes))?;
+        if !self.switches_choose() {
+            self.faults.as_ref().filter(|faults| faults.faults.iter().any(reroutes))?;
+        }
         let shortest = self.graph.links.iter().map(|link| link.delay).min()?;
         Some(Span(shortest.0.saturating_mul(u64::from(self.router.hops(from, to)))))
     }

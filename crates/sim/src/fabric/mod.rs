@@ -22,6 +22,7 @@ pub(crate) mod qdisc;
 mod qdisc_ports;
 mod routing;
 mod shared_buffer;
+pub(crate) mod switch_paths;
 
 use std::collections::BTreeMap;
 
@@ -32,8 +33,8 @@ use units::{Bytes, HostId, Instant, LinkId, Rate, Span, Stream, Table};
 use crate::fabric::marker::Site;
 use crate::fabric::network::{Network, Service, Sharing};
 use crate::fabric::packet_pool::PacketPool;
-use crate::fabric::qdisc::trimming::Trimming;
 use crate::fabric::port::{Fate, Port, PortMode, units_of_wait};
+use crate::fabric::qdisc::trimming::Trimming;
 use crate::flow::{Flow, Incarnation};
 use crate::record::outcome::Counters;
 use crate::record::packet_log::PacketLog;
@@ -49,6 +50,7 @@ use plan::{Plan, Reason};
 pub(crate) use prefetch::{Next, Prefetch, Upcoming};
 pub(crate) use routing::Router;
 use shared_buffer::SharedBuffer;
+use switch_paths::SwitchPaths;
 
 /// The network and everything in it.
 pub(crate) struct Net {
@@ -92,6 +94,8 @@ pub(crate) struct Net {
     jitter: Jitter,
     /// The paths of packets, where a connection's take several.
     paths: Option<Box<Paths>>,
+    /// The same where switches choose.
+    switch_paths: Option<Box<SwitchPaths>>,
     /// The faults; none in nearly all runs.
     faults: Option<Box<Faults>>,
     /// The packet log; none in nearly all runs.
@@ -138,6 +142,7 @@ impl Net {
             counters: Counters::default(),
             router: Router::new(&graph, routes_salt(seed)),
             paths: Paths::from_values(&settings, graph.hosts, seed),
+            switch_paths: SwitchPaths::from_values(&settings, &graph, seed),
             graph,
             sent_before: vec![Span::ZERO; ports.len()].into(),
             ports: ports.into(),
@@ -164,6 +169,10 @@ impl Net {
 
     /// Installs the agents of these families at every port.
     pub(crate) fn install_agents(&mut self, families: &[Agents]) {
+        if !families.is_empty() {
+            // Switches have state for flows along one path.
+            self.switch_paths = None;
+        }
         let rates = self.graph.links.iter().map(|link| link.rate);
         self.agents = AtPorts::new(families, self.frame_overhead.into(), rates);
     }
@@ -331,7 +340,10 @@ impl Net {
 
     /// Offers a packet that has reached a switch to its next port.
     #[inline(always)]
-    pub(crate) fn forward(&mut self, number: u32, link: LinkId) {
+    pub(crate) fn forward(&mut self, number: u32, mut link: LinkId) {
+        if self.switches_choose() {
+            link = self.choose_link(number, link);
+        }
         let packet = &self.packet_pool.at(number).packet;
         let fate = if packet.flags.has(Flags::EXTENDED) {
             self.offer_extended(link, number)

@@ -15,7 +15,11 @@ use crate::topology::Graph;
 pub fn keys() -> impl Iterator<Item = &'static Key> {
     let disciplines = DISCIPLINES.iter().flat_map(|discipline| discipline.keys);
     let markers = MARKERS.iter().flat_map(|marker| marker.keys);
-    KEYS.iter().chain(trimming::KEYS).chain(disciplines).chain(markers).chain(BALANCERS.iter().flat_map(|balancer| balancer.keys))
+    KEYS.iter()
+        .chain(trimming::KEYS)
+        .chain(disciplines)
+        .chain(markers)
+        .chain(BALANCERS.iter().flat_map(|balancer| balancer.keys))
 }
 
 /// Other words for keys of `[network]`.

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use transport::{Flags, Packet};
 use units::{ConnectionId, HostId, LinkId, Span, Stream, Table, Values};
 
+use super::balance::{self, Balancer, Chooser, Descriptor, Draws, MakeBalancer};
 use super::{Net, Router};
 use crate::flow::Incarnation;
-use super::balance::{self, Balancer, Descriptor, Draws};
 
 /// The balancers of all ends of connections, and the paths among which they choose.
 pub(super) struct Paths {
     descriptor: &'static Descriptor,
+    make: MakeBalancer,
     settings: Values,
     /// The most paths of a connection.
     most: u32,
@@ -54,12 +55,13 @@ struct End {
 }
 
 impl Paths {
-    /// Returns none if all packets of a connection take one path.
+    /// Returns none unless hosts choose the paths of packets.
     pub(super) fn from_values(settings: &Values, hosts: u32, seed: u64) -> Option<Box<Paths>> {
         let descriptor = balance::find(settings.choice_if_set(balance::KEY.name)?)?;
-        descriptor.balancer?;
+        let Chooser::Hosts(make) = descriptor.chooser else { return None };
         Some(Box::new(Paths {
             descriptor,
+            make,
             settings: settings.clone(),
             most: settings.count(balance::PATHS.name) as u32,
             sets: BTreeMap::new(),
@@ -78,7 +80,6 @@ impl Paths {
     fn end(&mut self, Incarnation { id, generation }: Incarnation, which: EndOf) -> &mut End {
         let end = &mut self.ends.reach(id)[which as usize];
         if end.as_ref().is_none_or(|end| end.generation != generation) {
-            let make = self.descriptor.balancer.expect("there are paths only where a balancer makes some");
             *end = Some(Box::new(End {
                 generation,
                 keeps: false,
@@ -87,7 +88,7 @@ impl Paths {
                 epoch: self.epoch,
                 set: Box::default(),
                 draws: None,
-                balancer: make(&self.settings),
+                balancer: (self.make)(&self.settings),
             }));
         }
         end.as_mut().expect("it was made above if it was missing")

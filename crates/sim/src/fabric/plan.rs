@@ -26,6 +26,7 @@ use super::marker::{self, MARKERS};
 use super::network::{Network, Service, Sharing, Switch};
 use super::port::{BufferIndex, LinkRole, PortMode};
 use super::qdisc;
+use super::switch_paths::at_switches;
 use crate::topology::{Graph, LinkSpec};
 
 /// The plan of all ports.
@@ -75,6 +76,8 @@ pub enum Reason {
     Discipline,
     /// Agents of a transport observe each arrival.
     Agents,
+    /// Its switch chooses the next link of each arrival.
+    Balancer,
     /// A packet that finds it idle may be dropped or marked.
     MayRefuse,
     /// Another port at one of its ends needs an event for each hop.
@@ -82,6 +85,11 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// Returns the reason why each arrival in a network must be an event, if there is one.
+    pub(crate) fn of_each(has_agents: bool, switches_choose: bool) -> Option<Reason> {
+        has_agents.then_some(Reason::Agents).or_else(|| switches_choose.then_some(Reason::Balancer))
+    }
+
     /// Returns the reason in words, with its cost.
     pub fn text(self) -> &'static str {
         match self {
@@ -91,8 +99,11 @@ impl Reason {
                 "packets in flight are too few to fill the shared buffer: one event for two hops, while that is so"
             }
             Reason::SharedBuffer => "the ports of its switch share a buffer: an event for each hop",
-            Reason::Discipline => "its discipline or marker decides at each departure, or it trims: up to two events for each hop",
+            Reason::Discipline => {
+                "its discipline or marker decides at each departure, or it trims: up to two events for each hop"
+            }
             Reason::Agents => "agents of a transport observe each arrival: an event for each hop",
+            Reason::Balancer => "switches choose the next link of each arrival: an event for each hop",
             Reason::MayRefuse => "a packet that finds it idle may be dropped or marked: an event for each hop",
             Reason::Neighbour => "another port at one of its ends needs an event for each hop, and so does this one",
         }
@@ -173,7 +184,7 @@ impl Plan {
     /// if `has_agents`.
     pub(crate) fn whole(network: &Network, service: &Service, largest: Bytes, has_agents: bool) -> Plan {
         let mut plan = Plan::of(&network.graph, &network.switch, service);
-        plan.defer(&network.graph, largest, has_agents);
+        plan.defer(&network.graph, largest, Reason::of_each(has_agents, at_switches(&network.settings)));
         plan
     }
 
@@ -181,10 +192,11 @@ impl Plan {
     ///
     /// No two adjacent switches defer. Switches with the most hosts are preferred: a host's packets are mostly alone at
     /// their first hop.
-    pub(crate) fn defer(&mut self, graph: &Graph, largest: Bytes, has_agents: bool) {
-        if has_agents {
+    /// Each arrival must be an event, and nothing is deferred, if there is a reason for that (`each`).
+    pub(crate) fn defer(&mut self, graph: &Graph, largest: Bytes, each: Option<Reason>) {
+        if let Some(reason) = each {
             let own = self.ports.iter_mut().filter(|port| port.is_own());
-            return own.for_each(|port| port.reason = Reason::Agents);
+            return own.for_each(|port| port.reason = reason);
         }
         // A decision must not be due before the end of deferral, the instant after.
         let has_delays = graph.links.iter().all(|link| link.delay > Span::ZERO);
@@ -310,13 +322,19 @@ mod tests {
 
     fn service([switches, hosts]: [&str; 2], marking: &str) -> Service {
         let [switches, hosts] = [switches, hosts].map(|name| qdisc::find(name).expect("a discipline of that name"));
-        Service { switches, hosts, marking: marker::find(marking).expect("a marker of that name"), priorities: 3, trim: None }
+        Service {
+            switches,
+            hosts,
+            marking: marker::find(marking).expect("a marker of that name"),
+            priorities: 3,
+            trim: None,
+        }
     }
 
     /// Returns the plan for packets of 1500 B.
     fn plan(graph: &Graph, switch: &Switch, service: &Service, has_agents: bool) -> Plan {
         let mut plan = Plan::of(graph, switch, service);
-        plan.defer(graph, Bytes(1500), has_agents);
+        plan.defer(graph, Bytes(1500), Reason::of_each(has_agents, false));
         plan
     }
 

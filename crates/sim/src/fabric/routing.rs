@@ -127,6 +127,31 @@ impl Router {
         ways
     }
 
+    /// Appends the open links on shortest routes from a node to a host; all such links if none is open.
+    pub(super) fn choices(&mut self, node: u32, to: HostId, into: &mut Vec<LinkId>) {
+        self.ways.prepare(to);
+        let (all, avoided) = (self.ways.choices(node, to), &self.avoided);
+        into.extend(all.iter().map(|step| step.0).filter(|link| !avoided.contains(link)));
+        if into.is_empty() {
+            into.extend(all.iter().map(|step| step.0));
+        }
+    }
+
+    /// Returns the position of a route that begins with a link to the node `behind` and ends at a host.
+    pub(super) fn route_over(&mut self, link: LinkId, behind: u32, to: HostId) -> u32 {
+        let mut node = behind;
+        self.ways.prepare(to);
+        self.path.clear();
+        self.path.push(link);
+        while node != to.0 {
+            let (next, at) =
+                *self.ways.choices(node, to).first().expect("there is a way on from a link on a shortest route");
+            self.path.push(next);
+            node = at;
+        }
+        self.keep().0
+    }
+
     /// Returns the links of a shortest route. `choose` returns the index of a choice where there are several.
     fn walk(&mut self, from: HostId, to: HostId, mut choose: impl FnMut(u32, &[Step]) -> usize) -> &[LinkId] {
         let Router { ways, avoided, detours, path, .. } = self;
@@ -309,10 +334,10 @@ mod tests {
         let mut router = Router::new(&graph, 1);
         for ordinal in 0..10 {
             let (own, _) = router.path(HostId(0), HostId(3), Flow::of_message("a", ordinal));
-            let links: Vec<LinkId> = (own..).map(|at| router.link(at)).take_while(|link| *link != Router::END).collect();
+            let links: Vec<LinkId> =
+                (own..).map(|at| router.link(at)).take_while(|link| *link != Router::END).collect();
             assert_eq!((router.ways(HostId(0), HostId(3)), router.ways(HostId(0), HostId(1))), (3, 1));
-            let mut ways: Vec<u32> =
-                (0..3).map(|number| router.way(HostId(0), HostId(3), &links, number).0).collect();
+            let mut ways: Vec<u32> = (0..3).map(|number| router.way(HostId(0), HostId(3), &links, number).0).collect();
             assert_eq!(ways[0], own);
             ways.sort_unstable();
             assert_eq!(ways, [0, 5, 10], "each kept once");

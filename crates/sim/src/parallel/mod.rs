@@ -26,6 +26,7 @@ use units::{ClassId, Instant, Span};
 use crate::cool_down::CoolDown;
 use crate::fabric::channel::Mailbox;
 use crate::fabric::network::Sharing;
+use crate::fabric::switch_paths::at_switches;
 use crate::priorities::Priorities;
 use crate::record::outcome::Outcome;
 use crate::record::rest::Rest;
@@ -79,6 +80,9 @@ pub fn partition(scenario: &Scenario, threads: u32) -> Result<Partition, &'stati
     }
     if let Some(why) = classes.iter().find_map(|class| class.generator.indivisible()) {
         return Err(why);
+    }
+    if at_switches(&network.settings) {
+        return Err("switches choose the next links of packets (network.balance)");
     }
     let service = network.service(transports, &Priorities::of(transports, classes));
     let chooses = !(service.switches.built_in && service.marking.built_in);

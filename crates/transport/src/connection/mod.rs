@@ -4,8 +4,8 @@ pub(crate) mod config;
 mod receiver;
 mod sender;
 
-pub(crate) use config::{TOLERATED, settle};
 pub use config::{ALIASES, Config, KEYS, NicLimit};
+pub(crate) use config::{TOLERATED, settle};
 pub use receiver::Receiver;
 pub use sender::Sender;
 

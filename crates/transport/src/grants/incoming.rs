@@ -427,7 +427,17 @@ impl Incoming {
         let number = self.segments;
         self.segments += 1;
         let patience = Span(self.policy.resend_after.0.saturating_mul(1 << flow.lates.min(MAX_DOUBLINGS)));
-        flow.on_the_way.push_back(Granted { start, end, number, rank, at: now, patience, overtaken: 0, waits: 0, lost_at: Instant::MAX });
+        flow.on_the_way.push_back(Granted {
+            start,
+            end,
+            number,
+            rank,
+            at: now,
+            patience,
+            overtaken: 0,
+            waits: 0,
+            lost_at: Instant::MAX,
+        });
         flow.in_flight += end - start;
         flow.scheduled += u32::from(self.policy.is_scheduled(rank));
         self.in_flight += end - start;

@@ -1,13 +1,13 @@
 //! `ecmp`: the hash of a flow decides, once.
 
-use super::Descriptor;
+use super::{Chooser, Descriptor};
 
 /// The balancer of one path for each flow.
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "ecmp",
     help: "a hash of the flow chooses, so that all its packets take one path",
     keys: &[],
-    balancer: None,
+    chooser: Chooser::Hash,
     reorders: false,
     listens: false,
 };

@@ -2,15 +2,15 @@
 
 use units::{Default, Instant, Key, Kind, Range, Span, Values};
 
-use super::{Balancer, Descriptor, Draws};
+use super::{Balancer, Chooser, Descriptor, Draws};
 
 /// The balancer of flowlets, at hosts.
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "flowlet",
     help: "after a pause of flowlet_gap a flow takes one drawn at random, and stays there until the next pause",
     keys: KEYS,
-    balancer: Some(balancer),
-    reorders: false,
+    chooser: Chooser::Hosts(balancer),
+    reorders: true,
     listens: false,
 };
 
@@ -19,7 +19,7 @@ const KEYS: &[Key] = &[Key {
     kind: Kind::Time,
     default: Default::Is("50 us"),
     range: Range::POSITIVE,
-    help: "with balance = \"flowlet\": a pause in a flow after which it may take another path",
+    help: "with balance = \"flowlet\" or \"letflow\": a pause in a flow after which it may take another path",
     source: "LetFlow (NSDI 2017) 3: above the difference of paths' delays; ConWeave's simulator has 100 us",
 }];
 
@@ -57,6 +57,8 @@ mod tests {
         assert!((1..100).all(|i| at(49 * i) == first));
         // 50 us after the last: the chance of the same one each time is 1/64.
         let later: Vec<u32> = (1..10).map(|i| at(49 * 99 + 50 * i)).collect();
-        assert!(later.iter().filter(|path| **path == first).count() < 3 && later.windows(2).any(|two| two[0] != two[1]));
+        assert!(
+            later.iter().filter(|path| **path == first).count() < 3 && later.windows(2).any(|two| two[0] != two[1])
+        );
     }
 }

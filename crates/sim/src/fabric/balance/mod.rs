@@ -1,11 +1,14 @@
 //! Balancers: the path that each packet of a connection takes, among the shortest ones.
 
+mod drill;
 mod ecmp;
 mod flowlet;
+mod letflow;
 mod reps;
 mod spray;
 
-use units::{Default, Instant, Key, Kind, Range, Values, mix64};
+use transport::Packet;
+use units::{Default, HostId, Instant, Key, Kind, Range, Span, Values, mix64};
 
 use crate::listed::listed;
 
@@ -17,20 +20,40 @@ pub(crate) struct Descriptor {
     pub help: &'static str,
     /// Its keys in `[network]`.
     pub keys: &'static [Key],
-    /// Creates its state at an end of a connection; none: all packets of a connection take one path.
-    pub balancer: Option<MakeBalancer>,
+    /// Who chooses, and how its state is created.
+    pub chooser: Chooser,
     /// Packets of a connection overtake each other though none is lost.
     pub reorders: bool,
     /// It uses news of the packets that have arrived.
     pub listens: bool,
 }
 
+/// Who chooses the paths of packets.
+#[derive(Clone, Copy)]
+pub(crate) enum Chooser {
+    /// Nobody: all packets of a flow take one path, which a hash decides.
+    Hash,
+    /// The host that sends a packet.
+    Hosts(MakeBalancer),
+    /// Each switch on its way, among the links on shortest paths from there.
+    Switches(MakeSwitchBalancer),
+}
+
 /// Creates the balancer of one end of a connection, from the checked values of `[network]`.
 pub(crate) type MakeBalancer = fn(&Values) -> Box<dyn Balancer>;
 
+/// Creates the balancer of one switch, from the checked values of `[network]`.
+pub(crate) type MakeSwitchBalancer = fn(&Values) -> Box<dyn SwitchBalancer>;
+
 /// All balancers, the default first.
-pub(crate) const BALANCERS: &[Descriptor] =
-    &[ecmp::DESCRIPTOR, spray::DESCRIPTOR, reps::DESCRIPTOR, flowlet::DESCRIPTOR];
+pub(crate) const BALANCERS: &[Descriptor] = &[
+    ecmp::DESCRIPTOR,
+    spray::DESCRIPTOR,
+    reps::DESCRIPTOR,
+    flowlet::DESCRIPTOR,
+    letflow::DESCRIPTOR,
+    drill::DESCRIPTOR,
+];
 
 /// Returns the balancer of that name.
 pub(crate) fn find(name: &str) -> Option<&'static Descriptor> {
@@ -44,7 +67,7 @@ pub(crate) const KEY: Key = Key {
     default: Default::Is("ecmp"),
     range: Range::ANY,
     help: HELP,
-    source: "RFC 2992 (ecmp); Dixit et al., INFOCOM 2013 (spray); Bonato et al. 2024 (reps); Kandula et al., CCR 2007 (flowlet)",
+    source: "RFC 2992 (ecmp); Dixit et al., INFOCOM 2013 (spray); Bonato et al. 2024 (reps); Kandula et al., CCR 2007 (flowlet); Vanini et al., NSDI 2017 (letflow); Ghorbani et al., SIGCOMM 2017 (drill)",
 };
 
 /// The key `paths` of `[network]`.
@@ -64,7 +87,7 @@ const MAX_PATHS: u64 = 128;
 listed!(
     BALANCERS,
     "which of the shortest paths each packet takes: ",
-    "; with spray and reps packets overtake each other, and transports wait longer for them before they count as lost (reordering)"
+    "; with all but ecmp packets may overtake each other, and transports wait longer before they count one as lost (reordering)"
 );
 
 /// The rule by which one end of a connection chooses the path of each packet.
@@ -75,7 +98,14 @@ pub(crate) trait Balancer: Send {
     fn unmarked(&mut self, _path: u32) {}
 }
 
-/// The random numbers of one end of a connection.
+/// The rule by which one switch chooses the next link of each packet.
+pub(crate) trait SwitchBalancer: Send {
+    /// Returns the index of the next link of a packet to a host, of several whose ports have sent all that they have in
+    /// these times.
+    fn next(&mut self, now: Instant, packet: &Packet, to: HostId, queues: &[Span], draws: &mut Draws) -> usize;
+}
+
+/// The random numbers of one end of a connection, or of a switch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Draws(u64);
 
@@ -99,7 +129,7 @@ mod tests {
     #[test]
     fn names_are_those_of_the_list() {
         assert!(NAMES.iter().all(|name| find(name).is_some_and(|found| found.name == *name)));
-        assert!(BALANCERS[0].balancer.is_none(), "the default costs nothing");
+        assert!(matches!(BALANCERS[0].chooser, Chooser::Hash), "the default costs nothing");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use units::{Default, Instant, Key, Kind, Range, Values};
 
 use super::spray::Turns;
-use super::{Balancer, Descriptor, Draws};
+use super::{Balancer, Chooser, Descriptor, Draws};
 
 /// The balancer of recycled entropies.
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
@@ -13,7 +13,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     help: "each packet takes one whose last packet was acknowledged without a mark, each acknowledgement once, else another \
            as with spray",
     keys: KEYS,
-    balancer: Some(balancer),
+    chooser: Chooser::Hosts(balancer),
     reorders: true,
     listens: true,
 };

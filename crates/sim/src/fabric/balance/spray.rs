@@ -5,14 +5,14 @@
 
 use units::{Instant, Values};
 
-use super::{Balancer, Descriptor, Draws};
+use super::{Balancer, Chooser, Descriptor, Draws};
 
 /// The balancer of sprayed packets.
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "spray",
     help: "each packet takes another one, each path once in turn, in an order that is drawn anew each time",
     keys: &[],
-    balancer: Some(balancer),
+    chooser: Chooser::Hosts(balancer),
     reorders: true,
     listens: false,
 };

@@ -40,7 +40,15 @@ impl Port {
     pub(crate) fn with_qdisc(mut self, queue: Box<dyn Queue>, marker: Box<dyn Marker>) -> Port {
         let buffer = std::mem::replace(&mut self.mode, PortMode::Qdisc).buffer();
         let cold = self.cold.get_or_insert_default();
-        cold.choice = Some(QdiscState { queue, marker, buffer, trim: None, control: Length::default(), armed: false, unheard: false });
+        cold.choice = Some(QdiscState {
+            queue,
+            marker,
+            buffer,
+            trim: None,
+            control: Length::default(),
+            armed: false,
+            unheard: false,
+        });
         self
     }
 

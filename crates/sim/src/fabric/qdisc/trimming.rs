@@ -149,7 +149,8 @@ mod tests {
 
     #[test]
     fn what_has_no_payload_is_sent_first() {
-        let mut queue = Trimming::before((super::super::find("fifo").expect("a discipline").queue)(&Values::default(), 1));
+        let mut queue =
+            Trimming::before((super::super::find("fifo").expect("a discipline").queue)(&Values::default(), 1));
         let mut trimmed = data(2, 1460);
         trim(64, Amount::Packets(9)).trims(&mut trimmed);
         for packet in [data(0, 1460), data(1, 1460), trimmed, Packet::ack(3, 40, Instant::ZERO, Flags::NONE)] {
