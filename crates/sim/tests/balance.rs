@@ -10,7 +10,7 @@ fn leaf_spine(balance: &str, transport: &str, traffic: &str, more: &str) -> Outc
     run(&format!(
         "[run]\nduration = '3 ms'\n[network]\ntopology = 'leaf-spine'\nleaves = 2\nhosts_per_leaf = 4\nspines = 4\n\
          rate = '10 Gbps'\nuplink = '10 Gbps'\ndelay = '1 us'\nmark = '65 packets'\nsharing = 'per-port'\n\
-         buffer = '250 packets'\nhost_jitter = '0 s'\nbalance = '{balance}'\n[transport]\nname = '{transport}'\n\
+         buffer = '250 packets'\nhost_jitter = '0 s'\nhost_queue = 'fair'\nbalance = '{balance}'\n[transport]\nname = '{transport}'\n\
          [[traffic]]\nname = 'own'\npattern = 'flows'\n{traffic}\n{more}"
     ))
 }
@@ -68,6 +68,20 @@ fn sprayed_flows_do_not_meet() {
     assert!(ecmp > Some(Span::from_micros(2300)), "{ecmp:?}");
 }
 
+/// Switches choose too: 1000 packets at DRILL's choice are spread evenly, as no queue is longer than another; a flowlet
+/// without pauses stays on one path. State of PDQ's flows keeps them on one.
+#[test]
+fn switches_choose_links() {
+    let drill = leaf_spine("drill", "dctcp", ONE, "");
+    assert!(to_spines(&drill).iter().all(|packets| (150..400).contains(packets)), "{:?}", to_spines(&drill));
+    let counters = &drill.counters;
+    assert_eq!((counters.drops, counters.retransmits, counters.timeouts), (0, 0, 0));
+    for (balance, transport) in [("letflow", "dctcp"), ("drill", "pdq")] {
+        let outcome = leaf_spine(balance, transport, ONE, "");
+        assert_eq!(to_spines(&outcome).iter().filter(|packets| **packets == 0).count(), 3, "{balance}");
+    }
+}
+
 /// Without a pause a flow stays; its messages, 100 us apart, take other paths.
 #[test]
 fn flowlets_change_paths_after_pauses() {
@@ -89,12 +103,16 @@ fn a_path_that_is_down_is_left_out() {
     let message = &outcome.messages[0];
     assert!(message.end.is_some(), "it is complete");
     let lost = outcome.faults.expect("there is a fault").drops;
-    // 100 us carry 83 packets, a quarter of them there; losses halve the window before routing knows.
-    assert!((1..=30).contains(&lost), "{lost}");
+    // 100 us carry 83 packets and as many acknowledgements, a quarter of them there.
+    assert!((1..=42).contains(&lost), "{lost}");
     let counts = to_spines(&outcome);
     assert!(
         counts[2] < 60 && counts.iter().enumerate().all(|(spine, packets)| spine == 2 || *packets > 250),
         "{counts:?}"
     );
-    assert_eq!(u64::from(message.retransmits), lost, "and nothing else is sent again");
+    let again = u64::from(message.retransmits);
+    assert!(
+        (1..lost).contains(&again),
+        "nothing but lost data is sent again, and no acknowledgement: {again} of {lost}"
+    );
 }

@@ -77,6 +77,13 @@ impl Paths {
         if flags.has(Flags::ACK) { EndOf::Receiving } else { EndOf::Sending }
     }
 
+    /// Returns an end's balancer, new if the connection is; none for one that another has followed under its id.
+    fn end_of(&mut self, connection: Incarnation, which: EndOf) -> Option<&mut End> {
+        let known = self.ends.reach(connection.id)[which as usize].as_ref();
+        let is_past = known.is_some_and(|end| (end.generation.wrapping_sub(connection.generation) as i16) > 0);
+        (!is_past).then(|| self.end(connection, which))
+    }
+
     fn end(&mut self, Incarnation { id, generation }: Incarnation, which: EndOf) -> &mut End {
         let end = &mut self.ends.reach(id)[which as usize];
         if end.as_ref().is_none_or(|end| end.generation != generation) {
@@ -158,10 +165,14 @@ impl Net {
         match Paths::sends(packet.flags) {
             EndOf::Sending => {
                 let bad = packet.flags.has(Flags::CE) || packet.is_trimmed();
-                paths.end(connection, EndOf::Receiving).heard = packet.path | if bad { MARKED } else { 0 };
+                if let Some(end) = paths.end_of(connection, EndOf::Receiving) {
+                    end.heard = packet.path | if bad { MARKED } else { 0 };
+                }
             }
             EndOf::Receiving if packet.path & MARKED == 0 => {
-                paths.end(connection, EndOf::Sending).balancer.unmarked(packet.path.into());
+                if let Some(end) = paths.end_of(connection, EndOf::Sending) {
+                    end.balancer.unmarked(packet.path.into());
+                }
             }
             EndOf::Receiving => {}
         }

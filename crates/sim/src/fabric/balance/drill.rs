@@ -33,7 +33,8 @@ impl SwitchBalancer for Drill {
     fn next(&mut self, _: Instant, _: &Packet, to: HostId, queues: &[Span], draws: &mut Draws) -> usize {
         let best = self.best.get(&to).copied().filter(|best| *best < queues.len());
         let drawn: [usize; DRAWN] = std::array::from_fn(|_| draws.below(queues.len() as u32) as usize);
-        let shortest = best.into_iter().chain(drawn).min_by_key(|index| queues[*index]).unwrap_or(0);
+        // Of equal ones, one that was drawn.
+        let shortest = drawn.into_iter().chain(best).min_by_key(|index| queues[*index]).unwrap_or(0);
         self.best.insert(to, shortest);
         shortest
     }
