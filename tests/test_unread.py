@@ -27,6 +27,7 @@ OTHERWISE = {
     "idle_restart": True,
     "handshake": True,
     "loss_detection": "rack",
+    "reordering": "1 ms",
     "lost_retransmissions": "timeout",
     "rescue": True,
     "tlp": True,
