@@ -63,14 +63,14 @@ def permutation() -> Iterable[Check]:
             last_us(leaf_spine(balance, listed)),
             slack,
             "us",
-            "a host's link is never idle: n packets there, 3 more hops of the last, 4 us of light; with spray a packet "
-            "meets one of each other flow in a turn, on both links between racks; with reps marks settle who takes "
-            "which path, a tenth of the packets at most",
+            "a host's link is never idle: n packets there, 3 more hops of the last, 4 us of light; with "
+            "spray a packet meets one of each other flow in a turn, on both links between racks; with reps "
+            "marks settle who takes which path, a tenth of the packets at most",
         )
 
 
 def trimmed() -> Iterable[Check]:
-    """Bursts into a port that holds little: headers are sent for what has no room, and nobody waits for a timer."""
+    """Bursts into a port that holds little: headers are sent for what has no room, and no timer expires."""
     count, each, room = 8, 10, 8
     listed = [{"from": host, "to": count, "size": f"{each * MSS} B"} for host in range(count)]
     network = star(count + 1, delay="10 us", buffer=f"{room} packets", trim=True)
@@ -92,13 +92,13 @@ def trimmed() -> Iterable[Check]:
         last_us(done),
         2 * (trip + room * packet),
         "us",
-        "all packets once and the headers that were sent, on one link; it may be idle for a round trip, with a full queue, "
-        "after the burst and at the end",
+        "all packets once and the headers that were sent, on one link; it may be idle for a round trip, "
+        "with a full queue, after the burst and at the end",
     )
 
 
 def of_htsim() -> Iterable[Check]:
-    """UEC htsim's own validation (validate_outputs/validate_uec_sender.out, 40ccb05): one flow of 2 MB, three tiers."""
+    """One flow of UEC htsim's own validation (validate_outputs/validate_uec_sender.out, 40ccb05)."""
     size, payload, header, ack = 2_000_000, 4096, 54, 54
     network = {
         "topology": "fat-tree",

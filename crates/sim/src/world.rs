@@ -411,7 +411,7 @@ impl World {
 
     /// As [`arrival`](World::arrival), in a network with faults.
     fn arrival_through_faults(&mut self, link: LinkId) {
-        if let Some(packet) = self.net.arrive_through_faults(link) {
+        if let Some(packet) = self.net.arrive_with_care(link) {
             self.deliver(&packet);
         }
     }

@@ -22,7 +22,7 @@ pub(super) struct Faults {
     changes: Vec<Change>,
     links: Table<LinkId, OfLink>,
     /// The number of faults that have begun and have not ended.
-    active: usize,
+    pub(super) active: usize,
     /// A delayed packet that is forwarded now.
     released: Option<Packet>,
     counts: FaultCounts,
@@ -126,6 +126,7 @@ impl Net {
         let fault = &faults.faults[fault];
         let (is_down, is_unmarked) =
             (matches!(fault.effect, Effect::Down { .. }), matches!(fault.effect, Effect::Unmarked));
+        self.heed_arrivals();
         let links = self.directions_of(fault_number);
         if self.defers_enqueues() {
             self.stop_deferring();
@@ -172,12 +173,6 @@ impl Net {
         other
     }
 
-    /// Returns whether a fault is active: then [`arrive_through_faults`](Net::arrive_through_faults) handles arrivals.
-    #[inline]
-    pub(crate) fn has_active_faults(&self) -> bool {
-        self.faults.as_ref().is_some_and(|faults| faults.active > 0)
-    }
-
     /// Returns the effects of faults since the warm-up, if the run has any faults.
     pub(crate) fn fault_counts(&self) -> Option<FaultCounts> {
         self.faults.as_deref().map(|faults| faults.counts.since(faults.before_warm_up))
@@ -214,16 +209,16 @@ impl Net {
 
     /// Takes the packet that has reached the end of `link` and applies faults to it. Returns it if the end is a host
     /// and it was not lost; a switch has forwarded it.
-    pub(crate) fn arrive_through_faults(&mut self, link: LinkId) -> Option<Packet> {
-        if let Some(packet) = self.faults_mut().released.take() {
+    pub(crate) fn arrive_with_care(&mut self, link: LinkId) -> Option<Packet> {
+        if let Some(packet) = self.faults.as_mut().and_then(|faults| faults.released.take()) {
             return self.pass_on(link, packet);
         }
         let mut packet = Packet::BLANK;
         let number = self.ports[link].first();
         self.take(link, number);
         self.collect(number, &mut packet);
-        let Faults { faults, links, counts, .. } =
-            &mut **self.faults.as_mut().expect("called only in runs with faults");
+        let Some(with_faults) = &mut self.faults else { return self.pass_on(link, packet) };
+        let Faults { faults, links, counts, .. } = &mut **with_faults;
         let of_link = &mut links[link];
         for (number, stream) in &mut of_link.met {
             let Effect::OnPackets(effect) = &faults[*number].effect else { continue };
@@ -273,7 +268,11 @@ impl Net {
             return Some(packet);
         }
         let number = self.packet_pool.put(packet);
-        self.forward(number, self.next_link(number));
+        let mut next = self.next_link(number);
+        if self.switches_choose() {
+            next = self.choose_link(number, next);
+        }
+        self.forward(number, next);
         None
     }
 

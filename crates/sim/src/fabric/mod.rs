@@ -50,7 +50,7 @@ use plan::{Plan, Reason};
 pub(crate) use prefetch::{Next, Prefetch, Upcoming};
 pub(crate) use routing::Router;
 use shared_buffer::SharedBuffer;
-use switch_paths::SwitchPaths;
+use switch_paths::{SwitchPaths, at_switches};
 
 /// The network and everything in it.
 pub(crate) struct Net {
@@ -96,6 +96,10 @@ pub(crate) struct Net {
     paths: Option<Box<Paths>>,
     /// The same where switches choose.
     switch_paths: Option<Box<SwitchPaths>>,
+    /// A fault is active, or switches choose: arrivals are [handled with care](Net::arrive_with_care).
+    takes_care: bool,
+    /// Packets that reach hosts are [inspected](Net::inspect).
+    inspects: bool,
     /// The faults; none in nearly all runs.
     faults: Option<Box<Faults>>,
     /// The packet log; none in nearly all runs.
@@ -161,10 +165,24 @@ impl Net {
             frame_overhead: frame_overhead.0 as u16,
             host_ports: HostPorts::UNLIMITED,
             jitter: Jitter::new(host_jitter, seed),
+            takes_care: at_switches(&settings),
+            inspects: service.trim.is_some() || balance::listens(&settings),
             faults: None,
             log: None,
             part: None,
         }
+    }
+
+    /// Updates whether arrivals are handled with care.
+    fn heed_arrivals(&mut self) {
+        self.takes_care = self.switches_choose() || self.faults.as_ref().is_some_and(|faults| faults.active > 0);
+    }
+
+    /// Returns whether a fault is active, or switches choose: then [`arrive_with_care`](Net::arrive_with_care) handles
+    /// arrivals.
+    #[inline]
+    pub(crate) fn takes_care(&self) -> bool {
+        self.takes_care
     }
 
     /// Installs the agents of these families at every port.
@@ -172,6 +190,7 @@ impl Net {
         if !families.is_empty() {
             // Switches have state for flows along one path.
             self.switch_paths = None;
+            self.heed_arrivals();
         }
         let rates = self.graph.links.iter().map(|link| link.rate);
         self.agents = AtPorts::new(families, self.frame_overhead.into(), rates);
@@ -340,10 +359,7 @@ impl Net {
 
     /// Offers a packet that has reached a switch to its next port.
     #[inline(always)]
-    pub(crate) fn forward(&mut self, number: u32, mut link: LinkId) {
-        if self.switches_choose() {
-            link = self.choose_link(number, link);
-        }
+    pub(crate) fn forward(&mut self, number: u32, link: LinkId) {
         let packet = &self.packet_pool.at(number).packet;
         let fate = if packet.flags.has(Flags::EXTENDED) {
             self.offer_extended(link, number)

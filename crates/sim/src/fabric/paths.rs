@@ -105,7 +105,7 @@ impl Paths {
 impl Net {
     /// Returns whether packets of a connection may take several paths.
     #[inline(always)]
-    pub(crate) fn has_paths(&self) -> bool {
+    pub(super) fn has_paths(&self) -> bool {
         self.paths.is_some()
     }
 
@@ -157,9 +157,15 @@ impl Net {
         self.paths = Some(paths);
     }
 
+    /// Returns whether packets that reach hosts are [inspected](Net::inspect).
+    #[inline(always)]
+    pub(crate) fn inspects(&self) -> bool {
+        self.inspects
+    }
+
     /// Records the path of a packet that has reached its host, for balancers that listen.
     #[inline(never)]
-    pub(crate) fn note_path(&mut self, packet: &Packet) {
+    pub(crate) fn inspect(&mut self, packet: &Packet) {
         let Some(paths) = self.paths.as_mut().filter(|paths| paths.descriptor.listens) else { return };
         let connection = Incarnation::of(packet);
         match Paths::sends(packet.flags) {

@@ -81,7 +81,7 @@ impl Net {
     /// Makes [`next_arrival`](Net::next_arrival) return arrivals up to `until`. While a fault is active it returns none,
     /// because packets in flight may be lost.
     pub(crate) fn look_until(&mut self, until: Instant) {
-        self.events.look_until(if self.has_active_faults() { Instant::ZERO } else { until });
+        self.events.look_until(if self.takes_care() { Instant::ZERO } else { until });
     }
 
     /// Makes [`next_arrival`](Net::next_arrival) return no arrival after `until`. [`another`](Net::another) decides on
@@ -121,7 +121,7 @@ impl Net {
             self.leave(ahead);
         }
         let few = if DEFERS { FEW_WHERE_FED } else { FEW };
-        let popped = if self.has_active_faults() || self.events.arrivals() < few {
+        let popped = if self.takes_care() || self.events.arrivals() < few {
             self.leave(ahead);
             self.events.pop(until)
         } else {
@@ -132,7 +132,7 @@ impl Net {
         match popped {
             None => Next::Nothing,
             Some((_, Event::Arrival(link))) if ahead.next.is_at(link) => Next::Arrival(self.step::<DEFERS>(ahead)),
-            Some((at, Event::Arrival(link))) if !self.has_active_faults() => Next::Arrival(self.arrival(at, link)),
+            Some((at, Event::Arrival(link))) if !self.takes_care() => Next::Arrival(self.arrival(at, link)),
             Some((at, event)) => Next::Other(at, event),
         }
     }

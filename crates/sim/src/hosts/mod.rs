@@ -119,8 +119,8 @@ impl Hosts {
     /// Passes a packet that has reached its host to the connection's end there.
     #[inline(always)]
     pub(crate) fn deliver(&mut self, net: &mut Net, configs: &[Config], packet: &Packet) -> Progress {
-        if net.has_paths() {
-            net.note_path(packet);
+        if net.inspects() && self.inspected(net, configs, packet) {
+            return Progress::None;
         }
         if packet.flags.has(Flags::EXTENDED) {
             return self.deliver_extended(net, configs, packet);
@@ -144,9 +144,6 @@ impl Hosts {
         packet: &Packet,
         extension: Option<&mut Extension>,
     ) -> Progress {
-        if packet.is_trimmed() || packet.flags.has(Flags::NACK) {
-            return self.hand_on_trimmed(net, configs, packet, extension);
-        }
         if packet.flags.has(Flags::ACK) {
             return self.senders.deliver(net, configs, &mut self.states, packet, extension);
         }
@@ -154,21 +151,20 @@ impl Hosts {
         self.receivers.deliver(net, configs, &mut self.states, packet, extension)
     }
 
-    /// Passes on a packet whose payload was dropped, or the news of it.
+    /// Looks at a packet in a network that trims, or whose balancer listens. Returns true if that was all: its payload
+    /// was dropped, or it is the news of that.
     #[cold]
-    fn hand_on_trimmed(
-        &mut self,
-        net: &mut Net,
-        configs: &[Config],
-        packet: &Packet,
-        extension: Option<&mut Extension>,
-    ) -> Progress {
-        if packet.flags.has(Flags::ACK) {
+    #[inline(never)]
+    fn inspected(&mut self, net: &mut Net, configs: &[Config], packet: &Packet) -> bool {
+        net.inspect(packet);
+        let (is_trimmed, is_news) = (packet.is_trimmed(), packet.flags.has(Flags::NACK));
+        if is_news {
             self.senders.on_trimmed(net, configs, &mut self.states, packet);
-        } else {
-            self.receivers.on_trimmed(net, configs, &mut self.states, packet, extension);
+        } else if is_trimmed {
+            let mut extension = net.take_extension(packet);
+            self.receivers.on_trimmed(net, configs, &mut self.states, packet, extension.as_mut());
         }
-        Progress::None
+        is_news || is_trimmed
     }
 
     /// Updates the routes of both ends of every connection after routing has changed.

@@ -60,6 +60,11 @@ pub(crate) fn find(name: &str) -> Option<&'static Descriptor> {
     BALANCERS.iter().find(|balancer| balancer.name == name)
 }
 
+/// Returns whether the checked values of `[network]` name a balancer that uses news of arrived packets.
+pub(super) fn listens(values: &Values) -> bool {
+    values.choice_if_set(KEY.name).and_then(find).is_some_and(|balancer| balancer.listens)
+}
+
 /// The key `balance` of `[network]`.
 pub(crate) const KEY: Key = Key {
     name: "balance",
