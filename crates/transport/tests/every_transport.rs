@@ -128,7 +128,7 @@ impl Output for FromSender<'_> {
         self.0.abandoned = true;
     }
     fn site(&self) -> Site {
-        Site { rate: LINK, frame_overhead: Bytes::ZERO, host: HostId(0), own: 0 }
+        Site { rate: LINK, frame_overhead: Bytes::ZERO, hops: 4, host: HostId(0), own: 0 }
     }
 }
 
@@ -214,7 +214,7 @@ impl Output for FromReceiver<'_> {
     fn timed_out(&mut self, _: Expired) {}
     fn abandon(&mut self, _: u64, _: Bytes) {}
     fn site(&self) -> Site {
-        Site { rate: LINK, frame_overhead: Bytes::ZERO, host: HostId(0), own: 0 }
+        Site { rate: LINK, frame_overhead: Bytes::ZERO, hops: 4, host: HostId(0), own: 0 }
     }
 }
 

@@ -254,7 +254,8 @@ impl Network {
     /// Returns the properties of the network that transports may use.
     pub fn surroundings(&self) -> Surroundings {
         let line_rate = self.graph.host_rates().first().copied().unwrap_or(Rate(1));
-        Surroundings { line_rate, base_rtt: self.graph.longest_round_trip(Surroundings::PACKET, Surroundings::ACK) }
+        let (base_rtt, hops) = self.graph.longest_round_trip(Surroundings::PACKET, Surroundings::ACK);
+        Surroundings { line_rate, base_rtt, hops }
     }
 }
 

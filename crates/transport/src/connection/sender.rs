@@ -217,7 +217,7 @@ impl Sender {
             if self.spread.is_some() {
                 self.spread_cut(config, self.window.cwnd, beyond);
             }
-            self.law.on_beyond(beyond, packet.flags.has(Flags::ECE));
+            self.hear_of_gap(config, now, packet, beyond);
             if config.rack {
                 self.look_for_losses(config, now, blocks(extension), true, out);
                 self.transmit(config, now, out);
@@ -229,6 +229,20 @@ impl Sender {
             let duplicate = packet.seq == self.recovery.una;
             self.look_for_losses(config, now, blocks(extension), duplicate, out);
         }
+    }
+
+    /// Passes an acknowledgement of `bytes` beyond a gap to the controller.
+    #[inline(always)]
+    fn hear_of_gap(&mut self, config: &Config, now: Instant, packet: &Packet, bytes: u64) {
+        let Sender { recovery, window, law, current, queue, .. } = self;
+        law.answer_gap(window, || Acked {
+            bytes,
+            marked: packet.flags.has(Flags::ECE),
+            may_grow: recovery.phase == Phase::Open,
+            may_cut: recovery.phase == Phase::Open && recovery.una > recovery.recover,
+            sample: sample(now, packet),
+            ..state(config, now, recovery, current, queue)
+        });
     }
 
     /// RFC 8985: detects losses among segments that were sent before the acknowledged ones.
@@ -430,6 +444,7 @@ impl Sender {
             marked,
             may_grow,
             may_cut,
+            sample: sample(now, packet),
             ..state(config, now, recovery, current, queue)
         });
         self.tell_reduced |= reduced;
@@ -875,9 +890,16 @@ fn state<'a>(
         mss: f64::from(config.mss),
         srtt: recovery.rto.srtt(),
         min_rtt: recovery.rto.smallest(),
+        sample: None,
         message: *current,
         later,
     }
+}
+
+/// Returns the RTT sample of an acknowledgement, if it has one.
+#[inline(always)]
+fn sample(now: Instant, packet: &Packet) -> Option<Span> {
+    (packet.stamp != Instant::MAX).then(|| now - packet.stamp)
 }
 
 /// Returns the ranges beyond a gap that an acknowledgement reports.

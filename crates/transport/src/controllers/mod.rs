@@ -6,16 +6,20 @@ mod d2tcp_plus;
 mod d2tcp_wait;
 pub(crate) mod dctcp;
 mod deferral;
+mod delay;
 mod echo;
 mod hull;
 mod jit;
 mod karuna;
 pub(crate) mod mcp;
+mod nscc;
 mod pfabric;
 pub mod plugin;
 pub(crate) mod rate;
 mod reno;
+mod swift;
 mod tcppr;
+mod timely;
 mod xdctcp;
 
 pub use tcppr::Priorities;
@@ -34,6 +38,12 @@ pub trait Window {
     fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked) -> bool;
     /// Handles the arrival of `bytes` beyond a gap; `marked` if the ACK has an echo.
     fn on_beyond(&mut self, _bytes: u64, _marked: bool) {}
+    /// Handles an acknowledgement of data beyond a gap, with nothing newly acknowledged: `segments` is 0. Controllers
+    /// that use each [sample](Acked::sample) implement it; for others it is [`on_beyond`](Window::on_beyond).
+    #[inline(always)]
+    fn on_gap(&mut self, _window: &mut Cwnd, ack: &Acked) {
+        self.on_beyond(ack.bytes, ack.marked);
+    }
     /// Handles a loss: sets `ssthresh`; the connection sets cwnd.
     fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost);
     /// Handles a retransmission timeout, after which everything is sent again: sets cwnd, to `loss_window` at most.
@@ -136,6 +146,11 @@ macro_rules! matched {
             pub(crate) fn answer<'a>(&mut self, window: &mut Cwnd, ack: impl Fn() -> Acked<'a>) -> bool {
                 match self { $(Controller::$law(law) => law.on_ack(window, &ack())),* }
             }
+            /// As [`on_gap`](Window::on_gap), with a function for the description of the acknowledgement.
+            #[inline(always)]
+            pub(crate) fn answer_gap<'a>(&mut self, window: &mut Cwnd, ack: impl Fn() -> Acked<'a>) {
+                match self { $(Controller::$law(law) => law.on_gap(window, &ack())),* }
+            }
         }
 
         impl Window for Controller {
@@ -145,6 +160,9 @@ macro_rules! matched {
             }
             fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked) -> bool {
                 self.answer(window, || ack.clone())
+            }
+            fn on_gap(&mut self, window: &mut Cwnd, ack: &Acked) {
+                self.answer_gap(window, || ack.clone());
             }
             fn on_beyond(&mut self, bytes: u64, marked: bool) {
                 match self { $(Controller::$law(law) => law.on_beyond(bytes, marked)),* }
@@ -223,6 +241,9 @@ controllers! {
     mcp::Mcp,
     karuna::Karuna,
     jit::Jit,
+    swift::Swift,
+    timely::Timely,
+    nscc::Nscc,
 }
 
 /// The use of ECN by a transport.
@@ -318,6 +339,9 @@ pub struct Acked<'q> {
     pub srtt: Option<Span>,
     /// Smallest RTT sample so far.
     pub min_rtt: Option<Span>,
+    /// The RTT sample of this acknowledgement: of the first packet that it answers. None if that was sent again, since
+    /// the acknowledgement may be of either (Karn's rule). It includes the queue of the sender's own port.
+    pub sample: Option<Span>,
     /// The present message, which is being sent.
     pub message: Current,
     /// The messages behind it, in order.
@@ -371,6 +395,7 @@ pub(crate) mod tests {
             mss: 1000.0,
             srtt: Some(Span::from_micros(100)),
             min_rtt: Some(Span::from_micros(80)),
+            sample: None,
             message: Current { end: 1_000_000, message: Message::of(units::Bytes(1_000_000)) },
             later: &NO_MORE,
         }

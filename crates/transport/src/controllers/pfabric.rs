@@ -320,7 +320,7 @@ mod tests {
             (config.rto_min, config.rto_initial, config.rto_max),
             (Span::from_nanos(43_800), Span::from_nanos(43_800), Span::from_nanos(43_800))
         );
-        let slow = Surroundings { line_rate: Rate::from_gbps(1), base_rtt: Span::from_micros(240) };
+        let slow = Surroundings { line_rate: Rate::from_gbps(1), base_rtt: Span::from_micros(240), hops: 4 };
         let mut values = Values::read(transport.keys(), &[("rto_max", "5 ms")]).unwrap();
         let config = transport.build(&mut values, &slow).unwrap().connection;
         assert_eq!((config.initial_window, config.rto_min), (20.0, Span::from_micros(720)));

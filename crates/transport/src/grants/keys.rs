@@ -188,7 +188,7 @@ mod tests {
     fn what_may_be_on_its_way_follows_from_the_network() {
         // 14.6 us at 10 Gbit/s are 18 250 B, 12.17 packets of 1500 B: 49 make four of that, 19 one and a half, 13 one and 7
         // half.
-        let fast = Surroundings { line_rate: Rate::from_gbps(10), base_rtt: Span::from_nanos(14_600) };
+        let fast = Surroundings { line_rate: Rate::from_gbps(10), base_rtt: Span::from_nanos(14_600), hops: 4 };
         let packets = |packets: u64| packets * 1460;
         let edf = policy_of("edf-grants", &fast);
         assert_eq!((edf.budget, edf.unscheduled, edf.at_once), (packets(49), packets(13), packets(8)));
@@ -212,10 +212,10 @@ mod tests {
         let times =
             |policy: Policy| [policy.resend_after, policy.ask_limit, policy.review].map(|time| time.0 / 1_000_000);
         assert_eq!(times(policy_of("sird", &fast)), [1000, 8000, 100]);
-        let tenfold = Surroundings { line_rate: Rate::from_gbps(100), base_rtt: Span::from_micros(5) };
+        let tenfold = Surroundings { line_rate: Rate::from_gbps(100), base_rtt: Span::from_micros(5), hops: 4 };
         assert_eq!(times(policy_of("sird", &tenfold)), [100, 800, 10]);
         assert_eq!(times(policy_of("homa", &Surroundings { base_rtt: Span::from_micros(50), ..tenfold }))[0], 150);
-        let slow = Surroundings { line_rate: Rate::from_gbps(1), base_rtt: Span::from_millis(1) };
+        let slow = Surroundings { line_rate: Rate::from_gbps(1), base_rtt: Span::from_millis(1), hops: 4 };
         let slow = policy_of("homa", &slow);
         assert_eq!((slow.resend_after, slow.ask_again), (Span::from_millis(3), Span::from_millis(3)));
         assert_eq!(slow.window, Bytes(84 * 1460).0, "83.3 packets");
@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn what_follows_from_the_network_follows_from_the_link_of_the_host() {
         // As above: 49, 19, 13 and 7 packets at 10 Gbit/s.
-        let fast = Surroundings { line_rate: Rate::from_gbps(10), base_rtt: Span::from_nanos(14_600) };
+        let fast = Surroundings { line_rate: Rate::from_gbps(10), base_rtt: Span::from_nanos(14_600), hops: 4 };
         let packets = |packets: u64| packets * 1460;
         let at = |name, rate| policy_of(name, &fast).at(rate);
         let (tenth, tenfold) = (Rate::from_gbps(1), Rate::from_gbps(100));
@@ -249,7 +249,7 @@ mod tests {
     #[test]
     fn what_may_be_on_its_way_is_no_less_than_what_is_granted_at_once() {
         // 1.5 packets of 1500 B: four products are six.
-        let short = Surroundings { line_rate: Rate::from_gbps(10), base_rtt: Span::from_nanos(1800) };
+        let short = Surroundings { line_rate: Rate::from_gbps(10), base_rtt: Span::from_nanos(1800), hops: 4 };
         let edf = policy_of("edf-grants", &short);
         assert_eq!([edf.budget, edf.limits.unwrap().most, edf.busy.unwrap().0, edf.unscheduled], [8 * 1460; 4]);
     }
@@ -259,7 +259,7 @@ mod tests {
         let edf = |microseconds| {
             policy_of(
                 "edf-grants",
-                &Surroundings { line_rate: Rate::from_gbps(10), base_rtt: Span::from_micros(microseconds) },
+                &Surroundings { line_rate: Rate::from_gbps(10), base_rtt: Span::from_micros(microseconds), hops: 4 },
             )
         };
         // 60 us at 10 Gbit/s are 75 000 B, 50 packets of 1500 B: each sign cuts 1.6 / 50, in 65 536ths.
