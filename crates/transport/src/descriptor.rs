@@ -164,7 +164,8 @@ pub(crate) mod tests {
     /// Returns whether a regime has no advice, for port limits or values of K in bytes. The bandwidth-delay product is
     /// 14 000 bytes: 10 Gbps for 11.2 us.
     pub(crate) fn is_within<const N: usize>(regime: &Regime, values: [f64; N]) -> [bool; N] {
-        let surroundings = Surroundings { line_rate: Rate(10_000_000_000), base_rtt: Span::from_nanos(11_200), hops: 4 };
+        let surroundings =
+            Surroundings { line_rate: Rate(10_000_000_000), base_rtt: Span::from_nanos(11_200), hops: 4 };
         values.map(|value| {
             let value = value.is_finite().then_some(value);
             (regime.outside)(&Conditions { surroundings, port_limit: value, mark: value }).is_none()

@@ -1,7 +1,7 @@
 //! The common part of controllers that use the round-trip time of each acknowledgement: defaults that follow from the
 //! path, and their common signal.
 
-use units::{Bytes, Span, Value, Values};
+use units::{Bytes, Default, Key, Kind, Range, Span, Value, Values};
 
 use crate::{Signal, Surroundings};
 
@@ -11,6 +11,16 @@ pub(super) const DELAY: Signal = Signal {
     help: "the round-trip time of the last packet that was acknowledged (swift, timely, nscc)",
     unit: "us",
 };
+
+/// Shared parameters with other defaults.
+pub(super) const KEYS: &[Key] = &[Key {
+    name: "ack_every",
+    kind: Kind::Count,
+    default: Default::Is("1"),
+    range: Range::between(1.0, 64.0),
+    help: "data packets per ACK; an ACK that is held back would count as delay of the network",
+    source: "Swift 3.3, TIMELY 3.1 and UE 1.0, 3.6.13.1: the time that the receiver takes is no part of the sample",
+}];
 
 /// Sets a parameter that follows from others or from the network, where nothing else sets it.
 pub(super) fn follow(values: &mut Values, name: &'static str, value: impl FnOnce(&Values) -> Value) {

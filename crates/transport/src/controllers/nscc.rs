@@ -13,7 +13,7 @@ pub(super) const DESCRIPTOR: Descriptor<Nscc> = Descriptor {
            the less they were delayed, and marked and delayed ones cut it; at losses it falls to what has arrived",
     source: "Ultra Ethernet Specification 1.0, 3.6.13; ultraethernet/uet-htsim, uec.cpp",
     aliases: &[("gamma", "decrease_gain"), ("max_md_jump", "max_decrease"), ("target_qdelay", "target_delay")],
-    groups: &[KEYS],
+    groups: &[KEYS, delay::KEYS],
     needs: Needs::of(
         "ECN marks below the target delay",
         "a timestamp on each packet, and an exact echo of marks; packets are neither trimmed nor sprayed by it",
@@ -486,5 +486,200 @@ impl Window for Nscc {
     fn observe(&self, _: &Cwnd, _: &Acked, seen: &mut Observation) {
         seen.add_if(&DELAY, self.0.sample.map(Span::as_micros_f64));
         seen.add(&QUEUEING, self.0.average / 1e6);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controllers::tests::{acked, cwnd};
+    use units::Rate;
+
+    /// Packets of 1000 B; a product of 100 of them, twice the reference; a target of half a round trip.
+    const KEYS: &[(&str, &str)] = &[
+        ("mss", "1000 B"),
+        ("header", "0 B"),
+        ("base_rtt", "80 us"),
+        ("target_delay", "40 us"),
+        ("reference_product", "50000 B"),
+        ("reference_rtt", "40 us"),
+        ("adjust_packets", "0"),
+        ("adjust_period", "1 s"),
+        ("delay_weight", "1"),
+    ];
+
+    fn values(keys: &[(&str, &str)], surroundings: &Surroundings) -> Values {
+        let mut values = Values::read(crate::registry::find("nscc").unwrap().keys(), keys).unwrap();
+        settle(&mut values, surroundings);
+        values
+    }
+
+    /// A law with some keys in place of those above.
+    fn law(keys: &[(&'static str, &'static str)]) -> Nscc {
+        let others = KEYS.iter().filter(|(name, _)| keys.iter().all(|(key, _)| key != name));
+        let all: Vec<_> = others.chain(keys).copied().collect();
+        let values = values(&all, &Surroundings::default());
+        build(&values, &connection::Config::from_values(&values).unwrap())
+    }
+
+    /// An acknowledgement of one packet `at` microseconds, queued for so long.
+    fn heard(at: u64, queued_us: u64, marked: bool) -> Acked<'static> {
+        Acked { now: Instant::from_micros(at), sample: Some(Span::from_micros(80 + queued_us)), ..acked(1, marked) }
+    }
+
+    fn lost(at: u64, timeout: bool) -> Lost<'static> {
+        Lost { now: Instant::from_micros(at), state: heard(at, 0, false), flight: 10.0, timeout }
+    }
+
+    /// Returns the window after these acknowledgements.
+    fn after(law: &mut Nscc, start: f64, acks: &[Acked]) -> f64 {
+        let mut window = cwnd(start);
+        acks.iter().for_each(|ack| _ = law.on_ack(&mut window, ack));
+        assert_eq!(window.cwnd, window.ssthresh);
+        window.cwnd
+    }
+
+    fn near(found: f64, expected: f64) {
+        assert!((found - expected).abs() < 1e-9, "{found}, not {expected}");
+    }
+
+    #[test]
+    fn mark_and_delay_decide_together() {
+        let alone = |queued, marked| after(&mut law(&[]), 50.0, &[heard(1000, queued, marked)]);
+        // 4 x 2 packets per window at no delay, half of it at half the target: 4 / 50 for one packet.
+        near(alone(20, false), 50.08);
+        near(alone(30, false), 50.04);
+        // 5 x 2 packets per window, from the target on.
+        near(alone(40, false), 50.2);
+        near(alone(400, false), 50.2);
+        near(alone(39, true), 50.0);
+        // 0.8 x (60 - 40) / 60; and no more than half for 0.8 x (400 - 40) / 400.
+        near(alone(60, true), 50.0 * (1.0 - 0.8 / 3.0));
+        near(alone(100, true), 50.0 * (1.0 - 0.48));
+        near(alone(150, true), 25.0);
+    }
+
+    #[test]
+    fn cut_follows_the_average_once_per_base_round_trip() {
+        let cut = 1.0 - 0.8 / 3.0;
+        let cuts = |at| after(&mut law(&[]), 50.0, &[heard(1000, 60, true), heard(at, 60, true)]) / 50.0;
+        near(cuts(1080), cut);
+        near(cuts(1081), cut * cut);
+        // Half of 60 us is below the target; half of that and half of 70 us is 50: 0.8 x 10 / 50.
+        let mut slow = law(&[("delay_weight", "0.5")]);
+        near(after(&mut slow, 50.0, &[heard(1000, 60, true), heard(1001, 70, true)]), 50.0 * 0.84);
+    }
+
+    #[test]
+    fn increases_are_applied_after_eight_packets_or_a_period() {
+        let mut batched = law(&[("adjust_packets", "8")]);
+        let acks = [0; 9].map(|_| heard(1000, 40, false));
+        near(after(&mut batched, 50.0, &acks[..8]), 50.0);
+        near(after(&mut law(&[("adjust_packets", "8")]), 50.0, &acks), 51.8);
+        // The period adds 0.15 x 2 packets too.
+        let keys = [("adjust_packets", "8"), ("adjust_period", "80 us")];
+        near(after(&mut law(&keys), 50.0, &[heard(79, 40, false)]), 50.0);
+        near(after(&mut law(&keys), 50.0, &[heard(80, 40, false)]), 50.5);
+        near(after(&mut law(&keys), 50.0, &[heard(80, 40, false), heard(159, 20, true)]), 50.5);
+        near(after(&mut law(&keys), 50.0, &[heard(80, 40, false), heard(160, 20, true)]), 50.8);
+    }
+
+    #[test]
+    fn window_without_delay_makes_the_increase_exponential() {
+        let keys = [("proportional_increase", "0")];
+        let empty = |count| vec![heard(1000, 6, false); count];
+        near(after(&mut law(&keys), 5.0, &empty(5)), 5.0);
+        near(after(&mut law(&keys), 5.0, &empty(6)), 5.5);
+        near(after(&mut law(&keys), 5.0, &empty(8)), 6.5);
+        let with = |other: Acked<'static>| [empty(5), vec![other], empty(2)].concat();
+        near(after(&mut law(&keys), 5.0, &with(heard(1000, 7, false))), 5.0);
+        // A cut ends it too; its delay of 40 us is not above the target.
+        near(after(&mut law(&keys), 5.0, &with(heard(1000, 40, true))), 5.0);
+    }
+
+    #[test]
+    fn window_stays_within_a_packet_and_the_largest() {
+        near(after(&mut law(&[]), 1.2, &[heard(1000, 150, true)]), 1.0);
+        near(after(&mut law(&[]), 149.9, &[heard(1000, 40, false)]), 149.9 + 10.0 / 149.9);
+        near(after(&mut law(&[]), 151.0, &[heard(1000, 40, false)]), 150.0);
+        // A round trip of 40 us halves the product; later ones are delayed by 40 us.
+        let short = Acked { sample: Some(Span::from_micros(40)), ..heard(1000, 0, true) };
+        near(after(&mut law(&[]), 100.0, &[short]), 75.0);
+        let mut window = Cwnd { limit: 30.0, ..cwnd(50.0) };
+        law(&[]).on_gap(&mut window, &heard(1000, 20, false));
+        assert_eq!(window.cwnd, 30.0);
+    }
+
+    #[test]
+    fn loss_after_a_period_sets_the_window_to_what_has_arrived() {
+        let (mut law, mut window) = (law(&[]), cwnd(50.0));
+        // The first acknowledgement begins a period of 80 + 40 us, in which three packets arrive.
+        [1000, 1010, 1020, 1030].map(|at| law.on_ack(&mut window, &heard(at, 20, true)));
+        law.on_loss(&mut window, &lost(1120, false));
+        assert_eq!((window.cwnd, window.ssthresh), (3.0, 3.0));
+        // Ten packets were in flight: the marks of nine do not count, nor those after a second loss.
+        (1..10).for_each(|i| _ = law.on_ack(&mut window, &heard(1120 + i, 100, true)));
+        assert_eq!(window.cwnd, 3.0);
+        law.on_ack(&mut window, &heard(1130, 100, true));
+        near(window.cwnd, 3.0 * 0.52);
+    }
+
+    #[test]
+    fn loss_within_a_period_takes_a_packet_and_asks_for_quick_adapt_at_its_end() {
+        let (mut law, mut window) = (law(&[]), cwnd(50.0));
+        [1000, 1010, 1020].map(|at| law.on_ack(&mut window, &heard(at, 20, true)));
+        law.on_loss(&mut window, &lost(1119, false));
+        assert_eq!(window.cwnd, 49.0);
+        // Unmarked and delayed, it would increase; two packets arrived before it.
+        law.on_ack(&mut window, &heard(1120, 60, false));
+        assert_eq!(window.cwnd, 3.0);
+    }
+
+    #[test]
+    fn quick_adapt_needs_a_loss_or_a_large_delay_and_few_arrivals() {
+        let adapted = |keys: &[(&'static str, &'static str)], queued, arrivals: u64| {
+            let mut acks: Vec<_> = (0..arrivals).map(|i| heard(1000 + i, 20, true)).collect();
+            acks.push(heard(1120, queued, false));
+            after(&mut law(keys), 100.0, &acks) < 90.0
+        };
+        // Four targets; the gate is an eighth of 150 packets, and the first one began the period.
+        assert!(!adapted(&[], 160, 5) && adapted(&[], 161, 5));
+        assert!(adapted(&[], 161, 18) && !adapted(&[], 161, 19));
+        assert!(!adapted(&[("quick_adapt", "false")], 161, 5));
+    }
+
+    #[test]
+    fn timeout_leaves_one_packet() {
+        let (mut law, mut window) = (law(&[("quick_adapt", "false")]), cwnd(50.0));
+        law.on_loss(&mut window, &lost(1000, true));
+        assert_eq!(window.cwnd, 50.0);
+        law.on_timeout(&mut window, 1.0, &lost(1000, true));
+        assert_eq!((window.cwnd, window.ssthresh), (1.0, 1.0));
+    }
+
+    #[test]
+    fn defaults_are_the_specifications_at_its_reference() {
+        let surroundings = Surroundings { line_rate: Rate::from_gbps(100), base_rtt: Span::from_micros(12), hops: 6 };
+        let found = values(&[("mss", "1460 B")], &surroundings);
+        let times = ["target_delay", "quick_delay", "adjust_period", "reference_rtt"].map(|key| found.time(key));
+        assert_eq!(times, [12, 48, 12, 12].map(Span::from_micros));
+        assert_eq!((found.number("initial_window"), found.number("delay_weight")), (150.0, 0.005));
+        let rules = build(&found, &connection::Config::from_values(&found).unwrap()).0.rules;
+        near(rules.proportional * rules.target, 4.0 * 1500.0);
+        near(rules.fair, 7500.0);
+        near(rules.fast, 0.25);
+        near(rules.steady, 225.0);
+        // At 1 Gbps and 240 us they are the same shares of the product, a fifth of the reference's.
+        let slow = Surroundings { line_rate: Rate::from_gbps(1), base_rtt: Span::from_micros(240), hops: 4 };
+        let found = values(&[("mss", "1460 B")], &slow);
+        let rules = build(&found, &connection::Config::from_values(&found).unwrap()).0.rules;
+        near(rules.proportional * rules.target, 4.0 * 1500.0 / 5.0);
+        assert_eq!(found.number("initial_window"), 30.0);
+    }
+
+    #[test]
+    fn regime_has_marks_below_the_target() {
+        let values = [0.0, 3500.0, 14_000.0, 14_001.0, f64::INFINITY];
+        assert_eq!(crate::descriptor::tests::is_within(&EARLY_MARKS, values), [true, true, true, false, false]);
     }
 }

@@ -2,8 +2,8 @@
 
 use units::{Amount, Default, Instant, Key, Kind, Problem, Range, Span, Value, Values};
 
-use super::{Acked, Cwnd, Ecn, Lost, Window};
 use super::delay::{self, DELAY};
+use super::{Acked, Cwnd, Ecn, Lost, Window};
 use crate::{Descriptor, Needs, Observation, Signal, Site, Surroundings};
 
 /// The descriptor of Swift.
@@ -13,7 +13,7 @@ pub(super) const DESCRIPTOR: Descriptor<Swift> = Descriptor {
            windows below one packet",
     source: "Kumar et al., SIGCOMM 2020; constants that it does not publish: csg-htsim, swift.cpp",
     aliases: &[("ai", "additive_increase"), ("max_mdf", "max_decrease"), ("hop_scaling", "hop_target")],
-    groups: &[KEYS],
+    groups: &[KEYS, delay::KEYS],
     needs: Needs::of(
         "nothing",
         "a timestamp on each packet, and pacing for windows below one packet; hosts add no delay of their own here, so \
@@ -147,12 +147,11 @@ const KEYS: &[Key] = &[
 fn settle(values: &mut Values, surroundings: &Surroundings) {
     let packet = delay::packet(values);
     let base = surroundings.round_trip_of(packet);
-    let sent = |packets: f64| Span::from_ps_f64(packets * packet.as_f64() * 8e12 / surroundings.line_rate.0.max(1) as f64);
+    let sent =
+        |packets: f64| Span::from_ps_f64(packets * packet.as_f64() * 8e12 / surroundings.line_rate.0.max(1) as f64);
     delay::follow(values, "base_target", |_| Value::Time((base / 2).max(sent(LEAST_PACKETS))));
     delay::follow(values, "hop_target", |_| Value::Time((base / u64::from(surroundings.hops.max(1))).max(Span(1))));
-    delay::follow(values, "fs_range", |values| {
-        Value::Time(delay::times(values.time("base_target"), RANGE))
-    });
+    delay::follow(values, "fs_range", |values| Value::Time(delay::times(values.time("base_target"), RANGE)));
     delay::follow(values, "initial_window", |_| Value::Number(delay::product(base, surroundings, packet).round()));
     delay::follow(values, "window_limit", |values| {
         let filled = base + values.time("base_target");
@@ -290,5 +289,136 @@ impl Window for Swift {
     fn observe(&self, window: &Cwnd, _: &Acked, seen: &mut Observation) {
         seen.add_if(&DELAY, self.0.delay.map(Span::as_micros_f64));
         seen.add(&TARGET, self.0.target(window.cwnd) / 1e6);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controllers::tests::{acked, cwnd};
+    use units::{Bytes, HostId, Rate};
+
+    /// A route of four links; targets of 20 + 4 x 5 us and, from 4 packets down to a quarter, up to 30 us more.
+    const KEYS: &[(&str, &str)] = &[
+        ("base_target", "20 us"),
+        ("hop_target", "5 us"),
+        ("fs_range", "30 us"),
+        ("fs_min_cwnd", "0.25"),
+        ("fs_max_cwnd", "4"),
+    ];
+
+    fn values(keys: &[(&str, &str)], surroundings: &Surroundings) -> Values {
+        let mut values = Values::read(crate::registry::find("swift").unwrap().keys(), keys).unwrap();
+        settle(&mut values, surroundings);
+        values
+    }
+
+    fn law() -> Swift {
+        let mut law = build(&values(KEYS, &Surroundings::default()), 1000.0).unwrap();
+        let site = Site { rate: Rate::from_gbps(10), frame_overhead: Bytes::ZERO, hops: 4, host: HostId(0), own: 0 };
+        law.on_message(&mut window(10.0), &acked(0, false), true, site);
+        law
+    }
+
+    fn window(start: f64) -> Cwnd {
+        Cwnd { floor: 0.001, limit: 50.0, ..cwnd(start) }
+    }
+
+    /// An acknowledgement of one segment after this round trip, `at` microseconds.
+    fn heard(at: u64, delay_us: u64) -> Acked<'static> {
+        Acked { now: Instant::from_micros(at), sample: Some(Span::from_micros(delay_us)), ..acked(1, false) }
+    }
+
+    fn lost(at: u64, timeout: bool) -> Lost<'static> {
+        Lost { now: Instant::from_micros(at), state: heard(at, 50), flight: 10.0, timeout }
+    }
+
+    #[test]
+    fn target_scales_with_links_and_with_the_root_of_the_window() {
+        let law = law();
+        let us = |cwnd| law.0.target(cwnd) / 1e6;
+        // alpha = 30 us / (1/sqrt(0.25) - 1/sqrt(4)) = 20 us, beta = -10 us.
+        for (cwnd, target) in [(0.01, 70.0), (0.25, 70.0), (1.0, 50.0), (4.0, 40.0), (100.0, 40.0)] {
+            assert!((us(cwnd) - target).abs() < 1e-9, "{cwnd}: {}", us(cwnd));
+        }
+    }
+
+    #[test]
+    fn below_the_target_an_ack_adds_its_share_of_a_packet() {
+        let (mut law, mut large, mut small) = (law(), window(10.0), window(0.25));
+        law.on_ack(&mut large, &heard(1000, 39));
+        assert_eq!((large.cwnd, large.ssthresh), (10.1, 10.1));
+        law.on_gap(&mut large, &heard(1000, 39));
+        assert!((large.cwnd - (10.1 + 1.0 / 10.1)).abs() < 1e-12, "beyond a gap too");
+        law.on_ack(&mut small, &heard(1000, 69));
+        assert_eq!(small.cwnd, 1.25, "below a packet a whole one");
+        let mut most = window(50.0);
+        law.on_ack(&mut most, &heard(1000, 10));
+        assert_eq!(most.cwnd, 50.0);
+        law.on_ack(&mut large, &Acked { may_grow: false, ..heard(1000, 10) });
+        law.on_ack(&mut large, &Acked { sample: None, ..heard(1000, 10) });
+        assert!(large.cwnd < 10.2, "not during a repair, and not without a sample");
+    }
+
+    #[test]
+    fn above_the_target_it_cuts_in_proportion_once_per_round_trip() {
+        let (mut law, mut window) = (law(), window(10.0));
+        // 0.8 x (80 - 40) / 80.
+        law.on_ack(&mut window, &heard(1000, 80));
+        assert!((window.cwnd - 6.0).abs() < 1e-9, "{}", window.cwnd);
+        law.on_ack(&mut window, &heard(1099, 80));
+        assert!((window.cwnd - 6.0).abs() < 1e-9, "srtt is 100 us");
+        law.on_gap(&mut window, &heard(1100, 80));
+        assert!((window.cwnd - 3.6).abs() < 1e-9, "{}", window.cwnd);
+        // The window is below 4 now: 20 us x (1/sqrt(3.6) - 0.5) = 0.541 us more. 0.8 x 0.9 is more than half.
+        law.on_ack(&mut window, &heard(1200, 400));
+        assert!((window.cwnd - 1.8).abs() < 1e-9 && window.ssthresh == window.cwnd);
+    }
+
+    #[test]
+    fn loss_takes_the_largest_cut_and_the_fifth_timeout_all() {
+        let (mut law, mut window) = (law(), window(16.0));
+        law.on_loss(&mut window, &lost(1000, false));
+        assert_eq!((window.cwnd, window.ssthresh), (8.0, 8.0));
+        law.on_loss(&mut window, &lost(1050, false));
+        assert_eq!(window.cwnd, 8.0, "within the same round trip");
+        let mut expire = |window: &mut Cwnd, at| {
+            law.on_loss(window, &lost(at, true));
+            law.on_timeout(window, 1.0, &lost(at, true));
+            window.cwnd
+        };
+        let found = [2000, 3000, 4000, 5000, 6000].map(|at| expire(&mut window, at));
+        assert_eq!(found, [4.0, 2.0, 1.0, 0.5, 0.001]);
+        law.on_ack(&mut window, &heard(7000, 30));
+        assert_eq!(window.cwnd, 1.001);
+        law.on_timeout(&mut window, 1.0, &lost(8000, true));
+        assert_eq!(window.cwnd, 0.5005, "an acknowledgement begins a new count");
+    }
+
+    #[test]
+    fn defaults_follow_from_the_path() {
+        // 10 Gbps, 14.6 us, 4 links: 7.3 us are less than the 9.6 us of eight packets; 24.2 us are 20.2 packets.
+        let slow = values(&[], &Surroundings::default());
+        let times = |values: &Values| ["base_target", "hop_target", "fs_range"].map(|key| values.time(key));
+        assert_eq!(times(&slow), [9_600, 3_650, 48_000].map(Span::from_nanos));
+        assert_eq!(
+            (slow.number("initial_window"), slow.amount_if_set("window_limit")),
+            (12.0, Some(Amount::Packets(31)))
+        );
+        // 400 Gbps, 10 us, 5 links, packets of 9000 B: 0.15 us more on each link.
+        let fast = Surroundings { line_rate: Rate::from_gbps(400), base_rtt: Span::from_micros(10), hops: 5 };
+        let fast = values(&[("mss", "8960 B")], &fast);
+        assert_eq!(times(&fast), [5_375, 2_150, 26_875].map(Span::from_nanos));
+        assert_eq!(
+            (fast.number("initial_window"), fast.amount_if_set("window_limit")),
+            (60.0, Some(Amount::Packets(135)))
+        );
+    }
+
+    #[test]
+    fn scaling_needs_a_range_of_windows() {
+        let problem = |keys| build(&values(keys, &Surroundings::default()), 1000.0).unwrap_err().key;
+        assert_eq!(problem(&[("fs_max_cwnd", "0.1")]), "fs_max_cwnd");
+        assert_eq!(problem(&[("fs_min_cwnd", "100")]), "fs_min_cwnd");
     }
 }

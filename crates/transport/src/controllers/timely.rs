@@ -14,7 +14,7 @@ pub(super) const DESCRIPTOR: Descriptor<Timely> = Descriptor {
            always rises, above T_high it is always cut",
     source: "Mittal et al., SIGCOMM 2015; HPCC's ns-3 simulator",
     aliases: &[("T_low", "t_low"), ("T_high", "t_high"), ("delta", "add_step"), ("alpha", "gradient_weight")],
-    groups: &[KEYS],
+    groups: &[KEYS, delay::KEYS],
     needs: Needs::of(
         "queues that hold T_high without a loss: the paper's network is lossless",
         "a timestamp on each packet, and pacing",
@@ -148,10 +148,11 @@ const KEYS: &[Key] = &[
     Key {
         name: "least_rate",
         kind: Kind::Share,
-        default: Default::Is("0.1%"),
+        default: Default::Is("1%"),
         range: Range::above(0.0, 1.0),
         help: "the least rate, as a share of the sender's link",
-        source: "open in the paper; HPCC's simulator: 100 Mbps, or 1 Gbps at 50 Gbps and more",
+        source: "open in the paper; HPCC's simulator: 1 Gbps at 100 Gbps. A gradient above 1.25, as of a burst into an empty \
+                 queue, cuts to it",
     },
     Key {
         name: "window",
@@ -176,9 +177,7 @@ fn settle(values: &mut Values, surroundings: &Surroundings) {
     let base = surroundings.round_trip_of(delay::packet(values));
     delay::follow(values, "min_rtt", |_| Value::Time(base));
     delay::follow(values, "t_low", |values| Value::Time(delay::times(values.time("min_rtt"), LOW_ROUND_TRIPS)));
-    delay::follow(values, "t_high", |values| {
-        Value::Time(delay::times(values.time("min_rtt"), HIGH_ROUND_TRIPS))
-    });
+    delay::follow(values, "t_high", |values| Value::Time(delay::times(values.time("min_rtt"), HIGH_ROUND_TRIPS)));
     delay::follow(values, "add_step", |_| Value::Rate(Rate((surroundings.line_rate.0 / STEPS_PER_LINK).max(1))));
 }
 
@@ -374,5 +373,165 @@ impl Window for Timely {
         seen.add(&RATE, self.0.rate / 1e6);
         seen.add_if(&DELAY, self.0.last.map(Span::as_micros_f64));
         seen.add(&GRADIENT, self.0.difference / self.0.rules.min_rtt);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controllers::tests::{acked, cwnd};
+    use units::{Bytes, HostId, Instant};
+
+    const GBPS: f64 = 1e9;
+
+    fn values(keys: &[(&str, &str)], surroundings: &Surroundings) -> Values {
+        let mut values = Values::read(crate::registry::find("timely").unwrap().keys(), keys).unwrap();
+        settle(&mut values, surroundings);
+        values
+    }
+
+    /// A sender at 10 Gbps with the paper's times, at half the rate of its link.
+    fn law(keys: &[(&str, &str)]) -> (Timely, Cwnd) {
+        let paper = [("min_rtt", "20 us"), ("initial_rate", "50%"), ("mss", "1460 B")];
+        let values = values(&[&paper, keys].concat(), &Surroundings::default());
+        let config = connection::Config::from_values(&values).unwrap();
+        let (mut law, mut window) = (build(&values, &config).unwrap(), cwnd(10.0));
+        let site = Site { rate: Rate::from_gbps(10), frame_overhead: Bytes::ZERO, hops: 4, host: HostId(0), own: 0 };
+        law.on_message(&mut window, &acked(0, false), true, site);
+        (law, window)
+    }
+
+    /// Acknowledges all that is in flight, after this round trip; returns the rate in Gbit/s.
+    fn hear(law: &mut Timely, window: &mut Cwnd, rtt_us: u64) -> f64 {
+        let ack = Acked { bytes: 10_000, sample: Some(Span::from_micros(rtt_us)), ..acked(1, false) };
+        law.on_ack(window, &ack);
+        law.0.rate / GBPS
+    }
+
+    fn near(found: f64, expected: f64) {
+        assert!((found - expected).abs() < 1e-9, "{found}, not {expected}");
+    }
+
+    #[test]
+    fn below_t_low_it_adds_one_step_whatever_the_gradient() {
+        let (mut law, mut window) = law(&[]);
+        near(hear(&mut law, &mut window, 30), 5.0);
+        for (rtt, rate) in [(40, 5.01), (49, 5.02), (30, 5.03), (30, 5.04), (30, 5.05), (30, 5.06), (30, 5.07)] {
+            near(hear(&mut law, &mut window, rtt), rate);
+        }
+        let (mut eager, mut window) = self::law(&[("hai_below_t_low", "true")]);
+        let rates = [0; 7].map(|_| hear(&mut eager, &mut window, 30));
+        near(rates[4], 5.04);
+        near(rates[5], 5.09);
+        near(rates[6], 5.14);
+    }
+
+    #[test]
+    fn above_t_high_it_cuts_by_the_excess() {
+        let (mut law, mut window) = law(&[]);
+        hear(&mut law, &mut window, 800);
+        // The gradient is 0, and 0.8 x (1 - 500 / 800) = 0.3.
+        near(hear(&mut law, &mut window, 800), 3.5);
+        // It falls, which does not matter: 0.8 x (1 - 500 / 625) = 0.16.
+        near(hear(&mut law, &mut window, 625), 2.94);
+    }
+
+    #[test]
+    fn between_the_thresholds_the_smoothed_gradient_decides() {
+        let (mut law, mut window) = law(&[]);
+        hear(&mut law, &mut window, 100);
+        // 0.875 x 4 us / 20 us = 0.175, x 0.8 = 0.14.
+        near(hear(&mut law, &mut window, 104), 4.3);
+        // 0.125 x 3.5 us = 0.4375 us of the last one are left: 0.021875, x 0.8 = 0.0175.
+        near(hear(&mut law, &mut window, 104), 4.22475);
+        // 0.125 x 0.4375 - 0.875 x 1 us is below 0.
+        near(hear(&mut law, &mut window, 103), 4.23475);
+        // A gradient of 0.875 x 40 / 20 = 1.75 would make the rate negative: the least is a hundredth of the link.
+        near(hear(&mut law, &mut window, 143), 0.1);
+    }
+
+    #[test]
+    fn fifth_increase_in_a_row_is_hyperactive_until_a_cut() {
+        let (mut law, mut window) = law(&[]);
+        let rates = [0; 8].map(|_| hear(&mut law, &mut window, 100));
+        for (rate, expected) in rates.into_iter().zip([5.0, 5.01, 5.02, 5.03, 5.04, 5.09, 5.14, 5.19]) {
+            near(rate, expected);
+        }
+        let cut = hear(&mut law, &mut window, 104);
+        near(cut, 5.19 * 0.86);
+        near(hear(&mut law, &mut window, 90), cut + 0.01);
+    }
+
+    #[test]
+    fn updates_are_a_round_trip_or_a_segment_apart() {
+        let (mut law, mut window) = law(&[]);
+        let ack = |bytes| Acked { bytes, sample: Some(Span::from_micros(30)), ..acked(1, false) };
+        // The first sample only begins; ten packets are in flight behind it.
+        let rates = [1000; 12].map(|bytes| {
+            law.on_ack(&mut window, &ack(bytes));
+            law.0.rate / GBPS
+        });
+        assert_eq!(rates.map(|rate| rate > 5.0).iter().filter(|risen| **risen).count(), 2, "{rates:?}");
+        let (mut law, mut window) = self::law(&[("segment", "3000 B")]);
+        [1000; 10].map(|bytes| law.on_gap(&mut window, &ack(bytes)));
+        near(law.0.rate / GBPS, 5.03);
+        let before = law.clone();
+        law.on_ack(&mut window, &Acked { sample: None, ..ack(9000) });
+        near(law.0.rate, before.0.rate);
+    }
+
+    #[test]
+    fn loss_halves_the_rate_down_to_the_least() {
+        let (mut law, mut window) = law(&[]);
+        let lost = |timeout| Lost { now: Instant::ZERO, state: acked(1, false), flight: 10.0, timeout };
+        law.on_loss(&mut window, &lost(false));
+        near(law.0.rate / GBPS, 2.5);
+        law.on_loss(&mut window, &lost(true));
+        near(law.0.rate / GBPS, 2.5);
+        law.on_timeout(&mut window, 1.0, &lost(true));
+        near(law.0.rate / GBPS, 1.25);
+        (0..20).for_each(|_| law.on_timeout(&mut window, 1.0, &lost(true)));
+        assert_eq!(law.rate(), Some(1e8));
+    }
+
+    #[test]
+    fn window_bounds_the_data_in_flight() {
+        // 10 Gbps for 20 us are 16.67 packets of 1500 B; one more is on its way.
+        let bound = |keys| law(keys).1.cwnd;
+        near(bound(&[]), 25_000.0 / 1500.0 + 1.0);
+        near(bound(&[("window", "scaled")]), (25_000.0 / 1500.0 + 1.0) / 2.0);
+        near(bound(&[("window", "none")]), MOST);
+        let (_, window) = law(&[]);
+        assert_eq!(window.cwnd, window.ssthresh);
+    }
+
+    #[test]
+    fn defaults_are_the_papers_for_its_network_and_scale_with_others() {
+        let times = |values: &Values| ["t_low", "t_high", "min_rtt"].map(|key| values.time(key));
+        let paper = Surroundings { line_rate: Rate::from_gbps(10), base_rtt: Span::from_micros(20), hops: 4 };
+        let found = values(&[], &paper);
+        assert_eq!(times(&found), [50, 500, 20].map(Span::from_micros));
+        assert_eq!(found.rate("add_step"), Rate(10_000_000));
+        let fast = Surroundings { line_rate: Rate::from_gbps(400), base_rtt: Span::from_micros(8), hops: 4 };
+        let found = values(&[], &fast);
+        assert_eq!(times(&found), [20, 200, 8].map(Span::from_micros));
+        assert_eq!(found.rate("add_step"), Rate(400_000_000));
+    }
+
+    #[test]
+    fn thresholds_have_an_order() {
+        let problem = |keys| {
+            let values = values(keys, &Surroundings::default());
+            build(&values, &connection::Config::from_values(&values).unwrap()).unwrap_err().key
+        };
+        assert_eq!(problem(&[("t_low", "2 ms")]), "t_low");
+        assert_eq!(problem(&[("t_high", "1 us")]), "t_high");
+    }
+
+    #[test]
+    fn regime_has_buffers_beyond_t_low() {
+        // 1.5 products of 14 000 B.
+        let values = [0.0, 20_999.0, 21_000.0, f64::INFINITY];
+        assert_eq!(crate::descriptor::tests::is_within(&DEEP_BUFFERS, values), [false, false, true, true]);
     }
 }
