@@ -14,12 +14,9 @@ pub(super) const DESCRIPTOR: Descriptor<Nscc> = Descriptor {
     source: "Ultra Ethernet Specification 1.0, 3.6.13; ultraethernet/uet-htsim, uec.cpp",
     aliases: &[("gamma", "decrease_gain"), ("max_md_jump", "max_decrease"), ("target_qdelay", "target_delay")],
     groups: &[KEYS, delay::KEYS],
-    needs: Needs::of(
-        "ECN marks below the target delay",
-        "a timestamp on each packet, and an exact echo of marks; packets are neither trimmed nor sprayed by it",
-    )
-    .made_for(&[EARLY_MARKS])
-    .settling(settle),
+    needs: Needs::of("ECN marks below the target delay", "a timestamp on each packet, and an exact echo of marks")
+        .made_for(&[EARLY_MARKS])
+        .settling(settle),
     signals: &[DELAY, QUEUEING],
     build: |values, connection| Ok(build(values, connection)),
 };

@@ -1,4 +1,7 @@
 //! `swift`: a window that keeps the round-trip time at a target, by additive increase and a proportional decrease.
+//!
+//! The paper has a second window, for the delay of the receiving host (3.4). Hosts add none here, so that it would never
+//! be the smaller one: it is left out.
 
 use units::{Amount, Default, Instant, Key, Kind, Problem, Range, Span, Value, Values};
 
@@ -14,12 +17,7 @@ pub(super) const DESCRIPTOR: Descriptor<Swift> = Descriptor {
     source: "Kumar et al., SIGCOMM 2020; constants that it does not publish: csg-htsim, swift.cpp",
     aliases: &[("ai", "additive_increase"), ("max_mdf", "max_decrease"), ("hop_scaling", "hop_target")],
     groups: &[KEYS, delay::KEYS],
-    needs: Needs::of(
-        "nothing",
-        "a timestamp on each packet, and pacing for windows below one packet; hosts add no delay of their own here, so \
-         that the endpoint window of the paper (3.4) would never bind, and is left out",
-    )
-    .settling(settle),
+    needs: Needs::of("nothing", "a timestamp on each packet, and pacing for windows below one packet").settling(settle),
     signals: &[DELAY, TARGET],
     build: |values, connection| build(values, f64::from(connection.mss)),
 };
