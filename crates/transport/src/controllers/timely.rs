@@ -208,6 +208,7 @@ fn build(values: &Values, connection: &connection::Config) -> Result<Timely, Pro
                 _ => Bound::None,
             },
             loss_cut: values.number("loss_cut"),
+            held_back: 1.0 + f64::from(connection.ack_every),
             packet_bits: f64::from(connection.mss + connection.header) * 8.0,
         },
         line: 0.0,
@@ -259,6 +260,8 @@ struct Rules {
     least: f64,
     bound: Bound,
     loss_cut: f64,
+    /// Packets of a window beside the product: a part of one, and those whose ACK is held back.
+    held_back: f64,
     packet_bits: f64,
 }
 
@@ -316,7 +319,7 @@ impl State {
 
     /// Sets the window, which only bounds the data in flight.
     fn bound(&self, window: &mut Cwnd) {
-        let product = self.line * self.rules.min_rtt / 1e12 / self.rules.packet_bits + 1.0;
+        let product = self.line * self.rules.min_rtt / 1e12 / self.rules.packet_bits + self.rules.held_back;
         let bound = match self.rules.bound {
             Bound::Fixed => product,
             Bound::Scaled => product * self.rate / self.line,
@@ -496,10 +499,10 @@ mod tests {
 
     #[test]
     fn window_bounds_the_data_in_flight() {
-        // 10 Gbps for 20 us are 16.67 packets of 1500 B; one more is on its way.
+        // 10 Gbps for 20 us are 16.67 packets of 1500 B; windows are whole packets, and one is being acknowledged.
         let bound = |keys| law(keys).1.cwnd;
-        near(bound(&[]), 25_000.0 / 1500.0 + 1.0);
-        near(bound(&[("window", "scaled")]), (25_000.0 / 1500.0 + 1.0) / 2.0);
+        near(bound(&[]), 25_000.0 / 1500.0 + 2.0);
+        near(bound(&[("window", "scaled")]), (25_000.0 / 1500.0 + 2.0) / 2.0);
         near(bound(&[("window", "none")]), MOST);
         let (_, window) = law(&[]);
         assert_eq!(window.cwnd, window.ssthresh);
