@@ -1,4 +1,4 @@
-"""Swift's queue settles where the target of a window is what that window causes (Kumar et al., SIGCOMM 2020, 3.5)."""
+"""Swift's queue: the windows aim at just the delay that they cause (Kumar et al., SIGCOMM 2020, 3.5)."""
 
 import math
 from collections.abc import Iterable
@@ -37,7 +37,7 @@ def target_us(window: float, links: int) -> float:
 
 
 def settled_us(count: int, links: int, gbps: float) -> float:
-    """Return the round-trip time that flows with equal windows aim at: they fill the link for just so long."""
+    """Return the round-trip time at which flows with equal windows fill the link for just that long."""
     low, high = 0.0, 1e4
     while high - low > 1e-9:
         guess = (low + high) / 2
@@ -49,7 +49,9 @@ def settled_us(count: int, links: int, gbps: float) -> float:
 def queue(count: int) -> Check:
     """Long flows into a slower link."""
     network = star(count + 1, rate="10 Gbps", bottleneck=f"{GBPS} Gbps", delay=f"{DELAY_US} us")
-    traffic = [{"name": "long", "pattern": "long", "from": f"0..{count}", "to": count, "start": "index * 1 ms"}]
+    traffic = [
+        {"name": "long", "pattern": "long", "from": f"0..{count}", "to": count, "start": "index * 1 ms"}
+    ]
     done = run(network, traffic, "400 ms", LAW, warm_up="100 ms")
     packet = us_on_wire(WIRE, GBPS)
     empty = 4 * DELAY_US + us_on_wire(WIRE, 10) + packet + us_on_wire(ACK, GBPS) + us_on_wire(ACK, 10)
@@ -59,8 +61,9 @@ def queue(count: int) -> Check:
         known(done.data["busiest_queue"])["mean"],
         1 + count / 2,
         "packets",
-        "base_target + 2 hop_target + alpha / sqrt(W) + beta = N W packets on the link, less the round trip without "
-        "queues. N / 2 + 1 packets: N are added in each round trip below it, and a cut takes 0.8 of what is above it",
+        "base_target + 2 hop_target + alpha / sqrt(W) + beta = N W packets on the link, less the round trip "
+        "without queues. N / 2 + 1 packets: N are added in each round trip below it, and a cut takes 0.8 of "
+        "what is above it",
     )
 
 
@@ -82,7 +85,8 @@ def sub_packet() -> Check:
         known(done.data["busiest_queue"])["mean"],
         (most - least) / 2 / packet,
         "packets",
-        "between the targets of one packet and of fs_min_cwnd: one packet each in flight would be twice the upper end",
+        "between the targets of one packet and of fs_min_cwnd: one packet each in flight would be twice the "
+        "upper end",
     )
 
 
@@ -90,7 +94,14 @@ def longer_path() -> Iterable[Check]:
     """The same two flows from their own rack and from another."""
     found = {}
     for links, senders in ((2, "0..2"), (4, "4..6")):
-        network = {"topology": "leaf-spine", "leaves": 2, "hosts_per_leaf": 4, "spines": 4, "rate": "10 Gbps", "uplink": "10 Gbps"}
+        network = {
+            "topology": "leaf-spine",
+            "leaves": 2,
+            "hosts_per_leaf": 4,
+            "spines": 4,
+            "rate": "10 Gbps",
+            "uplink": "10 Gbps",
+        }
         network |= {"delay": "5 us", "host_jitter": "0 s", "buffer": "1000 packets", "sharing": "per-port"}
         traffic = [{"name": "long", "pattern": "long", "from": senders, "to": 3, "start": "index * 1 ms"}]
         trace = {"every": "100 us", "what": ["delay"]}

@@ -232,7 +232,7 @@ impl Sender {
     }
 
     /// Passes an acknowledgement of `bytes` beyond a gap to the controller.
-    #[inline(always)]
+    #[cold]
     fn hear_of_gap(&mut self, config: &Config, now: Instant, packet: &Packet, bytes: u64) {
         let Sender { recovery, window, law, current, queue, .. } = self;
         law.answer_gap(window, || Acked {

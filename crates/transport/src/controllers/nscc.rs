@@ -9,8 +9,8 @@ use crate::{Advice, Descriptor, Needs, Observation, Regime, Signal, Surroundings
 /// The descriptor of NSCC.
 pub(super) const DESCRIPTOR: Descriptor<Nscc> = Descriptor {
     name: "nscc",
-    help: "NSCC of Ultra Ethernet: starts with 1.5 bandwidth-delay products; unmarked packets grow the window, the more \
-           the less they were delayed, and marked and delayed ones cut it; at losses it falls to what has arrived",
+    help: "NSCC of Ultra Ethernet: unmarked packets grow the window, the more the less they were delayed; marked and \
+           delayed ones cut it; at losses it becomes the throughput",
     source: "Ultra Ethernet Specification 1.0, 3.6.13; ultraethernet/uet-htsim, uec.cpp",
     aliases: &[("gamma", "decrease_gain"), ("max_md_jump", "max_decrease"), ("target_qdelay", "target_delay")],
     groups: &[KEYS, delay::KEYS],
@@ -305,7 +305,7 @@ struct State {
     period_ends: Option<Instant>,
     /// A loss asks for quick adapt.
     asked: bool,
-    /// After quick adapt: bytes that have arrived or were lost since, and those whose marks do not count.
+    /// After quick adapt: bytes that have arrived or were lost since, and how many of them must have done so before marks count again.
     ignored: f64,
     to_ignore: f64,
 }
@@ -341,6 +341,7 @@ impl State {
     }
 
     /// Handles an acknowledgement (3.6.13.5).
+    #[inline(never)]
     fn hear(&mut self, window: &mut Cwnd, ack: &Acked) {
         let arrived = ack.bytes as f64 * self.rules.payload_to_wire;
         self.ignored += arrived;
@@ -368,7 +369,7 @@ impl State {
         self.set(window, cwnd);
     }
 
-    /// Grows in proportion to what is left of the target delay, or exponentially once a whole window was not delayed.
+    /// Grows in proportion to the rest of the target delay, or exponentially once a whole window was not delayed.
     fn proportional_increase(&mut self, cwnd: &mut f64, arrived: f64, delay: f64) {
         if delay <= self.rules.no_delay {
             self.undelayed += arrived;
@@ -406,7 +407,7 @@ impl State {
         (self.pending, self.received) = (0.0, 0.0);
     }
 
-    /// Sets the window to what has arrived in the last period, at a loss or a large delay. Returns true if it did, or if
+    /// Sets the window to the bytes of the last period, at a loss or a large delay. Returns true if it did, or if
     /// the marks of packets that were sent before it did are not to count.
     fn quick_adapt(&mut self, cwnd: &mut f64, state: &Acked, lost: bool, marked: bool, delay: f64) -> bool {
         if !self.rules.quick {
@@ -615,6 +616,8 @@ mod tests {
         law.on_loss(&mut window, &lost(1120, false));
         assert_eq!((window.cwnd, window.ssthresh), (3.0, 3.0));
         // Ten packets were in flight: the marks of nine do not count, nor those after a second loss.
+        let mut unmarked = law.clone();
+        near(after(&mut unmarked, 3.0, &[heard(1121, 20, false)]), 3.0 + 4.0 / 3.0);
         (1..10).for_each(|i| _ = law.on_ack(&mut window, &heard(1120 + i, 100, true)));
         assert_eq!(window.cwnd, 3.0);
         law.on_ack(&mut window, &heard(1130, 100, true));

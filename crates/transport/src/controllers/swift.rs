@@ -27,12 +27,12 @@ const TARGET: Signal =
     Signal { name: "target", help: "the round-trip time that it aims at for its window and path (swift)", unit: "us" };
 
 /// The packets whose transmission time is the least base target.
-const LEAST_PACKETS: f64 = 8.0;
+const MIN_PACKETS: f64 = 8.0;
 
 /// The range of flow scaling where it is left out, as a multiple of the base target.
 const RANGE: f64 = 5.0;
 
-/// The largest window where it is left out, as a multiple of what fills the longest path up to the target.
+/// The largest window where it is left out, as a multiple of the data that fills the longest path up to the target.
 const LIMIT: f64 = 1.5;
 
 /// Parameters of its own, and shared ones with other defaults.
@@ -147,7 +147,7 @@ fn settle(values: &mut Values, surroundings: &Surroundings) {
     let base = surroundings.round_trip_of(packet);
     let sent =
         |packets: f64| Span::from_ps_f64(packets * packet.as_f64() * 8e12 / surroundings.line_rate.0.max(1) as f64);
-    delay::follow(values, "base_target", |_| Value::Time((base / 2).max(sent(LEAST_PACKETS))));
+    delay::follow(values, "base_target", |_| Value::Time((base / 2).max(sent(MIN_PACKETS))));
     delay::follow(values, "hop_target", |_| Value::Time((base / u64::from(surroundings.hops.max(1))).max(Span(1))));
     delay::follow(values, "fs_range", |values| Value::Time(delay::times(values.time("base_target"), RANGE)));
     delay::follow(values, "initial_window", |_| Value::Number(delay::product(base, surroundings, packet).round()));
@@ -195,7 +195,7 @@ struct State {
     hop_target: f64,
     /// The most that flow scaling adds.
     range: f64,
-    /// What flow scaling adds for 1/sqrt(cwnd): the paper's alpha.
+    /// The addition of flow scaling per 1/sqrt(cwnd): the paper's alpha.
     slope: f64,
     /// 1/sqrt(fs_max_cwnd): the paper's beta is this times `slope`, negative.
     many: f64,
@@ -232,6 +232,7 @@ impl State {
     }
 
     /// Handles an acknowledgement (3.1, algorithm 1).
+    #[inline(never)]
     fn hear(&mut self, window: &mut Cwnd, ack: &Acked) {
         let Some(sample) = ack.sample else { return };
         self.delay = Some(sample);
@@ -336,7 +337,8 @@ mod tests {
         let law = law();
         let us = |cwnd| law.0.target(cwnd) / 1e6;
         // alpha = 30 us / (1/sqrt(0.25) - 1/sqrt(4)) = 20 us, beta = -10 us.
-        for (cwnd, target) in [(0.01, 70.0), (0.25, 70.0), (1.0, 50.0), (4.0, 40.0), (100.0, 40.0)] {
+        let between = 40.0 + 20.0 * (1.0 / 1.5 - 0.5);
+        for (cwnd, target) in [(0.01, 70.0), (0.25, 70.0), (1.0, 50.0), (2.25, between), (4.0, 40.0), (100.0, 40.0)] {
             assert!((us(cwnd) - target).abs() < 1e-9, "{cwnd}: {}", us(cwnd));
         }
     }

@@ -260,7 +260,7 @@ struct Rules {
     least: f64,
     bound: Bound,
     loss_cut: f64,
-    /// Packets of a window beside the product: a part of one, and those whose ACK is held back.
+    /// Packets of a window beside the product: a part of one, and ones with a delayed ACK.
     held_back: f64,
     packet_bits: f64,
 }
@@ -275,6 +275,7 @@ enum Bound {
 
 impl State {
     /// Handles an acknowledgement: updates the rate once a segment or a round trip has been acknowledged.
+    #[inline(never)]
     fn hear(&mut self, window: &mut Cwnd, ack: &Acked) {
         self.arrived += ack.bytes;
         let Some(sample) = ack.sample.filter(|_| self.arrived >= self.due) else { return };
@@ -329,7 +330,7 @@ impl State {
         window.ssthresh = window.cwnd;
     }
 
-    /// Handles a loss.
+    /// Cuts the rate after a loss.
     fn lose(&mut self, window: &mut Cwnd) {
         self.increases = 0;
         self.set(self.rate * (1.0 - self.rules.loss_cut));
