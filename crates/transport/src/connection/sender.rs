@@ -240,7 +240,7 @@ impl Sender {
             marked: packet.flags.has(Flags::ECE),
             may_grow: recovery.phase == Phase::Open,
             may_cut: recovery.phase == Phase::Open && recovery.una > recovery.recover,
-            sample: sample(now, packet),
+            sample: (packet.stamp != Instant::MAX).then(|| now - packet.stamp),
             ..state(config, now, recovery, current, queue)
         });
     }
@@ -444,7 +444,7 @@ impl Sender {
             marked,
             may_grow,
             may_cut,
-            sample: sample(now, packet),
+            sample: recovery.rto.latest(),
             ..state(config, now, recovery, current, queue)
         });
         self.tell_reduced |= reduced;
@@ -894,12 +894,6 @@ fn state<'a>(
         message: *current,
         later,
     }
-}
-
-/// Returns the RTT sample of an acknowledgement, if it has one.
-#[inline(always)]
-fn sample(now: Instant, packet: &Packet) -> Option<Span> {
-    (packet.stamp != Instant::MAX).then(|| now - packet.stamp)
 }
 
 /// Returns the ranges beyond a gap that an acknowledgement reports.
