@@ -22,7 +22,7 @@ DELAY_US = 10
 
 
 def checks() -> Iterable[Check]:
-    """How long the queue is for one flow and for several, and what a longer path adds."""
+    """The queue of one flow and of several, and the addition of a longer path."""
     for count in (1, 4, 16):
         yield queue(count)
     yield sub_packet()

@@ -205,8 +205,8 @@ impl Graph {
         }
         rates
     }
-    /// Returns the longest round trip from host 0 without queues, by the routes with the fewest links, with the given
-    /// numbers of bytes there and back, and the number of links one way.
+    /// Returns the longest round trip from host 0 without queues, with the given numbers of bytes there and back, and the
+    /// number of links one way. Routes are those with the fewest links.
     pub fn longest_round_trip(&self, there: Bytes, back: Bytes) -> (Span, u32) {
         let mut leaving = vec![Vec::new(); self.nodes() as usize];
         for link in &self.links {
