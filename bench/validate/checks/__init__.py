@@ -14,6 +14,7 @@ from validate.checks import (
     max_min,
     md1,
     nic,
+    nscc,
     parking_lot,
     paths,
     peers,
@@ -21,6 +22,8 @@ from validate.checks import (
     requests,
     round_trips,
     shared_buffer,
+    swift,
+    timely,
     timeout,
 )
 
@@ -33,6 +36,9 @@ CHECKS: dict[str, Callable[[], Iterable[Check]]] = {
     "md1": md1.checks,
     "dctcp": dctcp.checks,
     "reno": reno.checks,
+    "swift": swift.checks,
+    "timely": timely.checks,
+    "nscc": nscc.checks,
     "d3": d3.checks,
     "max-min": max_min.checks,
     "ecmp": ecmp.checks,

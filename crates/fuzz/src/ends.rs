@@ -128,7 +128,7 @@ impl Output for Asked {
         self.abandoned += unsent.0;
     }
     fn site(&self) -> Site {
-        Site { rate: LINK, frame_overhead: Size::ZERO, host: HostId(0), own: 0 }
+        Site { rate: LINK, frame_overhead: Size::ZERO, hops: 4, host: HostId(0), own: 0 }
     }
 }
 

@@ -159,7 +159,13 @@ impl Output for Host {
         self.abandoned[self.acting.connection.index()] += unsent.0;
     }
     fn site(&self) -> Site {
-        Site { rate: LINK, frame_overhead: Size(OVERHEAD), host: self.id, own: u64::from(self.acting.connection.0) }
+        Site {
+            rate: LINK,
+            frame_overhead: Size(OVERHEAD),
+            hops: 4,
+            host: self.id,
+            own: u64::from(self.acting.connection.0),
+        }
     }
 }
 

@@ -125,6 +125,8 @@ pub struct Surroundings {
     pub reorders: bool,
     /// Switches drop payloads in place of packets, and receivers say which.
     pub trims: bool,
+    /// The number of links on the longest route, one way.
+    pub hops: u32,
 }
 
 impl Surroundings {
@@ -132,6 +134,13 @@ impl Surroundings {
     pub const PACKET: Bytes = Bytes(1500);
     /// The packet back of [`base_rtt`](Surroundings::base_rtt): an acknowledgement.
     pub const ACK: Bytes = Bytes(40);
+
+    /// Returns the longest round trip without queues of packets of a wire size.
+    pub fn round_trip_of(&self, packet: Bytes) -> Span {
+        let more = packet.as_f64() - Surroundings::PACKET.as_f64();
+        let per_link = more * 8e12 / self.line_rate.0.max(1) as f64;
+        Span::from_ps_f64((self.base_rtt.0 as f64 + f64::from(self.hops) * per_link).max(1.0))
+    }
 
     /// Returns a time that applies to links up to a rate, and is proportionally less on faster ones.
     pub fn at_rate(&self, time: Span, up_to: Rate) -> Span {
@@ -151,6 +160,7 @@ impl Default for Surroundings {
         Surroundings {
             line_rate: Rate::from_gbps(10),
             base_rtt: Span::from_nanos(14_600),
+            hops: 4,
             reorders: false,
             trims: false,
         }
@@ -167,6 +177,7 @@ pub(crate) mod tests {
         let surroundings = Surroundings {
             line_rate: Rate(10_000_000_000),
             base_rtt: Span::from_nanos(11_200),
+            hops: 4,
             reorders: false,
             trims: false,
         };
@@ -180,6 +191,7 @@ pub(crate) mod tests {
     const SURROUNDINGS: Surroundings = Surroundings {
         line_rate: Rate(10_000_000_000),
         base_rtt: Span::from_micros(12),
+        hops: 4,
         reorders: false,
         trims: false,
     };
@@ -191,6 +203,13 @@ pub(crate) mod tests {
         assert_eq!(SURROUNDINGS.bandwidth_delay(Bytes(60_000)), 1.0);
         let conditions = Conditions { surroundings: SURROUNDINGS, port_limit: None, mark: None };
         assert_eq!(conditions.bandwidth_delay(), 15_000.0);
+    }
+
+    #[test]
+    fn larger_packets_take_longer_on_each_link() {
+        // 9000 B are 6 us more on each of four links of 10 Gbps; 40 B are 1.168 us less.
+        let of = |bytes| SURROUNDINGS.round_trip_of(Bytes(bytes));
+        assert_eq!([1500, 9000, 40].map(of), [12_000, 36_000, 7_328].map(Span::from_nanos));
     }
 
     #[test]

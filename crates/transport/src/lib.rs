@@ -97,6 +97,8 @@ pub struct Site {
     pub rate: Rate,
     /// The bytes that each packet takes on that link beside its own.
     pub frame_overhead: Bytes,
+    /// The number of links on the route of its packets.
+    pub hops: u32,
     /// The id of the host.
     pub host: HostId,
     /// Bits of its own, for values that must differ from one flow to another.

@@ -79,7 +79,7 @@ impl Output for Desk {
         unreachable!("nothing is given up");
     }
     fn site(&self) -> Site {
-        Site { rate: Rate::from_gbps(1), frame_overhead: self.frame_overhead, host: HostId(9), own: 0 }
+        Site { rate: Rate::from_gbps(1), frame_overhead: self.frame_overhead, hops: 4, host: HostId(9), own: 0 }
     }
 }
 

@@ -266,6 +266,7 @@ fn play(vectors: &Vectors, case: &Case, rows: &mut String) {
             mss: MSS as f64,
             srtt: Some(Span::from_micros(case.rtt_us + percent() % 10)),
             min_rtt: Some(Span::from_micros(case.rtt_us)),
+            sample: None,
             message: waiting.front().copied().unwrap_or(none),
             later: &NO_MORE,
         };

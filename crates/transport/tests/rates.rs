@@ -63,7 +63,7 @@ impl Output for Notes {
         self.given_up.push((end, unsent.0));
     }
     fn site(&self) -> Site {
-        Site { rate: Rate(1000 * MBPS), frame_overhead: Bytes::ZERO, host: HostId(0), own: 0 }
+        Site { rate: Rate(1000 * MBPS), frame_overhead: Bytes::ZERO, hops: 4, host: HostId(0), own: 0 }
     }
 }
 

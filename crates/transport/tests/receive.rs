@@ -54,7 +54,7 @@ impl Output for Desk {
     }
     fn site(&self) -> Site {
         let own = self.acting.into();
-        Site { rate: Rate::from_gbps(1), frame_overhead: Bytes::ZERO, host: HostId(9), own }
+        Site { rate: Rate::from_gbps(1), frame_overhead: Bytes::ZERO, hops: 4, host: HostId(9), own }
     }
 }
 

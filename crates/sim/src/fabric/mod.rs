@@ -506,6 +506,11 @@ impl Net {
         self.graph.links[self.router.link(path).index()].rate
     }
 
+    /// Returns the number of links of a route.
+    pub(crate) fn hops(&self, path: u32) -> u32 {
+        self.router.length(path)
+    }
+
     /// Returns the rate of the link to a host.
     pub(crate) fn incoming_rate(&self, host: HostId) -> Rate {
         // Sorted by their end; each host has one.

@@ -216,6 +216,11 @@ impl Router {
         (self.links[position as usize], self.links[position as usize + 1])
     }
 
+    /// Returns the number of links of the route that begins at a position.
+    pub(super) fn length(&self, position: u32) -> u32 {
+        self.links[position as usize..].iter().take_while(|link| **link != Router::END).count() as u32
+    }
+
     /// Makes flows avoid this link if there is another route, or use it again.
     pub(super) fn avoid(&mut self, link: LinkId, avoid: bool) {
         let changed = if avoid { self.avoided.insert(link) } else { self.avoided.remove(&link) };

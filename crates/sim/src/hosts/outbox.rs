@@ -204,7 +204,7 @@ impl Output for Outbox<'_> {
     fn site(&self) -> Site {
         let Address { path, host, timer, .. } = &*self.address;
         let (rate, frame_overhead) = (self.net.first_rate(*path), self.net.frame_overhead());
-        Site { rate, frame_overhead, host: *host, own: timer.order }
+        Site { rate, frame_overhead, hops: self.net.hops(*path), host: *host, own: timer.order }
     }
 }
 

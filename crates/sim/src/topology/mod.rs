@@ -205,23 +205,23 @@ impl Graph {
         }
         rates
     }
-    /// Returns the longest round trip from host 0 without queues, by the routes with the fewest links, with the given
-    /// numbers of bytes there and back.
-    pub fn longest_round_trip(&self, there: Bytes, back: Bytes) -> Span {
+    /// Returns the longest round trip from host 0 without queues, with the given numbers of bytes there and back, and the
+    /// number of links one way. Routes are those with the fewest links.
+    pub fn longest_round_trip(&self, there: Bytes, back: Bytes) -> (Span, u32) {
         let mut leaving = vec![Vec::new(); self.nodes() as usize];
         for link in &self.links {
             leaving[link.from as usize].push(link);
         }
-        let mut reached: Vec<Option<Span>> = vec![None; self.nodes() as usize];
-        reached[0] = Some(Span::ZERO);
+        let mut reached: Vec<Option<(Span, u32)>> = vec![None; self.nodes() as usize];
+        reached[0] = Some((Span::ZERO, 0));
         let mut next = VecDeque::from([0]);
         while let Some(node) = next.pop_front() {
-            let so_far = reached[node as usize].unwrap_or_default();
+            let (so_far, links) = reached[node as usize].unwrap_or_default();
             for link in &leaving[node as usize] {
                 if reached[link.to as usize].is_none() {
                     let sent = link.rate.transmission();
                     let hop = sent.of(there) + sent.of(back) + link.delay * 2;
-                    reached[link.to as usize] = Some(so_far.saturating_add(hop));
+                    reached[link.to as usize] = Some((so_far.saturating_add(hop), links + 1));
                     next.push_back(link.to);
                 }
             }

@@ -217,7 +217,7 @@ impl Sender {
             if self.spread.is_some() {
                 self.spread_cut(config, self.window.cwnd, beyond);
             }
-            self.law.on_beyond(beyond, packet.flags.has(Flags::ECE));
+            self.hear_of_gap(config, now, packet, beyond);
             if config.rack {
                 self.look_for_losses(config, now, blocks(extension), true, out);
                 self.transmit(config, now, out);
@@ -237,10 +237,30 @@ impl Sender {
     pub fn on_trimmed(&mut self, config: &Config, now: Instant, packet: &Packet, out: &mut impl Output) {
         let again = packet.stamp == Instant::MAX;
         let found = self.recovery.note_trimmed(packet.seq, again);
-        self.react(config, now, found, out);
-        if found.lost || found.more {
-            self.transmit(config, now, out);
+        if !found.more {
+            return;
         }
+        let Sender { recovery, window, law, current, queue, .. } = self;
+        if !law.on_trimmed(window, &state(config, now, recovery, current, queue)) {
+            self.react(config, now, found, out);
+        } else if found.lost {
+            self.begin_repair(config, now, out);
+        }
+        self.transmit(config, now, out);
+    }
+
+    /// Passes an acknowledgement of `bytes` beyond a gap to the controller.
+    #[cold]
+    fn hear_of_gap(&mut self, config: &Config, now: Instant, packet: &Packet, bytes: u64) {
+        let Sender { recovery, window, law, current, queue, .. } = self;
+        law.answer_gap(window, || Acked {
+            bytes,
+            marked: packet.flags.has(Flags::ECE),
+            may_grow: recovery.phase == Phase::Open,
+            may_cut: recovery.phase == Phase::Open && recovery.una > recovery.recover,
+            sample: (packet.stamp != Instant::MAX).then(|| now - packet.stamp),
+            ..state(config, now, recovery, current, queue)
+        });
     }
 
     /// RFC 8985: detects losses among segments that were sent before the acknowledged ones.
@@ -442,6 +462,7 @@ impl Sender {
             marked,
             may_grow,
             may_cut,
+            sample: recovery.rto.latest(),
             ..state(config, now, recovery, current, queue)
         });
         self.tell_reduced |= reduced;
@@ -529,6 +550,11 @@ impl Sender {
 
     fn enter_recovery(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         self.reduce(config, now);
+        self.begin_repair(config, now, out);
+    }
+
+    /// Begins the repair of a loss that the controller has heard of.
+    fn begin_repair(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         // RFC 6582 3.2, step 2: the segments that have left the network. With SACK the pipe contains this.
         self.inflation = if config.sack { 0.0 } else { f64::from(config.dup_ack_threshold) };
         let first = self.recovery.enter();
@@ -887,6 +913,7 @@ fn state<'a>(
         mss: f64::from(config.mss),
         srtt: recovery.rto.srtt(),
         min_rtt: recovery.rto.smallest(),
+        sample: None,
         message: *current,
         later,
     }

@@ -6,16 +6,20 @@ mod d2tcp_plus;
 mod d2tcp_wait;
 pub(crate) mod dctcp;
 mod deferral;
+mod delay;
 mod echo;
 mod hull;
 mod jit;
 mod karuna;
 pub(crate) mod mcp;
+mod nscc;
 mod pfabric;
 pub mod plugin;
 pub(crate) mod rate;
 mod reno;
+mod swift;
 mod tcppr;
+mod timely;
 mod xdctcp;
 
 pub use tcppr::Priorities;
@@ -34,6 +38,17 @@ pub trait Window {
     fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked) -> bool;
     /// Handles the arrival of `bytes` beyond a gap; `marked` if the ACK has an echo.
     fn on_beyond(&mut self, _bytes: u64, _marked: bool) {}
+    /// Handles an acknowledgement of data beyond a gap, with nothing newly acknowledged: `segments` is 0. Controllers
+    /// that use each [sample](Acked::sample) implement it; for others it is [`on_beyond`](Window::on_beyond).
+    #[inline(always)]
+    fn on_gap(&mut self, _window: &mut Cwnd, ack: &Acked) {
+        self.on_beyond(ack.bytes, ack.marked);
+    }
+    /// Handles the news that a switch has trimmed a packet, which will be sent again. Returns true if that was all: other
+    /// controllers handle the first such news of a window as a [loss](Window::on_loss).
+    fn on_trimmed(&mut self, _window: &mut Cwnd, _state: &Acked) -> bool {
+        false
+    }
     /// Handles a loss: sets `ssthresh`; the connection sets cwnd.
     fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost);
     /// Handles a retransmission timeout, after which everything is sent again: sets cwnd, to `loss_window` at most.
@@ -136,6 +151,11 @@ macro_rules! matched {
             pub(crate) fn answer<'a>(&mut self, window: &mut Cwnd, ack: impl Fn() -> Acked<'a>) -> bool {
                 match self { $(Controller::$law(law) => law.on_ack(window, &ack())),* }
             }
+            /// As [`on_gap`](Window::on_gap), with a function for the description of the acknowledgement.
+            #[inline(always)]
+            pub(crate) fn answer_gap<'a>(&mut self, window: &mut Cwnd, ack: impl Fn() -> Acked<'a>) {
+                match self { $(Controller::$law(law) => law.on_gap(window, &ack())),* }
+            }
         }
 
         impl Window for Controller {
@@ -146,8 +166,14 @@ macro_rules! matched {
             fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked) -> bool {
                 self.answer(window, || ack.clone())
             }
+            fn on_gap(&mut self, window: &mut Cwnd, ack: &Acked) {
+                self.answer_gap(window, || ack.clone());
+            }
             fn on_beyond(&mut self, bytes: u64, marked: bool) {
                 match self { $(Controller::$law(law) => law.on_beyond(bytes, marked)),* }
+            }
+            fn on_trimmed(&mut self, window: &mut Cwnd, state: &Acked) -> bool {
+                match self { $(Controller::$law(law) => law.on_trimmed(window, state)),* }
             }
             fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
                 match self { $(Controller::$law(law) => law.on_loss(window, loss)),* }
@@ -223,6 +249,9 @@ controllers! {
     mcp::Mcp,
     karuna::Karuna,
     jit::Jit,
+    swift::Swift,
+    timely::Timely,
+    nscc::Nscc,
 }
 
 /// The use of ECN by a transport.
@@ -318,6 +347,9 @@ pub struct Acked<'q> {
     pub srtt: Option<Span>,
     /// Smallest RTT sample so far.
     pub min_rtt: Option<Span>,
+    /// The RTT sample of this acknowledgement: of the first packet that it answers. None if that was sent again, since
+    /// the acknowledgement may be of either (Karn's rule). It includes the queue of the sender's own port.
+    pub sample: Option<Span>,
     /// The present message, which is being sent.
     pub message: Current,
     /// The messages behind it, in order.
@@ -371,6 +403,7 @@ pub(crate) mod tests {
             mss: 1000.0,
             srtt: Some(Span::from_micros(100)),
             min_rtt: Some(Span::from_micros(80)),
+            sample: None,
             message: Current { end: 1_000_000, message: Message::of(units::Bytes(1_000_000)) },
             later: &NO_MORE,
         }

@@ -323,6 +323,7 @@ mod tests {
         let slow = Surroundings {
             line_rate: Rate::from_gbps(1),
             base_rtt: Span::from_micros(240),
+            hops: 4,
             reorders: false,
             trims: false,
         };

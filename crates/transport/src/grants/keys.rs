@@ -205,6 +205,7 @@ mod tests {
         let fast = Surroundings {
             line_rate: Rate::from_gbps(10),
             base_rtt: Span::from_nanos(14_600),
+            hops: 4,
             reorders: false,
             trims: false,
         };
@@ -234,6 +235,7 @@ mod tests {
         let tenfold = Surroundings {
             line_rate: Rate::from_gbps(100),
             base_rtt: Span::from_micros(5),
+            hops: 4,
             reorders: false,
             trims: false,
         };
@@ -242,6 +244,7 @@ mod tests {
         let slow = Surroundings {
             line_rate: Rate::from_gbps(1),
             base_rtt: Span::from_millis(1),
+            hops: 4,
             reorders: false,
             trims: false,
         };
@@ -256,6 +259,7 @@ mod tests {
         let fast = Surroundings {
             line_rate: Rate::from_gbps(10),
             base_rtt: Span::from_nanos(14_600),
+            hops: 4,
             reorders: false,
             trims: false,
         };
@@ -286,6 +290,7 @@ mod tests {
         let short = Surroundings {
             line_rate: Rate::from_gbps(10),
             base_rtt: Span::from_nanos(1800),
+            hops: 4,
             reorders: false,
             trims: false,
         };
@@ -301,6 +306,7 @@ mod tests {
                 &Surroundings {
                     line_rate: Rate::from_gbps(10),
                     base_rtt: Span::from_micros(microseconds),
+                    hops: 4,
                     reorders: false,
                     trims: false,
                 },

@@ -102,7 +102,7 @@ impl Output for Notes {
         self.given_up.push((end, unsent.0));
     }
     fn site(&self) -> Site {
-        Site { rate: Rate(1_000_000_000), frame_overhead: Bytes::ZERO, host: HostId(0), own: self.own }
+        Site { rate: Rate(1_000_000_000), frame_overhead: Bytes::ZERO, hops: 4, host: HostId(0), own: self.own }
     }
 }
 

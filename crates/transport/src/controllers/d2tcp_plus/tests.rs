@@ -43,7 +43,7 @@ fn aware(identity: u64, allowed: Span) -> D2tcpPlus {
 }
 
 fn site(gbps: u64) -> Site {
-    Site { rate: units::Rate::from_gbps(gbps), frame_overhead: Bytes::ZERO, host: units::HostId(0), own: 0 }
+    Site { rate: units::Rate::from_gbps(gbps), frame_overhead: Bytes::ZERO, hops: 4, host: units::HostId(0), own: 0 }
 }
 
 #[test]

@@ -1,0 +1,46 @@
+//! The common part of controllers that use the round-trip time of each acknowledgement: defaults that follow from the
+//! path, and their common signal.
+
+use units::{Bytes, Default, Key, Kind, Range, Span, Value, Values};
+
+use crate::{Signal, Surroundings};
+
+/// The last sample of the round-trip time.
+pub(super) const DELAY: Signal = Signal {
+    name: "delay",
+    help: "the round-trip time of the last packet that was acknowledged (swift, timely, nscc)",
+    unit: "us",
+};
+
+/// Shared parameters with other defaults.
+pub(super) const KEYS: &[Key] = &[Key {
+    name: "ack_every",
+    kind: Kind::Count,
+    default: Default::Is("1"),
+    range: Range::between(1.0, 64.0),
+    help: "data packets per ACK; an ACK that is held back would count as delay of the network",
+    source: "Swift 3.3, TIMELY 3.1 and UE 1.0, 3.6.13.1: the time that the receiver takes is no part of the sample",
+}];
+
+/// Sets a parameter that follows from others or from the network, where nothing else sets it.
+pub(super) fn follow(values: &mut Values, name: &'static str, value: impl FnOnce(&Values) -> Value) {
+    if values.find(name).is_none() {
+        let value = value(values);
+        values.set_default(name, value);
+    }
+}
+
+/// Returns a full packet's size on the wire.
+pub(super) fn packet(values: &Values) -> Bytes {
+    Bytes(values.size("mss").0 + values.size("header").0)
+}
+
+/// Returns what a host's link carries in a time, in packets of a wire size, at least one.
+pub(super) fn product(time: Span, surroundings: &Surroundings, packet: Bytes) -> f64 {
+    Surroundings { base_rtt: time, ..*surroundings }.bandwidth_delay(packet)
+}
+
+/// Returns a multiple of a time, at least a picosecond.
+pub(super) fn times(time: Span, factor: f64) -> Span {
+    Span::from_ps_f64(time.0 as f64 * factor).max(Span(1))
+}
