@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
+use serde_json::{Value as Json, json};
 use units::measure::{Dimension, Measure, Term};
 use units::{Cdf, Distribution};
 
+use crate::cdf::{self, Shape};
 use crate::context::Context;
-use crate::document::{Data, Node};
-use crate::error::{Checked, Fault};
+use crate::document::{Data, Node, Table};
+use crate::error::{At, Checked, Fault};
 use crate::evaluate;
 use crate::expression::{self, Expr, Kind};
 use crate::functions::{NAMES, usage};
-use crate::{lines, suggest};
+use crate::suggest;
 
 /// A built-in distribution of the language.
 pub(crate) struct BuiltIn {
@@ -66,17 +68,29 @@ pub(crate) struct Found {
     pub(crate) distribution: Distribution,
     pub(crate) measure: Measure,
     pub(crate) text: String,
+    /// The table that names it, if it is one.
+    table: Option<Json>,
+}
+
+impl Found {
+    /// Returns the distribution as it is written.
+    pub(crate) fn written(self) -> Json {
+        self.table.unwrap_or_else(|| json!(self.text))
+    }
 }
 
 /// Reads a distribution of one of the measures. `bare` allows `exponential` without its mean, which then is the base
 /// that it varies.
 pub(crate) fn read(node: &Node, measures: &[Measure], bare: bool, context: &Context) -> Checked<Found> {
+    if let Data::Table(table) = &node.data {
+        return of_table(table, node, measures, context);
+    }
     let Data::Text(_) = &node.data else { return constant(node, None, measures, context) };
     let expr = expression::parse(node)?;
     match &expr.kind {
         Kind::Word(name) if bare && name == "exponential" => {
             let distribution = Distribution::Exponential(1.0);
-            Ok(Found { distribution, measure: Measure::Share, text: "exponential".into() })
+            Ok(Found { distribution, measure: Measure::Share, text: "exponential".into(), table: None })
         }
         _ => of_expression(&expr, node, measures, context),
     }
@@ -107,11 +121,11 @@ fn constant(node: &Node, expr: Option<&Expr>, measures: &[Measure], context: &Co
     };
     let measure = measure_of(&term, measures, node.at)?;
     let value = evaluate::value_of(&term, measure, node.at)?;
-    Ok(Found { distribution: Distribution::Constant(value), measure, text: measure.write(value) })
+    Ok(Found { distribution: Distribution::Constant(value), measure, text: measure.write(value), table: None })
 }
 
 /// Returns the quantity that a value measures; where it may be a time or a percentage, it needs a unit.
-fn measure_of(term: &Term, measures: &[Measure], at: crate::error::At) -> Checked<Measure> {
+fn measure_of(term: &Term, measures: &[Measure], at: At) -> Checked<Measure> {
     let plain = term.dimension == Dimension::NONE && !term.percent && term.constant() != Some(0.0);
     if plain && measures.contains(&Measure::Share) {
         let fault = Fault::new(at, "a time or a percentage needs a unit");
@@ -164,7 +178,7 @@ fn call(
             (Distribution::Pareto { min, shape }, format!("pareto({written}, {shape})"))
         }
     };
-    Ok(Found { distribution, measure, text })
+    Ok(Found { distribution, measure, text, table: None })
 }
 
 fn cdf(
@@ -177,11 +191,29 @@ fn cdf(
     let inner = node.text().unwrap_or_default()[range.clone()].trim();
     let at = node.part(range.clone());
     let name = inner.trim_matches(['"', '\'']).trim();
-    let text = format!("cdf({name})");
     if name.is_empty() {
         return Err(Fault::new(node.part(whole.range.clone()), "`cdf` needs a name or a path").hint(usage("cdf")));
     }
-    let measure = measures[0];
+    named(name, at, Shape::default(), measures, context)
+}
+
+/// Reads the table that names a file, with the meaning of its numbers.
+fn of_table(table: &Table, node: &Node, measures: &[Measure], context: &Context) -> Checked<Found> {
+    if !matches!(measures, [Measure::Size | Measure::Time]) {
+        return Err(node.fault("a table with a file of a distribution is for sizes and times"));
+    }
+    let (name, shape, written) = cdf::shape(table, measures[0], context)?;
+    let at = table.find("cdf").map_or(node.at, |entry| entry.node.at);
+    let found = named(&name, at, shape, measures, context)?;
+    Ok(Found { table: Some(written), ..found })
+}
+
+/// Reads a built-in distribution, or that of a file.
+fn named(name: &str, at: At, shape: Shape, measures: &[Measure], context: &Context) -> Checked<Found> {
+    let (measure, text) = (measures[0], format!("cdf({name})"));
+    let found = |cdf: Cdf| {
+        Ok(Found { distribution: Distribution::Empirical(Arc::new(cdf)), measure, text: text.clone(), table: None })
+    };
     if let Some(built_in) = BUILT_IN.iter().find(|known| known.name == name) {
         if measure != Measure::Size {
             return Err(Fault::new(
@@ -189,21 +221,27 @@ fn cdf(
                 format!("`{name}` is a distribution of sizes, {} is needed here", measure.what()),
             ));
         }
+        if !shape.is_plain() {
+            return Err(Fault::new(
+                at,
+                format!("`{name}` is in bytes, with lines between its points: it has no shape"),
+            ));
+        }
         let points =
             built_in.points.iter().map(|&(bytes, per_mille)| (f64::from(bytes), f64::from(per_mille) / 1000.0));
-        let cdf = Cdf::new(points.collect()).expect("our own points are in order");
-        return Ok(Found { distribution: Distribution::Empirical(Arc::new(cdf)), measure, text });
+        return found(Cdf::new(points.collect()).expect("our own points are in order"));
     }
     let near = suggest::nearest(name, BUILT_IN.iter().map(|known| known.name));
-    let file = context.files.read(name, node.part(range.clone()), near)?;
-    let cdf = lines::cdf(name, &file, measure)?;
-    Ok(Found { distribution: Distribution::Empirical(Arc::new(cdf)), measure, text })
+    let file = context.files.read(name, at, near)?;
+    let (cdf, note) = cdf::read(name, &file, measure, shape)?;
+    note.into_iter().for_each(|note| context.files.note(note));
+    found(cdf)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::{At, Sources};
+    use crate::error::Sources;
     use crate::evaluate::Parameters;
     use crate::files::Files;
 

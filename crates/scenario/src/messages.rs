@@ -1,29 +1,126 @@
-//! Readers of data files: distributions and lists of messages.
+//! Files of messages: CSV, JSON objects, and the flow files of the HPCC simulator.
 
+use serde_json::{Map, Value as Json, json};
 use sim::traffic::ENTRY_KEYS;
 use units::measure::{Measure, Term};
-use units::{Deadline, Distribution, FlowSpec, HostId, Instant, counted};
+use units::{Deadline, Default, Distribution, FlowSpec, HostId, Instant, Key, Kind, Nested, Range, counted};
 
 use crate::context::Context;
-use crate::document::Node;
-use crate::error::{At, Checked, Fault};
+use crate::document::{Data, Entry, Node};
+use crate::error::{At, Checked, Fault, clip};
 use crate::evaluate;
-use crate::lines::{COLUMNS, FORMER, Line, cell, shorten};
+use crate::lines::{COLUMNS, FORMER, Line, cell, is_written, shorten, written};
 use crate::of_request;
 use crate::suggest;
+use crate::values::{read_table, text};
 
 /// Maximum number of messages in a file.
 const MAX_FLOWS: usize = 5_000_000;
 
-/// Reads messages from a file: CSV with a header, or the flow file of the HPCC simulator.
-pub(crate) fn flows(file: &str, text: &str, context: &Context) -> Checked<Vec<FlowSpec>> {
+/// The keys of a table that names a file of messages.
+pub(crate) const KEYS: &[Key] = &[
+    Key {
+        name: "path",
+        kind: Kind::Text,
+        default: Default::Required,
+        range: Range::ANY,
+        help: "its path, relative to the scenario's folder",
+        source: "",
+    },
+    Key {
+        name: "columns",
+        kind: Kind::Named(&THEIRS),
+        default: Default::Absent,
+        range: Range::ANY,
+        help: "the file's names of its columns: { start = \"time\", src = \"sender\" }",
+        source: "",
+    },
+    Key {
+        name: "unit",
+        kind: Kind::Time,
+        default: Default::Is("1 s"),
+        range: Range::POSITIVE,
+        help: "a time of 1 in the file, where neither a unit nor the name of the column (`start_ns`) says it",
+        source: "",
+    },
+    Key {
+        name: "first_host",
+        kind: Kind::Count,
+        default: Default::Is("0"),
+        range: Range::ANY,
+        help: "the number that the file gives to host 0",
+        source: "",
+    },
+];
+
+const THEIRS: Nested = Nested {
+    what: "column",
+    keys: &[Key {
+        name: "in_file",
+        kind: Kind::Text,
+        default: Default::Required,
+        range: Range::ANY,
+        help: "its name in the file",
+        source: "",
+    }],
+    shorthand: Some("in_file"),
+    example: "\"time\"",
+};
+
+/// The meaning of a file's names and numbers.
+struct Shape {
+    /// Our names of columns, each with the file's.
+    columns: Vec<(String, String)>,
+    /// Picoseconds of a plain time of 1.
+    unit: f64,
+    /// The file's number of host 0.
+    first_host: u64,
+}
+
+impl core::default::Default for Shape {
+    fn default() -> Shape {
+        Shape { columns: Vec::new(), unit: 1e12, first_host: 0 }
+    }
+}
+
+/// Reads the messages of the file that a path or a table names, and returns the value as it is written.
+pub(crate) fn read(key: &Key, node: &Node, context: &Context) -> Checked<(Vec<FlowSpec>, Json)> {
+    let Data::Table(table) = &node.data else {
+        let path = text(key, node)?;
+        let content = context.files.read(path, node.at, None)?;
+        return Ok((flows(path, &content, &Shape::default(), context)?, json!(path)));
+    };
+    let title = format!("`{}`", key.name);
+    let names = || KEYS.iter().map(|key| key.name);
+    let unknown = |entry: &Entry| {
+        let fault = Fault::new(entry.key_at, format!("unknown key `{}` in {title}", clip(&entry.key)));
+        fault.did_you_mean(suggest::nearest(&entry.key, names()), || format!("its keys are {}", suggest::list(names())))
+    };
+    let read = read_table(table, &title, &KEYS.iter().collect::<Vec<_>>(), &[], context, unknown)?;
+    let at = |key: &str| table.find(key).map_or(table.at, |entry| entry.node.at);
+    let columns = read.values.tables("columns").into_iter().map(|column| (column.text("name"), column.text("in_file")));
+    let columns: Vec<(String, String)> = columns.collect();
+    if let Some((ours, _)) = columns.iter().find(|(ours, _)| !COLUMNS.contains(&ours.as_str())) {
+        let fault = Fault::new(at("columns"), format!("messages have no column `{}`", clip(ours)));
+        return Err(fault
+            .did_you_mean(suggest::nearest(ours, COLUMNS), || format!("the columns are {}", suggest::list(COLUMNS))));
+    }
+    let shape = Shape { columns, unit: read.values.time("unit").0 as f64, first_host: read.values.count("first_host") };
+    let path = read.values.text("path");
+    let content = context.files.read(&path, at("path"), None)?;
+    Ok((flows(&path, &content, &shape, context)?, json!(read.written)))
+}
+
+/// Reads messages from the text of a file: CSV with a header, JSON objects, or the flow file of the HPCC simulator.
+fn flows(file: &str, text: &str, shape: &Shape, context: &Context) -> Checked<Vec<FlowSpec>> {
     let mut lines = Line::all(file, text).filter(|line| !line.content().is_empty());
     let Some(first) = lines.next() else {
         return Err(Line::first(file, text).fault("", "the file holds no messages").hint(HEADER));
     };
     let flows = match first.content().parse::<u64>() {
-        Ok(count) => hpcc(first, count, lines, context)?,
-        Err(_) => csv(first, lines, context)?,
+        Ok(count) => hpcc(first, count, lines, shape, context)?,
+        Err(_) if first.content().starts_with(['{', '[']) => objects(file, text, shape, context)?,
+        Err(_) => csv(first, lines, shape, context)?,
     };
     match flows.is_empty() {
         true => Err(first.fault(first.content(), "the file holds no messages")),
@@ -33,66 +130,204 @@ pub(crate) fn flows(file: &str, text: &str, context: &Context) -> Checked<Vec<Fl
 
 const HEADER: &str = "a CSV file starts with the header start,src,dst,bytes,deadline";
 
-fn csv<'a>(header: Line<'a>, lines: impl Iterator<Item = Line<'a>>, context: &Context) -> Checked<Vec<FlowSpec>> {
-    let mut columns = [None; 5];
-    let names: Vec<&str> = header.content().split(',').map(cell).collect();
-    for (i, name) in names.iter().enumerate() {
-        let former = FORMER.iter().find(|(former, _)| former.eq_ignore_ascii_case(name));
-        let known = match former {
-            Some((_, known)) => known,
-            None if name.eq_ignore_ascii_case("size") => "bytes",
-            None => name,
+/// The columns of a file by position.
+struct Columns {
+    start: usize,
+    src: usize,
+    dst: usize,
+    bytes: usize,
+    deadline: Option<usize>,
+    /// Picoseconds of a plain 1 in the columns of times.
+    units: [f64; 2],
+}
+
+impl Columns {
+    /// Finds the columns among the names in a file; `fault` makes the fault for one of them, or for all.
+    fn find(
+        file: &str,
+        names: &[&str],
+        shape: &Shape,
+        context: &Context,
+        fault: impl Fn(Option<&str>, String) -> Fault,
+    ) -> Checked<Columns> {
+        let (mut places, mut units) = ([None; 5], [shape.unit; 2]);
+        let mut ignored = Vec::new();
+        for (place, name) in names.iter().enumerate() {
+            let (column, unit) = match column_of(name, shape, file, context) {
+                Some(found) => found,
+                None => {
+                    let near = suggest::nearest(name, COLUMNS);
+                    if near.is_some() {
+                        let unknown = fault(Some(name), format!("unknown column `{}`", shorten(name)));
+                        return Err(unknown.did_you_mean(near, || HEADER.into()));
+                    }
+                    ignored.push(shorten(name));
+                    continue;
+                }
+            };
+            if places[column].replace(place).is_some() {
+                return Err(fault(Some(name), format!("the column `{}` appears twice", COLUMNS[column])));
+            }
+            if let Some(unit) = unit {
+                units[usize::from(column == DEADLINE)] = unit;
+            }
+        }
+        let [Some(start), Some(src), Some(dst), Some(bytes), deadline] = places else {
+            let missing = places.iter().position(Option::is_none).unwrap_or_default();
+            let theirs = shape.columns.iter().find(|(ours, _)| ours == COLUMNS[missing]);
+            let called = theirs.map_or_else(String::new, |(_, theirs)| format!(", called `{}`,", clip(theirs)));
+            let missing = fault(None, format!("the column `{}`{called} is missing", COLUMNS[missing]));
+            return Err(missing.hint(HEADER));
         };
-        if former.is_some() {
-            context.files.note(format!("{}: the columns `from` and `to` are called `src` and `dst`", header.file));
+        if !ignored.is_empty() {
+            let names = suggest::list(ignored.iter().map(String::as_str));
+            let (s, is) = if ignored.len() == 1 { ("", "is") } else { ("s", "are") };
+            context.files.note(format!("{file}: the column{s} {names} {is} not read"));
         }
-        match COLUMNS.iter().position(|column| column.eq_ignore_ascii_case(known)) {
-            Some(column) if columns[column].is_some() => {
-                return Err(header.fault(name, format!("the column `{}` appears twice", COLUMNS[column])));
-            }
-            Some(column) => columns[column] = Some(i),
-            None => {
-                let fault = header.fault(name, format!("unknown column `{}`", shorten(name)));
-                return Err(fault.did_you_mean(suggest::nearest(name, COLUMNS), || HEADER.into()));
-            }
-        }
+        Ok(Columns { start, src, dst, bytes, deadline, units })
     }
-    let [Some(start), Some(from), Some(to), Some(bytes), deadline] = columns else {
-        let missing = COLUMNS.iter().zip(columns).find(|(_, at)| at.is_none()).map_or("", |(name, _)| name);
-        return Err(header.fault(header.content(), format!("the column `{missing}` is missing")).hint(HEADER));
-    };
+}
+
+impl Columns {
+    /// Returns true if a column is none of ours.
+    fn is_other(&self, place: usize) -> bool {
+        ![Some(self.start), Some(self.src), Some(self.dst), Some(self.bytes), self.deadline].contains(&Some(place))
+    }
+}
+
+/// The position of `deadline` among the columns.
+const DEADLINE: usize = 4;
+/// Endings of the names of columns of times, with their picoseconds.
+const UNITS: [(&str, f64); 5] = [("_ps", 1.0), ("_ns", 1e3), ("_us", 1e6), ("_ms", 1e9), ("_s", 1e12)];
+
+/// Returns the column of a name in a file, and the unit that the name says.
+fn column_of(name: &str, shape: &Shape, file: &str, context: &Context) -> Option<(usize, Option<f64>)> {
+    let position = |wanted: &str| COLUMNS.iter().position(|column| column.eq_ignore_ascii_case(wanted));
+    if let Some((ours, _)) = shape.columns.iter().find(|(_, theirs)| theirs == name) {
+        return Some((position(ours)?, None));
+    }
+    let is_free = |column: &usize| shape.columns.iter().all(|(ours, _)| ours != COLUMNS[*column]);
+    if let Some((_, known)) = FORMER.iter().find(|(former, _)| former.eq_ignore_ascii_case(name)) {
+        context.files.note(format!("{file}: the columns `from` and `to` are called `src` and `dst`"));
+        return Some((position(known).filter(is_free)?, None));
+    }
+    let known = if name.eq_ignore_ascii_case("size") { "bytes" } else { name };
+    if let Some(column) = position(known).filter(is_free) {
+        return Some((column, None));
+    }
+    let lower = name.to_ascii_lowercase();
+    let (stem, unit) = UNITS.iter().find_map(|(ending, unit)| Some((lower.strip_suffix(ending)?, *unit)))?;
+    let column = position(stem).filter(|column| [0, DEADLINE].contains(column)).filter(is_free)?;
+    Some((column, Some(unit)))
+}
+
+fn csv<'a>(
+    header: Line<'a>,
+    lines: impl Iterator<Item = Line<'a>>,
+    shape: &Shape,
+    context: &Context,
+) -> Checked<Vec<FlowSpec>> {
+    let names: Vec<&str> = header.content().split(',').map(cell).collect();
+    let is_number = |text: &str| text.parse::<f64>().is_ok();
+    if header.content().split_whitespace().count() >= 5 && header.content().split_whitespace().all(is_number) {
+        let message = "the number of messages is expected before them";
+        return Err(header.fault(header.content(), message).hint("the HPCC simulator's flow files begin with it"));
+    }
+    if names.iter().all(|name| is_number(name)) {
+        return Err(header
+            .fault(header.content(), "the names of the columns are expected before the data")
+            .hint(HEADER));
+    }
+    let columns = Columns::find(header.file, &names, shape, context, |name, message| {
+        header.fault(name.unwrap_or(header.content()), message)
+    })?;
     let mut flows = Vec::new();
     for line in lines {
         let cells: Vec<&str> = line.content().split(',').map(cell).collect();
-        if cells.len() != names.len() && !(cells.len() + 1 == names.len() && deadline == Some(cells.len())) {
+        if cells.len() != names.len() && !(cells.len() + 1 == names.len() && columns.deadline == Some(cells.len())) {
             let message = format!("the header has {} columns, this line has {}", names.len(), cells.len());
             return Err(line.fault(line.content(), message));
         }
-        let deadline = deadline.and_then(|at| cells.get(at)).filter(|text| !text.is_empty());
-        if cells[bytes].is_empty() {
-            let message =
-                if deadline.is_some() { "a deadline without a size: `bytes` is empty" } else { "`bytes` is empty" };
-            return Err(line.fault(line.content(), message));
-        }
-        let size = measured(line, cells[bytes], Measure::Size, context)?.round();
-        if size < 1.0 {
-            return Err(line.fault(cells[bytes], "a message has at least 1 byte"));
-        }
-        let start = Instant::from_ps_f64(measured(line, cells[start], Measure::Time, context)?);
-        let deadline = match deadline {
-            None => None,
-            Some(text) => Some(deadline_of(line, text, context)?.scaled(context.deadline_factor)),
-        };
-        let (from, to) = hosts(line, cells[from], cells[to], context)?;
-        push(&mut flows, line, FlowSpec { from, to, size: Distribution::Constant(size), start, deadline })?;
+        push(&mut flows, line, message(line, &cells, &columns, shape, context)?)?;
     }
     Ok(flows)
 }
 
+/// Reads JSON objects: one after the other, or in a list.
+fn objects(file: &str, text: &str, shape: &Shape, context: &Context) -> Checked<Vec<FlowSpec>> {
+    let skipped = |at: usize| at + (text[at..].len() - text[at..].trim_start().len());
+    let start = skipped(text.len() - text.strip_prefix('\u{feff}').unwrap_or(text).len());
+    let is_list = text[start..].starts_with('[');
+    let mut at = skipped(start + usize::from(is_list));
+    let (mut flows, mut counted, mut number) = (Vec::new(), 0, 1);
+    while at < text.len() && !(is_list && text[at..].starts_with(']')) {
+        number += text[counted..at].matches('\n').count();
+        counted = at;
+        // A scenario from elsewhere may name any file of this machine: nothing is shown of one that holds no messages.
+        let hidden = |message: &str| Line::hidden(file, number).fault("", message);
+        let mut values = serde_json::Deserializer::from_str(&text[at..]).into_iter::<Map<String, Json>>();
+        let Some(Ok(object)) = values.next() else {
+            return Err(hidden("a JSON object with the columns of one message is expected here"));
+        };
+        let end = at + values.byte_offset();
+        let line = Line::object(file, number, &text[text[..at].rfind('\n').map_or(0, |at| at + 1)..end]);
+        let names: Vec<&str> = object.keys().map(String::as_str).collect();
+        if flows.is_empty() && names.iter().all(|name| column_of(name, shape, file, context).is_none()) {
+            return Err(hidden("this object has none of the columns start, src, dst, bytes"));
+        }
+        let place = |name: &str| {
+            text[at..end].find(&format!("\"{name}\"")).map_or("", |found| &text[at + found..][..name.len() + 2])
+        };
+        let columns =
+            Columns::find(file, &names, shape, context, |name, message| line.fault(name.map_or("", place), message))?;
+        let mut cells = Vec::new();
+        for (name, value) in &object {
+            let part = written(&text[at..end], name);
+            match value {
+                Json::Null => cells.push(""),
+                value if is_written(value, part) => cells.push(part),
+                // Of other columns.
+                _ if columns.is_other(cells.len()) => cells.push(""),
+                _ => return Err(line.fault(place(name), format!("`{}` must be a number or a text", shorten(name)))),
+            }
+        }
+        push(&mut flows, line, message(line, &cells, &columns, shape, context)?)?;
+        at = skipped(end);
+        let is_next = text[at..].starts_with(',');
+        if is_list && !is_next && !text[at..].starts_with(']') {
+            return Err(line.fault("", "`,` or `]` is expected after this object"));
+        }
+        at = if is_list && is_next { skipped(at + 1) } else { at };
+    }
+    match is_list && at < text.len() && skipped(at + 1) < text.len() {
+        true => Err(Line::hidden(file, number).fault("", "nothing is expected after the list that ends here")),
+        false => Ok(flows),
+    }
+}
+
+/// Reads one message from the cells of a row.
+fn message(line: Line, cells: &[&str], columns: &Columns, shape: &Shape, context: &Context) -> Checked<FlowSpec> {
+    let deadline = columns.deadline.and_then(|at| cells.get(at)).filter(|text| !text.is_empty());
+    let bytes = cells[columns.bytes];
+    if bytes.is_empty() {
+        let message =
+            if deadline.is_some() { "a deadline without a size: `bytes` is empty" } else { "`bytes` is empty" };
+        return Err(line.fault(line.content(), message));
+    }
+    let [start_unit, deadline_unit] = columns.units;
+    let start = time(line, cells[columns.start], start_unit, context)?;
+    let deadline = match deadline {
+        None => None,
+        Some(text) => Some(deadline_of(line, text, deadline_unit, context)?.scaled(context.deadline_factor)),
+    };
+    let (from, to) = hosts(line, cells[columns.src], cells[columns.dst], shape, context)?;
+    Ok(FlowSpec { from, to, size: Distribution::Constant(size(line, bytes, context)?), start, deadline })
+}
+
 /// Reads a time, or a multiple of the time in an empty network.
-fn deadline_of(line: Line, text: &str, context: &Context) -> Checked<Deadline> {
+fn deadline_of(line: Line, text: &str, unit: f64, context: &Context) -> Checked<Deadline> {
     let node = Node::bare(text, At::new(0, 0..text.len()));
-    let key = ENTRY_KEYS.iter().find(|key| key.name == COLUMNS[4]).expect("entries of `flows` have a deadline");
+    let key = ENTRY_KEYS.iter().find(|key| key.name == COLUMNS[DEADLINE]).expect("entries of `flows` have a deadline");
     let times = match text.parse::<f64>() {
         Ok(_) => None,
         Err(_) => of_request::times_alone(key, &node, context).map_err(|fault| in_line(fault, line, text))?,
@@ -100,19 +335,30 @@ fn deadline_of(line: Line, text: &str, context: &Context) -> Checked<Deadline> {
     if let Some((times, _)) = times {
         return Ok(Deadline::TimesAlone(times));
     }
-    let allowed = measured(line, text, Measure::Time, context)?;
+    let allowed = measured(line, text, (Measure::Time, unit), context)?;
     if allowed <= 0.0 {
         return Err(line.fault(text, "a deadline must be above 0"));
     }
     Ok(Deadline::Time { base: Distribution::Constant(allowed), vary: None })
 }
 
-/// Reads a plain number of bytes or seconds, or a text with a unit.
-fn measured(line: Line, text: &str, measure: Measure, context: &Context) -> Checked<f64> {
-    let scale = if measure == Measure::Time { 1e12 } else { 1.0 };
+fn size(line: Line, text: &str, context: &Context) -> Checked<f64> {
+    let size = measured(line, text, (Measure::Size, 1.0), context)?.round();
+    if size < 1.0 {
+        return Err(line.fault(text, "a message has at least 1 byte"));
+    }
+    Ok(size)
+}
+
+fn time(line: Line, text: &str, unit: f64, context: &Context) -> Checked<Instant> {
+    Ok(Instant::from_ps_f64(measured(line, text, (Measure::Time, unit), context)?))
+}
+
+/// Reads a plain number of a unit, or a text with a unit.
+fn measured(line: Line, text: &str, (measure, unit): (Measure, f64), context: &Context) -> Checked<f64> {
     let node = Node::bare(text, At::new(0, 0..text.len()));
     let value = match text.parse::<f64>() {
-        Ok(plain) => Ok(Term::of(plain * scale, measure)),
+        Ok(plain) => Ok(Term::of(plain * unit, measure)),
         Err(_) => evaluate::evaluate_node(&node, context.parameters, context.names()),
     };
     let value = value.and_then(|term| evaluate::value_of(&term, measure, node.at));
@@ -124,35 +370,52 @@ fn in_line(fault: Fault, line: Line, text: &str) -> Fault {
     fault.within(|range, message| line.fault(text.get(range).unwrap_or(text), message))
 }
 
+/// The columns of the HPCC simulator's flow files; that of ConWeave has no port.
+const HPCC: &str = "source, destination, priority group, port (ConWeave: none), bytes, start in seconds";
+
 fn hpcc<'a>(
     first: Line<'a>,
     count: u64,
-    lines: impl Iterator<Item = Line<'a>>,
+    mut lines: impl Iterator<Item = Line<'a>>,
+    shape: &Shape,
     context: &Context,
 ) -> Checked<Vec<FlowSpec>> {
-    let mut flows = Vec::new();
-    // Lines after the counted flows are remarks, as in the simulator's own examples.
-    for line in lines.take(usize::try_from(count).unwrap_or(usize::MAX)) {
+    let mut flows: Vec<FlowSpec> = Vec::new();
+    for line in lines.by_ref().take(usize::try_from(count).unwrap_or(usize::MAX)) {
         let columns: Vec<&str> = line.content().split_whitespace().collect();
-        let [from, to, group, port, bytes, start] = columns[..] else {
-            let message = format!("six columns are expected, not {}", columns.len());
-            return Err(line
-                .fault(line.content(), message)
-                .hint("source, destination, priority group, port, bytes, start in seconds"));
+        let (from, to, group, port, bytes, text) = match columns[..] {
+            [from, to, group, port, bytes, start] => (from, to, group, port, bytes, start),
+            [from, to, group, bytes, start] => (from, to, group, group, bytes, start),
+            _ => {
+                let message = format!("six columns are expected, not {}", columns.len());
+                return Err(line.fault(line.content(), message).hint(HPCC));
+            }
         };
         line.number(group, "the priority group")?;
         line.number(port, "the port")?;
-        let size = measured(line, bytes, Measure::Size, context)?.round();
-        if size < 1.0 {
-            return Err(line.fault(bytes, "a message has at least 1 byte"));
+        let size = Distribution::Constant(size(line, bytes, context)?);
+        let start = time(line, text, shape.unit, context)?;
+        if let Some(before) = flows.last().filter(|before| before.start > start) {
+            let message =
+                format!("this flow starts before the one above it, at {start} and not from {} on", before.start);
+            return Err(line.fault(text, message).hint("the HPCC simulator's flows are in the order of their starts"));
         }
-        let start = Instant::from_ps_f64(measured(line, start, Measure::Time, context)?);
-        let (from, to) = hosts(line, from, to, context)?;
-        push(&mut flows, line, FlowSpec { from, to, size: Distribution::Constant(size), start, deadline: None })?;
+        let (from, to) = hosts(line, from, to, shape, context)?;
+        push(&mut flows, line, FlowSpec { from, to, size, start, deadline: None })?;
     }
     if (flows.len() as u64) < count {
         let message = format!("the first line announces {}, the file has {}", counted(count, "message"), flows.len());
         return Err(first.fault(first.content(), message));
+    }
+    // Texts behind the counted flows are remarks, as in the simulator's own examples.
+    let is_flow = |line: &Line| {
+        let columns = || line.content().split_whitespace();
+        [5, 6].contains(&columns().count()) && columns().all(|column| column.parse::<f64>().is_ok())
+    };
+    let more = lines.filter(is_flow).count() as u64;
+    if more > 0 {
+        let (file, said, are) = (first.file, counted(count, "message"), if more == 1 { "is" } else { "are" });
+        context.files.note(format!("{file}: the first line announces {said}, the other {more} {are} not read"));
     }
     Ok(flows)
 }
@@ -165,11 +428,22 @@ fn push(flows: &mut Vec<FlowSpec>, line: Line, flow: FlowSpec) -> Checked<()> {
     Ok(())
 }
 
-fn hosts(line: Line, from: &str, to: &str, context: &Context) -> Checked<(HostId, HostId)> {
+fn hosts(line: Line, from: &str, to: &str, shape: &Shape, context: &Context) -> Checked<(HostId, HostId)> {
+    let first = shape.first_host;
     let host = |text: &str| {
-        let host =
+        let number =
             text.parse::<u32>().map_err(|_| line.fault(text, format!("`{}` is not a host's number", shorten(text))))?;
-        context.check_host(u64::from(host)).map_err(|message| line.fault(text, message))
+        let Some(host) = u64::from(number).checked_sub(first) else {
+            return Err(line.fault(text, format!("host {number} is before the file's first, {first}")));
+        };
+        context.check_host(host).map_err(|message| match (first, context.hosts) {
+            (0, Some(hosts)) if host == u64::from(hosts) => {
+                let hint = "if the file counts its hosts from 1, write file = { path = \"..\", first_host = 1 }";
+                line.fault(text, message).hint(hint)
+            }
+            (0, _) => line.fault(text, message),
+            _ => line.fault(text, format!("host {number} of the file: {message}")),
+        })
     };
     let pair = (host(from)?, host(to)?);
     match pair.0 == pair.1 {

@@ -17,7 +17,7 @@ use crate::error::{Checked, Fault};
 use crate::evaluate::{self, Names};
 use crate::ranges::{check_range, distribution_of, wrong};
 use crate::table::{self, Read, only};
-use crate::{hosts, messages, nested, of_request, requests, suggest};
+use crate::{hosts, matrix, messages, nested, of_request, requests, suggest};
 
 /// Reads a table by its declared keys. `title` is the table's name in messages ("[network]"); the entries of `apart`
 /// are read elsewhere; `unknown` makes the message for a key that is not declared.
@@ -120,6 +120,7 @@ pub(crate) fn value(key: &Key, node: &Node, context: &Context) -> Checked<(Value
             let amount = amount(key, node, context)?;
             (Value::Amount(amount), json!(amount.to_string()))
         }
+        Kind::AmountBySwitch => amount_by_switch(key, node, context)?,
         Kind::Marks => marks(key, node, context)?,
         Kind::Choice(words) => {
             let word = choice(key, node, words)?;
@@ -155,9 +156,13 @@ pub(crate) fn value(key: &Key, node: &Node, context: &Context) -> Checked<(Value
         Kind::Nodes => nodes(key, node, context)?,
         Kind::Links => links(node, context)?,
         Kind::FlowFile => {
+            let (flows, written) = messages::read(key, node, context)?;
+            (Value::Flows(flows), written)
+        }
+        Kind::MatrixFile => {
             let path = text(key, node)?;
             let content = context.files.read(path, node.at, None)?;
-            (Value::Flows(messages::flows(path, &content, context)?), json!(path))
+            (Value::Matrix(matrix::read(path, &content)?), json!(path))
         }
         Kind::Tables(tables) => nested::list(key, tables, node, context)?,
         Kind::Named(tables) => nested::named(key, tables, node, context)?,
@@ -225,6 +230,24 @@ fn amount(key: &Key, node: &Node, context: &Context) -> Checked<Amount> {
     }
     let term = evaluate::evaluate_node(node, context.parameters, context.names())?;
     key.amount(&term).map_err(|mistake| Fault::mistaken(node.at, mistake))
+}
+
+/// Reads one amount, or a table with the amounts of switches by name.
+fn amount_by_switch(key: &Key, node: &Node, context: &Context) -> Checked<(Value, Json)> {
+    let Data::Table(table) = &node.data else {
+        let amount = amount(key, node, context)?;
+        return Ok((Value::Amount(amount), json!(amount.to_string())));
+    };
+    if table.entries.is_empty() {
+        return Err(Fault::new(table.at, format!("`{}` names no switch", key.name)));
+    }
+    let (mut amounts, mut written) = (Vec::new(), Map::new());
+    for entry in &table.entries {
+        let amount = amount(key, context.parameters.resolve(&entry.node)?, context)?;
+        written.insert(entry.key.clone(), json!(amount.to_string()));
+        amounts.push((entry.key.clone(), amount));
+    }
+    Ok((Value::AmountBySwitch(amounts), Json::Object(written)))
 }
 
 fn marks(key: &Key, node: &Node, context: &Context) -> Checked<(Value, Json)> {
@@ -400,7 +423,7 @@ fn formula(key: &Key, node: &Node, context: &Context) -> Checked<(Formula, Strin
 
 fn spread(key: &Key, node: &Node, measures: &[Measure], context: &Context) -> Checked<(Value, Json)> {
     let found = distribution_of(key, node, measures, context)?;
-    Ok((Value::Distribution(found.distribution), json!(found.text)))
+    Ok((Value::Distribution(found.distribution.clone()), found.written()))
 }
 
 fn deadline(key: &Key, node: &Node, context: &Context) -> Checked<(Deadline, Json)> {

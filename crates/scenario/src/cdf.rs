@@ -1,0 +1,248 @@
+//! Distributions in files: values with their cumulative probability, and the other shapes of such files.
+//!
+//! Homa's files begin with their mean and count packets; those of ns-2 have a column between the two, and count packets
+//! or bytes. Neither says its unit, so that a scenario has to.
+
+use serde_json::{Value as Json, json};
+use units::measure::{Measure, Term};
+use units::{Cdf, Default, Key, Kind, Range, Values};
+
+use crate::context::Context;
+use crate::document::{Entry, Table};
+use crate::error::{Checked, Fault, clip};
+use crate::lines::Line;
+use crate::suggest;
+use crate::values::read_table;
+
+const CDF: Key = Key {
+    name: "cdf",
+    kind: Kind::Text,
+    default: Default::Required,
+    range: Range::ANY,
+    help: "the path of the file, relative to the scenario's folder, or the name of a built-in distribution",
+    source: "",
+};
+const STEPS: Key = Key {
+    name: "steps",
+    kind: Kind::Bool,
+    default: Default::Absent,
+    range: Range::ANY,
+    help: "only the values of the file are drawn, and none between them; without it a mean in the first line decides",
+    source: "",
+};
+const SCALE: Key = Key {
+    name: "scale",
+    kind: Kind::Size,
+    default: Default::Absent,
+    range: Range::POSITIVE,
+    help: "a value of 1 in the file: \"1460 B\" if it counts packets of so many bytes",
+    source: "",
+};
+
+/// The keys of a table that names a file of sizes.
+pub(crate) const SIZE_KEYS: &[Key] = &[CDF, SCALE, STEPS];
+/// The keys of a table that names a file of times.
+const TIME_KEYS: &[Key] = &[CDF, Key { kind: Kind::Time, help: "a value of 1 in the file: \"1 us\"", ..SCALE }, STEPS];
+
+/// The meaning of a file's numbers, as far as the scenario says it.
+#[derive(Clone, Copy, Debug, core::default::Default)]
+pub(crate) struct Shape {
+    /// The value of 1, in base units.
+    scale: Option<f64>,
+    /// Only the values of the file are drawn.
+    steps: Option<bool>,
+}
+
+/// Reads the table of a distribution: the name of its file, its shape, and the table as it is written.
+pub(crate) fn shape(table: &Table, measure: Measure, context: &Context) -> Checked<(String, Shape, Json)> {
+    let keys: &[Key] = if measure == Measure::Size { SIZE_KEYS } else { TIME_KEYS };
+    let title = "this distribution";
+    let names = || keys.iter().map(|key| key.name);
+    let unknown = |entry: &Entry| {
+        let fault = Fault::new(entry.key_at, format!("unknown key `{}` in {title}", clip(&entry.key)));
+        fault.did_you_mean(suggest::nearest(&entry.key, names()), || format!("its keys are {}", suggest::list(names())))
+    };
+    let read = read_table(table, title, &keys.iter().collect::<Vec<_>>(), &[], context, unknown)?;
+    let scale = |values: &Values| match measure {
+        Measure::Size => values.find("scale").map(|_| values.size("scale").as_f64()),
+        _ => values.time_if_set("scale").map(|time| time.0 as f64),
+    };
+    let steps = read.values.find("steps").map(|_| read.values.bool("steps"));
+    Ok((read.values.text("cdf"), Shape { scale: scale(&read.values), steps }, json!(read.written)))
+}
+
+impl Shape {
+    /// Returns whether nothing is said.
+    pub(crate) fn is_plain(self) -> bool {
+        self.scale.is_none() && self.steps.is_none()
+    }
+}
+
+/// Reads a distribution from lines with a value and the probability, from 0 to 1 or from 0 to 100, of staying at or
+/// below it. Three columns, or the mean alone in the first line, need a `scale`. Returns a note too, where the stated
+/// mean decided how the file is read.
+pub(crate) fn read(file: &str, text: &str, measure: Measure, shape: Shape) -> Checked<(Cdf, Option<String>)> {
+    let mut lines = Line::all(file, text).filter(|line| !line.content().is_empty()).peekable();
+    let mean = match lines.peek().map(|line| (*line, columns(line.content()))) {
+        Some((line, found)) if found.len() == 1 => {
+            lines.next();
+            Some((line, line.number(found[0], "the mean in the first line")?))
+        }
+        _ => None,
+    };
+    let (rows, width, last) = rows(file, text, lines)?;
+    let what = match (mean, width) {
+        (Some(_), _) => "a file that begins with its mean (Homa's)",
+        (None, 3) => "a file of three columns (ns-2's)",
+        _ => "",
+    };
+    let plain = if measure == Measure::Time { 1e12 } else { 1.0 };
+    let scale = match shape.scale {
+        Some(scale) => scale,
+        None if what.is_empty() => plain,
+        None => {
+            let one = if measure == Measure::Time { "1 s" } else { "1 B" };
+            let other = if measure == Measure::Time { "1 us" } else { "1460 B" };
+            let line = mean.map_or(rows[0].line, |(line, _)| line);
+            let fault =
+                line.fault(line.content(), format!("{what} does not say its unit, so that the scenario has to"));
+            return Err(fault.hint(format!(
+                "write {{ cdf = \"{file}\", scale = \"{one}\" }}, or for example scale = \"{other}\" if it counts others"
+            )));
+        }
+    };
+    for row in &rows {
+        let fits = measure.value(&Term::of(row.value * scale, measure));
+        fits.map_err(|_| row.line.fault(row.text, "this value is too large"))?;
+    }
+    let end = end(&rows, last)?;
+    let points: Vec<(f64, f64)> = rows.iter().map(|row| (row.value, row.probability / end)).collect();
+    let (steps, note) = match mean {
+        None => (shape.steps.unwrap_or(false), None),
+        Some((line, stated)) => steps_by_mean(line, stated, &points, shape.steps)?,
+    };
+    let points = if steps { as_steps(&points) } else { points };
+    let scaled = points.into_iter().map(|(value, probability)| (value * scale, probability)).collect();
+    Ok((Cdf::new(scaled).map_err(|message| last.fault("", message))?, note))
+}
+
+/// A line of a distribution.
+struct Row<'a> {
+    line: Line<'a>,
+    /// The text of its value.
+    text: &'a str,
+    value: f64,
+    probability: f64,
+}
+
+fn columns(content: &str) -> Vec<&str> {
+    content.split([' ', '\t', ',', ';']).filter(|part| !part.is_empty()).collect()
+}
+
+/// Returns the rows, the number of their columns, and the last line.
+fn rows<'a>(
+    file: &'a str,
+    text: &'a str,
+    lines: impl Iterator<Item = Line<'a>>,
+) -> Checked<(Vec<Row<'a>>, usize, Line<'a>)> {
+    let mut rows: Vec<Row> = Vec::new();
+    let (mut width, mut last) = (0, Line::first(file, text));
+    for line in lines {
+        let content = line.content();
+        let found = columns(content);
+        let expected = if width == 3 { "three columns are" } else { "two columns are" };
+        let (value, probability) = match found[..] {
+            [value, probability] if width != 3 => (value, probability),
+            [value, middle, probability] if width != 2 => {
+                line.number(middle, "the second of three columns")?;
+                (value, probability)
+            }
+            _ => {
+                let what = "a value and its cumulative probability";
+                let message = format!("{expected} expected, {what}, not {}", found.len());
+                return Err(line.fault(content, message));
+            }
+        };
+        width = found.len();
+        let row = Row {
+            line,
+            text: value,
+            value: line.number(value, "the value")?,
+            probability: line.number(probability, "the probability")?,
+        };
+        if row.probability > 100.0 {
+            return Err(line.fault(probability, "a probability is at most 1, or 100 in percent"));
+        }
+        if let Some(before) = rows.last() {
+            if row.value < before.value {
+                return Err(line.fault(value, "the values must not fall from line to line"));
+            }
+            if row.probability < before.probability {
+                return Err(line.fault(probability, "the probabilities must not fall from line to line"));
+            }
+        }
+        rows.push(row);
+        last = line;
+    }
+    match rows.last() {
+        None => Err(last
+            .fault("", "the file holds no distribution")
+            .hint("each line needs a value and its cumulative probability")),
+        Some(row) if row.value == 0.0 => Err(last.fault(last.content(), "all values are 0")),
+        Some(_) => Ok((rows, width, last)),
+    }
+}
+
+/// Returns the last probability: 1, or 100 in percent.
+fn end(rows: &[Row], last: Line) -> Checked<f64> {
+    let end = rows.last().map_or(0.0, |row| row.probability);
+    if end != 1.0 && end != 100.0 {
+        let message = format!("the last probability must be 1 (or 100 in percent), not {end}");
+        return Err(last.fault(last.content(), message));
+    }
+    let inner = rows.iter().filter(|row| row.probability > 0.0 && row.probability < end);
+    let (few, shares) = inner.fold((0, true), |(few, shares), row| (few + 1, shares && row.probability <= 1.0));
+    if end == 100.0 && few > 1 && shares {
+        let fault = last.fault(last.content(), "this is 100, and all probabilities before it are at most 1");
+        return Err(fault.hint("write all of them from 0 to 1, or all of them in percent"));
+    }
+    Ok(end)
+}
+
+/// Returns the points of the distribution that has only their values.
+fn as_steps(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let mut before = 0.0;
+    let step = |&(value, probability): &(f64, f64)| {
+        let both = [(value, before), (value, probability)];
+        before = probability;
+        both
+    };
+    points.iter().flat_map(step).collect()
+}
+
+/// Returns whether points are steps, by the mean that the file states, and a note if that decided it.
+fn steps_by_mean(
+    line: Line,
+    stated: f64,
+    points: &[(f64, f64)],
+    told: Option<bool>,
+) -> Checked<(bool, Option<String>)> {
+    // Means are written with six digits and more, probabilities with six.
+    const TOLERANCE: f64 = 2e-3;
+    let mean = |points: Vec<(f64, f64)>| Cdf::new(points).map(|cdf| cdf.mean()).map_err(|why| line.fault("", why));
+    let (lines, steps) = (mean(points.to_vec())?, mean(as_steps(points))?);
+    let is_near = |mean: f64| (mean - stated).abs() <= TOLERANCE * stated;
+    let rounded = |mean: f64| Measure::Number.write((mean * 100.0).round() / 100.0);
+    let means = format!("the mean is {} with steps and {} without", rounded(steps), rounded(lines));
+    let fault = |message: String| line.fault(line.content(), message);
+    match told {
+        Some(told) if is_near(if told { steps } else { lines }) => Ok((told, None)),
+        Some(told) => Err(fault(format!("{means}: with `steps = {told}` it is not the {stated} that the file states"))),
+        None if is_near(steps) => {
+            let note = format!("{}: read as steps, which have the stated mean {stated}; {means}", line.file);
+            Ok((true, Some(note).filter(|_| !is_near(lines))))
+        }
+        None if is_near(lines) => Ok((false, None)),
+        None => Err(fault(format!("{means}: neither is the {stated} that the file states"))),
+    }
+}
