@@ -246,3 +246,95 @@ fn steps_by_mean(
         None => Err(fault(format!("{means}: neither is the {stated} that the file states"))),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Sources;
+
+    fn shown(fault: Fault) -> String {
+        let error = Sources::new("t", "").error(fault);
+        format!("{}:{}:{} {}", error.file(), error.line(), error.column(), error.message())
+    }
+
+    fn sizes(text: &str, scale: Option<f64>, steps: Option<bool>) -> Result<(Cdf, Option<String>), String> {
+        read("sizes.txt", text, Measure::Size, Shape { scale, steps }).map_err(shown)
+    }
+
+    fn plain(text: &str) -> Result<Cdf, String> {
+        sizes(text, None, None).map(|(cdf, _)| cdf)
+    }
+
+    #[test]
+    fn distributions_in_shares_or_percent_are_the_same() {
+        let a = plain("# bytes share\n100 0.5\n200, 1\n").unwrap();
+        assert_eq!(a, plain("100\t50\n\n200 100 # end\n").unwrap());
+        let times = read("c", "0.001 0\n0.002 1\n", Measure::Time, Shape::default()).unwrap().0;
+        assert_eq!(times.mean(), 1.5e9);
+    }
+
+    #[test]
+    fn mistakes_in_a_distribution_name_its_line() {
+        let wrong = |text| plain(text).unwrap_err();
+        assert_eq!(wrong("1 0\n2 x\n"), "sizes.txt:2:3 the probability must be a number of 0 or more, not `x`");
+        assert_eq!(wrong("5 0\n2 1\n"), "sizes.txt:2:1 the values must not fall from line to line");
+        assert_eq!(wrong("1 0.5\n2 0.4\n"), "sizes.txt:2:3 the probabilities must not fall from line to line");
+        assert_eq!(wrong("1 0\n2 0.7\n"), "sizes.txt:2:1 the last probability must be 1 (or 100 in percent), not 0.7");
+        assert_eq!(
+            wrong("1 0.5\n2 1 1\n"),
+            "sizes.txt:2:1 two columns are expected, a value and its cumulative probability, not 3"
+        );
+        assert_eq!(
+            wrong("1 1 0.5\n2 1\n"),
+            "sizes.txt:2:1 three columns are expected, a value and its cumulative probability, not 2"
+        );
+        assert!(wrong("").starts_with("sizes.txt:1:1 "));
+        assert_eq!(wrong("0 1\n"), "sizes.txt:1:1 all values are 0");
+        assert_eq!(
+            wrong("1 0\n2 0.2\n3 0.5\n4 100\n"),
+            "sizes.txt:4:1 this is 100, and all probabilities before it are at most 1"
+        );
+        assert!(plain("1 0\n2 0.5\n3 20\n4 100\n").is_ok(), "percent");
+    }
+
+    #[test]
+    fn file_that_does_not_begin_as_data_is_not_shown() {
+        let secret = "root:$6$salt$hash:19000:0:99999:7:::\ndaemon:*:1 2\n";
+        let fault = read("f", secret, Measure::Size, Shape::default()).unwrap_err();
+        let error = Sources::new("t", "").error(fault);
+        assert!(!error.to_string().contains("root"), "{error}");
+    }
+
+    /// Half of the messages have 1 packet and half 3: the mean of steps is 2, of lines 1 / 2 + (1 + 3) / 2 / 2 = 1.5.
+    #[test]
+    fn files_that_do_not_say_their_unit_need_a_scale() {
+        let (ns2, homa) = ("1 1 0.5\n3 1 1\n", "2\n1 0.5\n3 1\n");
+        assert_eq!(
+            sizes(ns2, None, None).unwrap_err(),
+            "sizes.txt:1:1 a file of three columns (ns-2's) does not say its unit, so that the scenario has to"
+        );
+        assert!(sizes(homa, None, None).unwrap_err().contains("a file that begins with its mean (Homa's)"));
+        let mean = |text, steps| sizes(text, Some(1000.0), steps).unwrap().0.mean();
+        assert_eq!([None, Some(false), Some(true)].map(|steps| mean(ns2, steps)), [1500.0, 1500.0, 2000.0]);
+        assert_eq!(mean(homa, Some(true)), 2000.0);
+    }
+
+    #[test]
+    fn the_stated_mean_decides_or_refuses() {
+        let (cdf, note) = sizes("2\n1 0.5\n3 1\n", Some(1.0), None).unwrap();
+        assert_eq!([0.1, 0.49, 0.51, 0.9].map(|u| cdf.quantile(u)), [1.0, 1.0, 3.0, 3.0]);
+        let said = "sizes.txt: read as steps, which have the stated mean 2; the mean is 2 with steps and 1.5 without";
+        assert_eq!(note.as_deref(), Some(said));
+        let (cdf, note) = sizes("1.5\n1 0.5\n3 1\n", Some(1.0), None).unwrap();
+        assert_eq!((cdf.quantile(0.75), note), (2.0, None));
+        assert_eq!(
+            sizes("1.7\n1 0.5\n3 1\n", Some(1.0), None).unwrap_err(),
+            "sizes.txt:1:1 the mean is 2 with steps and 1.5 without: neither is the 1.7 that the file states"
+        );
+        assert_eq!(
+            sizes("2\n1 0.5\n3 1\n", Some(1.0), Some(false)).unwrap_err(),
+            "sizes.txt:1:1 the mean is 2 with steps and 1.5 without: with `steps = false` it is not the 2 that the file \
+             states"
+        );
+    }
+}

@@ -39,3 +39,28 @@ pub(crate) fn read(file: &str, text: &str) -> Checked<Vec<Vec<f64>>> {
         false => Err(last.fault(last.content(), "all numbers are 0: nothing would be sent")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Sources;
+
+    fn matrix(text: &str) -> Result<Vec<Vec<f64>>, String> {
+        read("m", text).map_err(|fault| {
+            let error = Sources::new("t", "").error(fault);
+            format!("{}:{}:{} {}", error.file(), error.line(), error.column(), error.message())
+        })
+    }
+
+    #[test]
+    fn as_many_lines_as_numbers_are_read() {
+        assert_eq!(matrix("# to 0, to 1\n0 1\n\n2.5, 3 # from 1\n").unwrap(), [[0.0, 1.0], [2.5, 3.0]]);
+        let wrong = |text| matrix(text).unwrap_err();
+        assert_eq!(wrong("0 1\n2\n"), "m:2:1 the first line has 2 numbers, this one has 1");
+        assert_eq!(wrong("0 1\n"), "m:1:1 a line for each of the 2 columns is expected, the file has 1");
+        assert_eq!(wrong("0 1\n1 0\n1 1\n"), "m:3:1 a line for each of the 2 columns is expected, this is one more");
+        assert_eq!(wrong("0 -1\n1 0\n"), "m:1:3 the part of traffic must be a number of 0 or more, not `-1`");
+        assert_eq!(wrong("0 0\n0 0\n"), "m:2:1 all numbers are 0: nothing would be sent");
+        assert_eq!(wrong("\n"), "m:1:1 the file holds no numbers");
+    }
+}

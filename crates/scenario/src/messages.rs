@@ -156,7 +156,8 @@ impl Columns {
             let (column, unit) = match column_of(name, shape, file, context) {
                 Some(found) => found,
                 None => {
-                    let near = suggest::nearest(name, COLUMNS);
+                    let is_taken = |near: &&str| shape.columns.iter().any(|(ours, _)| ours == near);
+                    let near = suggest::nearest(name, COLUMNS).filter(|near| !is_taken(near));
                     if near.is_some() {
                         let unknown = fault(Some(name), format!("unknown column `{}`", shorten(name)));
                         return Err(unknown.did_you_mean(near, || HEADER.into()));
@@ -458,7 +459,6 @@ mod tests {
     use crate::error::Sources;
     use crate::evaluate::Parameters;
     use crate::files::Files;
-    use crate::lines::cdf;
 
     fn shown(fault: Fault) -> String {
         let error = Sources::new("t", "").error(fault);
@@ -466,56 +466,118 @@ mod tests {
     }
 
     fn read_flows(text: &str) -> Result<Vec<FlowSpec>, String> {
-        let parameters = Parameters::new(Default::default());
+        read_noted(text, Shape::default()).0
+    }
+
+    /// Returns the messages of a file for four hosts, and the notes on it.
+    fn read_noted(text: &str, shape: Shape) -> (Result<Vec<FlowSpec>, String>, Vec<String>) {
+        let (parameters, files) = (Parameters::new(std::collections::BTreeMap::default()), Files::default());
         let context = Context {
             parameters: &parameters,
-            files: &Files::default(),
+            files: &files,
             hosts: Some(4),
             profile: sim::profile::DEFAULT,
             deadline_factor: 1.0,
             requests: None,
         };
-        flows("f.csv", text, &context).map_err(shown)
-    }
-
-    #[test]
-    fn distributions_in_shares_or_percent_are_the_same() {
-        let a = cdf("a", "# bytes share\n100 0.5\n200, 1\n", Measure::Size).unwrap();
-        let b = cdf("b", "100\t50\n\n200 100 # end\n", Measure::Size).unwrap();
-        assert_eq!(a, b);
-        assert_eq!(cdf("c", "0.001 0\n0.002 1\n", Measure::Time).unwrap().mean(), 1.5e9);
-    }
-
-    #[test]
-    fn mistakes_in_a_distribution_name_its_line() {
-        let wrong = |text| shown(cdf("sizes.txt", text, Measure::Size).unwrap_err());
-        assert_eq!(wrong("1 0\n2 x\n"), "sizes.txt:2:3 the probability must be a number of 0 or more, not `x`");
-        assert_eq!(wrong("5 0\n2 1\n"), "sizes.txt:2:1 the values must not fall from line to line");
-        assert_eq!(wrong("1 0.5\n2 0.4\n"), "sizes.txt:2:3 the probabilities must not fall from line to line");
-        assert_eq!(wrong("1 0\n2 0.7\n"), "sizes.txt:2:1 the last probability must be 1 (or 100 in percent), not 0.7");
-        assert_eq!(
-            wrong("1 2 3\n"),
-            "sizes.txt:1:1 two columns are expected, a value and its cumulative probability, not 3"
-        );
-        assert!(wrong("").starts_with("sizes.txt:1:1 "));
+        let flows = flows("f.csv", text, &shape, &context).map_err(shown);
+        (flows, files.take_notes())
     }
 
     #[test]
     fn file_that_does_not_begin_as_data_is_not_shown() {
-        let hidden = "f:1:1 the file does not begin with numbers or column names, so that none of it is shown";
-        let secret = "root:$6$salt$hash:19000:0:99999:7:::\ndaemon:*:1 2\n";
-        let fault = cdf("f", secret, Measure::Size).unwrap_err();
-        let error = Sources::new("t", "").error(fault.clone());
-        assert_eq!(shown(fault), hidden);
-        assert!(!error.to_string().contains("root"), "{error}");
-        assert!(read_flows("key = hidden\n").unwrap_err().contains("none of it is shown"));
-        assert!(read_flows("start,key\n").unwrap_err().contains("unknown column `key`"));
+        let hidden = "f.csv:1:1 the file does not begin with numbers or column names, so that none of it is shown";
+        assert_eq!(read_flows("root:$6$salt$hash:19000:0:99999:7:::\n").unwrap_err(), hidden);
+        assert_eq!(read_flows("key = hidden\n").unwrap_err(), hidden);
+        assert_eq!(read_flows("start,key\n").unwrap_err(), "f.csv:1:1 the column `src` is missing");
+        let json = read_flows("{\"password\": \"hidden\"}").unwrap_err();
+        assert_eq!(json, "f.csv:1:1 this object has none of the columns start, src, dst, bytes");
     }
 
     #[test]
-    fn distribution_without_extent_is_refused() {
-        let wrong = |text| shown(cdf("sizes.txt", text, Measure::Size).unwrap_err());
-        assert!(wrong("0 1\n").contains("all values are 0"));
+    fn other_columns_are_named_in_a_note_and_a_mistyped_one_is_refused() {
+        let (flows, notes) = read_noted("id,src,dst,size,start,tag\n0,0,1,1000,0.001,a\n", Shape::default());
+        assert_eq!(flows.unwrap()[0].start, Instant::from_millis(1));
+        assert_eq!(notes, ["f.csv: the columns `id`, `tag` are not read".replace("`, `", "` and `")]);
+        assert_eq!(
+            read_flows("start,src,dst,bytes,deadlin\n0,0,1,9,\n").unwrap_err(),
+            "f.csv:1:21 unknown column `deadlin`"
+        );
+    }
+
+    #[test]
+    fn the_name_of_a_column_may_say_its_unit() {
+        let flows = read_flows("start_ns,src,dst,bytes,deadline_us\n1000,0,1,1000,20\n2 ms,1,2,9,\n").unwrap();
+        assert_eq!(
+            flows.iter().map(|flow| flow.start).collect::<Vec<_>>(),
+            [Instant(1_000_000), Instant::from_millis(2)]
+        );
+        assert_eq!(flows[0].deadline, Some(Deadline::Time { base: Distribution::Constant(2e7), vary: None }));
+    }
+
+    #[test]
+    fn a_table_says_names_units_and_the_first_host() {
+        let columns = [("start", "t"), ("src", "a")].map(|(ours, theirs)| (ours.to_owned(), theirs.to_owned()));
+        let shape = || Shape { columns: columns.to_vec(), unit: 1e3, first_host: 10 };
+        let (flows, notes) = read_noted("t,a,dst,bytes,src\n5,10,13,9,x\n", shape());
+        let flow = &flows.unwrap()[0];
+        assert_eq!((flow.start, flow.from, flow.to), (Instant(5000), HostId(0), HostId(3)));
+        assert_eq!(notes, ["f.csv: the column `src` is not read"]);
+        let wrong = |text: &str| read_noted(text, shape()).0.unwrap_err();
+        assert_eq!(wrong("t,a,dst,bytes\n5,9,13,9\n"), "f.csv:2:3 host 9 is before the file's first, 10");
+        assert_eq!(
+            wrong("t,a,dst,bytes\n5,10,14,9\n"),
+            "f.csv:2:6 host 14 of the file: host 4 does not exist; the network has hosts 0 to 3"
+        );
+        assert_eq!(wrong("start,a,dst,bytes\n5,10,14,9\n"), "f.csv:1:1 the column `start`, called `t`, is missing");
+        let (flows, _) = read_noted("1\n10 12 3 100 9 7\n", shape());
+        assert_eq!((flows.as_ref().unwrap()[0].start, flows.unwrap()[0].to), (Instant(7000), HostId(2)));
+    }
+
+    #[test]
+    fn objects_are_read_one_by_one_and_in_a_list() {
+        let one = "{\"start\": 0.001, \"src\": 0, \"dst\": 1, \"bytes\": 1000, \"deadline\": \"5 ms\"}";
+        let two = "{\"id\": [1], \"start\": \"2 ms\",\n \"src\": 1,\n \"dst\": 2, \"size\": 9, \"deadline\": null}";
+        let lines = read_flows(&format!("{one}\n{two}\n")).unwrap();
+        assert_eq!(lines.iter().map(|flow| flow.start).collect::<Vec<_>>(), [1, 2].map(Instant::from_millis));
+        assert_eq!(lines[1].size, Distribution::Constant(9.0));
+        assert_eq!(read_flows(&format!("[{one},\n{two}]\n")).unwrap(), lines);
+        let wrong = |text: String| read_flows(&text).unwrap_err();
+        assert_eq!(
+            wrong(format!("[{one},\n{}]", two.replace("\"dst\": 2", "\"dst\": 7"))),
+            "f.csv:4:9 host 7 does not exist; the network has hosts 0 to 3"
+        );
+        assert_eq!(
+            wrong(format!("[{one},\n{}]", two.replace("\"dst\": 2", "\"dst\": [2]"))),
+            "f.csv:4:2 `dst` must be a number or a text"
+        );
+        assert_eq!(wrong(format!("[{one}\n{two}]")), "f.csv:1:1 `,` or `]` is expected after this object");
+        assert_eq!(
+            wrong(format!("{one}\nhidden")),
+            "f.csv:2:1 a JSON object with the columns of one message is expected here"
+        );
+    }
+
+    #[test]
+    fn flows_of_hpcc_are_in_order_and_those_not_announced_are_named() {
+        let (flows, notes) =
+            read_noted("1\n0 1 3 100 9 2\n1 2 3 100 9 2\nsrc dst 3 port size start\n", Shape::default());
+        assert_eq!((flows.unwrap().len(), notes.len()), (1, 1));
+        assert_eq!(notes[0], "f.csv: the first line announces 1 message, the other 1 is not read");
+        let weave = read_flows("2\n0 1 3 9000 2\n1 2 3 9 2.5\n").unwrap();
+        assert_eq!(weave[0].size, Distribution::Constant(9000.0));
+        assert_eq!(
+            read_flows("2\n0 1 3 100 9 2\n1 2 3 100 9 1.5\n").unwrap_err(),
+            "f.csv:3:13 this flow starts before the one above it, at 1.5 s and not from 2 s on"
+        );
+        assert_eq!(
+            read_flows("0 1 3 100 1000 0.1\n").unwrap_err(),
+            "f.csv:1:1 the number of messages is expected before them"
+        );
+        assert_eq!(
+            read_flows("0,0,1,1000\n").unwrap_err(),
+            "f.csv:1:1 the names of the columns are expected before the data"
+        );
     }
 
     #[test]
@@ -546,7 +608,7 @@ mod tests {
         assert_eq!(wrong("start,src,dst\n"), "f.csv:1:1 the column `bytes` is missing");
         assert_eq!(wrong("start,src,from,bytes\n"), "f.csv:1:11 the column `src` appears twice");
         assert_eq!(wrong("3\n0 1 3 100 10 1\n"), "f.csv:1:1 the first line announces 3 messages, the file has 1");
-        assert_eq!(wrong("1\n0 1 3 100 10\n"), "f.csv:2:1 six columns are expected, not 5");
+        assert_eq!(wrong("1\n0 1 3 100\n"), "f.csv:2:1 six columns are expected, not 4");
         assert!(wrong("").contains("no messages") && wrong("0\n").contains("no messages"));
     }
 }

@@ -1,0 +1,105 @@
+"""Files of other simulators as scenarios: each format has a module here, and a line in `FORMATS`."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from duetime.imports import hpcc_config, hpcc_flows, hpcc_topology, htsim_matrix, htsim_topology, sizes, text
+from duetime.imports.model import Flows, Format, Network, Options, Part, Settings, Sizes, Steps
+from duetime.imports.written import Written, scenario
+
+#: All formats, in the order in which they are recognised.
+FORMATS: tuple[Format, ...] = (
+    htsim_matrix.FORMAT,
+    htsim_topology.FORMAT,
+    hpcc_config.FORMAT,
+    hpcc_topology.FORMAT,
+    hpcc_flows.FORMAT,
+    sizes.FORMAT,
+)
+
+
+@dataclass
+class Imported:
+    """A scenario that was made of files, and what there is to say about them."""
+
+    written: Written
+    #: For each file what was read of it, and what has no meaning here.
+    notes: list[str] = field(default_factory=list)
+
+
+def bring(paths: list[Path], out: Path, options: Options, forced: str | None = None) -> Imported:
+    """Make the scenario `out` of files in known formats; `Unreadable` names the place of what cannot be meant."""
+    found = Imported(Written(""))
+    parts: list[tuple[text.Text, Part]] = []
+    queue = [(path, forced) for path in paths]
+    while queue:
+        path, name = queue.pop(0)
+        content = text.read(path)
+        part = _format(content, name).read(content, options)
+        parts.append((content, part))
+        found.notes.append(f"{path}: {part.summary}")
+        found.notes += [f"{path}: {note}" for note in part.notes]
+        queue += [(named, None) for named in _named(content, part, [*paths, *(each for each, _ in queue)])]
+    networks = [(content, part.network) for content, part in parts if part.network is not None]
+    traffic = [(content, part.traffic) for content, part in parts if part.traffic is not None]
+    settings = [(content, part.settings) for content, part in parts if part.settings is not None]
+    for what, several in (("topologies", networks), ("configurations", settings)):
+        if len(several) > 1:
+            raise text.Mistaken(f"{several[0][0].path} and {several[1][0].path} are both {what}: one is expected")
+    found.written = scenario(
+        out,
+        networks[0][1] if networks else None,
+        [each for _, each in traffic],
+        settings[0][1] if settings else Settings(),
+        [content.path for content, _ in parts],
+    )
+    found.notes += found.written.notes
+    return found
+
+
+def _format(content: text.Text, name: str | None) -> Format:
+    if name is not None:
+        return next(each for each in FORMATS if each.name == name)
+    for each in FORMATS:
+        if each.is_it(content):
+            return each
+    known = ", ".join(each.name for each in FORMATS)
+    raise text.Mistaken(
+        f"{content.path}: this is none of the known formats ({known}); "
+        "--as FORMAT reads it as one, and says where it differs"
+    )
+
+
+def _named(content: text.Text, part: Part, given: list[Path]) -> list[Path]:
+    """Return the files that a configuration names and that were not given."""
+    found = []
+    for word in part.names:
+        name = Path(word.text)
+        if any(each.name == name.name for each in given):
+            continue
+        # The simulator's paths start from its own folder, which mostly is the one around the configuration's.
+        places = [name, content.path.parent / name, content.path.parent.parent / name]
+        path = next((place for place in places if os.path.isfile(place)), None)
+        if path is None:
+            raise content.fault(word, f"the file {name} is not found", "name it on the command line too")
+        found.append(path)
+    return found
+
+
+__all__ = [
+    "FORMATS",
+    "Flows",
+    "Format",
+    "Imported",
+    "Network",
+    "Options",
+    "Part",
+    "Settings",
+    "Sizes",
+    "Steps",
+    "Written",
+    "bring",
+]
