@@ -29,10 +29,16 @@ from duetime.imports import FORMATS, Options, bring
     type=click.Choice([each.name for each in FORMATS]),
     help="Read every FILE in this format; without it the content decides.",
 )
-@click.option("--scale", metavar="SIZE", help='A value of 1 in a distribution: "1 B", or "1460 B" for packets.')
-@click.option("--steps/--no-steps", default=None, help="Draw only the values of a distribution, or between them too.")
 @click.option(
-    "--start-unit", type=click.Choice(["ps", "us"]), help="The unit of starts in a connection matrix of htsim."
+    "--scale", metavar="SIZE", help='A value of 1 in a distribution: "1 B", or "1460 B" for packets.'
+)
+@click.option(
+    "--steps/--no-steps", default=None, help="Draw only the values of a distribution, or between them too."
+)
+@click.option(
+    "--start-unit",
+    type=click.Choice(["ps", "us"]),
+    help="The unit of starts in a connection matrix of htsim.",
 )
 @options.QUIET
 def import_(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,7 +30,7 @@ class Imported:
 
 
 def bring(paths: list[Path], out: Path, options: Options, forced: str | None = None) -> Imported:
-    """Make the scenario `out` of files in known formats; `Unreadable` names the place of what cannot be meant."""
+    """Make the scenario `out` of files; `Unreadable` names the place of what cannot be meant."""
     found = Imported(Written(""))
     parts: list[tuple[text.Text, Part]] = []
     queue = [(path, forced) for path in paths]
@@ -48,7 +47,9 @@ def bring(paths: list[Path], out: Path, options: Options, forced: str | None = N
     settings = [(content, part.settings) for content, part in parts if part.settings is not None]
     for what, several in (("topologies", networks), ("configurations", settings)):
         if len(several) > 1:
-            raise text.Mistaken(f"{several[0][0].path} and {several[1][0].path} are both {what}: one is expected")
+            raise text.Mistaken(
+                f"{several[0][0].path} and {several[1][0].path} are both {what}: one is expected"
+            )
     found.written = scenario(
         out,
         networks[0][1] if networks else None,
@@ -81,8 +82,9 @@ def _named(content: text.Text, part: Part, given: list[Path]) -> list[Path]:
         if any(each.name == name.name for each in given):
             continue
         # The simulator's paths start from its own folder, which mostly is the one around the configuration's.
-        places = [name, content.path.parent / name, content.path.parent.parent / name]
-        path = next((place for place in places if os.path.isfile(place)), None)
+        folder = content.path.parent
+        places = [name, folder / name, folder.parent / name, folder / name.name]
+        path = next((place for place in places if place.is_file()), None)
         if path is None:
             raise content.fault(word, f"the file {name} is not found", "name it on the command line too")
         found.append(path)

@@ -128,7 +128,7 @@ def _marking(text: Text, found: dict[str, list[Word]], settings: Settings, notes
     low, high = maps["KMIN_MAP"], maps.get("KMAX_MAP", maps["KMIN_MAP"])
     if low != high:
         notes.append(
-            "KMIN_MAP, KMAX_MAP, PMAX_MAP: packets are marked from Kmin on, with probability 1 and not rising to Kmax"
+            "KMIN_MAP, KMAX_MAP, PMAX_MAP: all packets are marked from Kmin on, and Kmax is not read"
         )
     settings.mark = lambda rate: f'"{low[rate]:.12g} KB"' if rate in low else None
 

@@ -1,7 +1,7 @@
 """Flow files of the HPCC simulator and those that follow it: PowerTCP, ConWeave, SimAI.
 
-The first line is the number of flows. A line has source, destination, priority group, port, bytes and the start in
-seconds; ConWeave's have no port. Lines behind the announced flows are remarks.
+The first line is the number of flows. A line has source, destination, priority group, port, bytes and the
+start in seconds; ConWeave's have no port. Lines behind the announced flows are remarks.
 """
 
 from __future__ import annotations
@@ -46,10 +46,9 @@ def read(text: Text, _: Options) -> Part:
         )
     notes = []
     if more:
-        notes.append(
-            f"the first line announces {counted(announced, 'flow')}: {more} behind them are not read, as in HPCC"
-        )
-    if len({row.src.text for row in flows}) and any(group != "3" for group in _groups(text, announced)):
+        announces = f"the first line announces {counted(announced, 'flow')}"
+        notes.append(f"{announces}: {more} behind them are not read, as in HPCC")
+    if any(group != "3" for group in _groups(text, announced)):
         notes.append("priority groups are not imported: all flows have the same priority")
     return Part(f"HPCC flows: {counted(len(flows), 'flow')}", traffic=Flows(text, flows), notes=notes)
 

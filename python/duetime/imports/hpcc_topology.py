@@ -1,8 +1,8 @@
 """Topology files of the HPCC simulator and those that follow it: PowerTCP, ConWeave.
 
-The first line has the numbers of nodes, switches and links; PowerTCP's has that of racks before the last. The second
-has the numbers of the switches, and all other nodes are hosts. Each further line is a link: two nodes, rate, delay and
-the share of packets that it loses.
+The first line has the numbers of nodes, switches and links; PowerTCP's has that of racks before the last. The
+second has the numbers of the switches, and all other nodes are hosts. Each further line is a link: two nodes,
+rate, delay and the share of packets that it loses.
 """
 
 from __future__ import annotations
@@ -55,13 +55,19 @@ def read(text: Text, _: Options) -> Part:
         if number in switches:
             raise text.fault(word, f"switch {number} appears twice")
         switches[number] = f"switch {number}"
-    links = _links(text, rows[2:], nodes, links_announced)
+    links, more = _links(text, rows[2:], nodes, links_announced)
+    if len(links) < links_announced:
+        message = f"the first line announces {counted(links_announced, 'link')}, the file has {len(links)}"
+        raise text.fault(rows[0][-1], message)
     hosts = [node for node in range(nodes) if node not in switches]
     if len(hosts) < 2:
         raise text.fault(rows[0][0], f"{counted(len(hosts), 'host')}: at least two nodes are to be hosts")
     _check(text, links, switches, hosts)
     network = _network(links, hosts, switches)
     notes = []
+    if more:
+        announces = f"the first line announces {counted(len(links), 'link')}"
+        notes.append(f"{announces}: {more} behind them are not read, as in HPCC")
     offset = hosts[0]
     if hosts != list(range(offset, offset + len(hosts))):
         notes.append(f"host h is here the h-th node that is no switch: {_ranges(hosts)}")
@@ -73,8 +79,10 @@ def read(text: Text, _: Options) -> Part:
 
 def _header(text: Text, row: list[Word]) -> tuple[int, int, int]:
     if len(row) > 4:
-        hint = "SimAI's have more: GPUs of a server are joined by NVLink and have a NIC each, which is not imported"
-        raise text.fault(row[0].line, f"three or four numbers are expected first ({FIRST}), not {len(row)}", hint)
+        hint = "SimAI's have more: its GPUs have a NIC and NVLink each, which is not imported"
+        raise text.fault(
+            row[0].line, f"three or four numbers are expected first ({FIRST}), not {len(row)}", hint
+        )
     if len(row) < 3:
         raise text.fault(row[0].line, f"three numbers are expected first, not {len(row)}", FIRST)
     numbers = [text.whole(word, "each number of the first line", least=1) for word in row]
@@ -85,17 +93,19 @@ def _node(text: Text, word: Word, nodes: int) -> int:
     number = text.whole(word, "a node")
     if number >= nodes:
         off = f"; does the file count from 1? It has nodes 0 to {nodes - 1}" if number == nodes else ""
-        raise text.fault(word, f"node {number} does not exist: the file announces {nodes}, 0 to {nodes - 1}{off}")
+        raise text.fault(
+            word, f"node {number} does not exist: the file announces {nodes}, 0 to {nodes - 1}{off}"
+        )
     return number
 
 
-def _links(text: Text, rows: list[list[Word]], nodes: int, announced: int) -> list[Link]:
-    links = []
+def _links(text: Text, rows: list[list[Word]], nodes: int, announced: int) -> tuple[list[Link], int]:
+    """Return the announced links, and how many lines behind them look like links."""
+    links: list[Link] = []
+    more = 0
     for row in rows:
         if len(links) == announced:
-            if len(row) >= 4:
-                message = f"the first line announces {counted(announced, 'link')}, this is one more"
-                raise text.fault(row[0].line, message)
+            more += bool(LINK.match(" ".join(word.text for word in row) + " "))
             continue
         if len(row) not in (4, 5):
             hint = "two nodes, rate, delay and the share of lost packets"
@@ -107,9 +117,7 @@ def _links(text: Text, rows: list[list[Word]], nodes: int, announced: int) -> li
         if loss > 1:
             raise text.fault(row[4], f"a share of lost packets is at most 1, not {row[4]}")
         links.append(Link(row, a, b, rate(text, row[2]), seconds(text, row[3]), loss))
-    if len(links) < announced:
-        raise text.fault(1, f"the first line announces {counted(announced, 'link')}, the file has {len(links)}")
-    return links
+    return links, more
 
 
 def _check(text: Text, links: list[Link], switches: dict[int, str], hosts: list[int]) -> None:
@@ -123,13 +131,17 @@ def _check(text: Text, links: list[Link], switches: dict[int, str], hosts: list[
             raise text.fault(link.row[0].line, message, "two nodes have at most one link here")
         joined[pair] = link.row[0].line
         if link.a not in switches and link.b not in switches:
-            raise text.fault(link.row[0].line, f"nodes {link.a} and {link.b} are hosts: one end is to be a switch")
+            raise text.fault(
+                link.row[0].line, f"nodes {link.a} and {link.b} are hosts: one end is to be a switch"
+            )
         for word, node in zip(link.row, (link.a, link.b), strict=False):
             if node in switches:
                 continue
             if node in linked:
                 message = f"host {node} has a link in line {linked[node]} already"
-                raise text.fault(word, message, "hosts have one link here: files with several are not imported")
+                raise text.fault(
+                    word, message, "hosts have one link here: files with several are not imported"
+                )
             linked[node] = word.line
     if lost := [node for node in hosts if node not in linked]:
         line = 2
@@ -168,11 +180,11 @@ def _network(links: list[Link], hosts: list[int], switches: dict[int, str]) -> N
         between.append(_entry(ends, f'"{switches[switch]}"', (own, bits), (late, delay)))
     for link in links:
         if link.a in switches and link.b in switches:
-            ends = f'"{switches[link.a]}"', f'"{switches[link.b]}"'
-            between.append(_entry(*ends, (link.rate, bits), (link.delay, delay)))
+            a, b = (f'"{switches[node]}"' for node in (link.a, link.b))
+            between.append(_entry(a, b, (link.rate, bits), (link.delay, delay)))
             if link.loss:
                 faults.append(_loss(f"{switches[link.a]} - {switches[link.b]}", link.loss))
-    lines += between + ["]"]
+    lines += [*between, "]"]
     return Network(lines, hosts, switches, bits, faults, {link.rate for link in links})
 
 

@@ -1,7 +1,7 @@
 """Connection matrices of htsim (``.cm``), with triggers.
 
-A matrix has ``Nodes N``, ``Connections N`` and ``Triggers N``, then lines like ``0->13 id 1 start 0 size 2000000
-send_done_trigger 1`` and ``trigger id 1 oneshot``.
+A matrix has ``Nodes N``, ``Connections N`` and ``Triggers N``, then lines like
+``0->13 id 1 start 0 size 2000000 send_done_trigger 1`` and ``trigger id 1 oneshot``.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def read(text: Text, options: Options) -> Part:
         return Part(summary, traffic=Flows(text, flows, (ending, unit), header["Nodes"]), notes=notes)
     _wire(text, connections, triggers)
     notes.append(
-        "a triggered flow starts when the last byte of those that it follows has arrived; in htsim a sender's "
+        "a triggered flow starts when the last byte of those that it follows has arrived; in htsim "
         "`send_done_trigger` fires when the ACK of that byte has returned, half a round trip later"
     )
     steps = _steps(text, connections, triggers)
@@ -138,7 +138,11 @@ def _connection(text: Text, row: list[Word], header: dict[str, int]) -> Connecti
     if start is not None:
         text.number(start, "`start`")
     size = text.whole(words["size"], "`size`", least=1)
-    fires = [text.whole(words[f"{end}_done_trigger"], "a trigger", 1) for end in ("send", "recv") if f"{end}_done_trigger" in words]
+    fires = [
+        text.whole(words[f"{end}_done_trigger"], "a trigger", 1)
+        for end in ("send", "recv")
+        if f"{end}_done_trigger" in words
+    ]
     return Connection(first, Flow(src, dst, size, start.text if start else "0"), words, fires)
 
 
@@ -176,8 +180,8 @@ def _unit(text: Text, connections: list[Connection], options: Options) -> tuple[
     if latest < PLAUSIBLE_PS:
         raise text.fault(
             last.words["start"],
-            f"the unit of starts is not clear: {latest:g} is the last, htsim reads picoseconds, and older matrices "
-            "have microseconds",
+            f"the unit of starts is not clear: {latest:g} is the last, htsim reads picoseconds, and older "
+            "matrices have microseconds",
             "say which: --start-unit us, or --start-unit ps",
         )
     return 1e-12, ["starts are picoseconds, as htsim reads them; --start-unit us reads older matrices"]
@@ -200,14 +204,18 @@ def _wire(text: Text, connections: list[Connection], triggers: dict[int, Trigger
         if not trigger.starts:
             raise text.fault(trigger.word.line, f"trigger {number} starts no connection")
         if trigger.kind == "barrier" and trigger.count != fired:
-            message = f"barrier {number} waits for {trigger.count}, and {counted(fired, 'connection')} can fire it"
+            message = (
+                f"barrier {number} waits for {trigger.count}, and {counted(fired, 'connection')} can fire it"
+            )
             raise text.fault(trigger.word.line, message)
         if trigger.kind == "oneshot" and fired != 1:
             message = f"oneshot {number} is fired by {counted(fired, 'connection')}, one is expected"
             hint = "a barrier waits for several; the first of several is not imported"
             raise text.fault(trigger.word.line, message, hint)
         if trigger.kind == "multishot" and (fired != 1 or len(trigger.starts) != 1):
-            message = f"multishot {number} starts one connection each time it is fired, in the order of the run"
+            message = (
+                f"multishot {number} starts one connection each time it is fired, in the order of the run"
+            )
             hint = "only a multishot of one connection that starts one other can be imported"
             raise text.fault(trigger.word.line, message, hint)
 

@@ -62,7 +62,9 @@ def read(text: Text, _: Options) -> Part:
     if number not in (2, 3):
         raise text.fault(places["tiers"], f"two or three tiers are possible, not {number}")
     if sorted(tiers) != list(range(number)):
-        raise text.fault(places["tiers"], f"{number} tiers are announced, the file has {len(tiers)}: Tier 0 is the lowest")
+        raise text.fault(
+            places["tiers"], f"{number} tiers are announced, the file has {len(tiers)}: Tier 0 is the lowest"
+        )
     if nodes % pod:
         raise text.fault(places["podsize"], f"{nodes} nodes are no whole number of pods of {pod}")
     lists = [tiers[tier] for tier in range(number)]
@@ -115,32 +117,34 @@ def _oversubscription(text: Text, tiers: list[Tier], tier: int) -> None:
     above = low.get("radix_up") * high.get("downlink_speed_gbps")
     told = low.get("oversubscribed", 1)
     if below != told * above:
-        message = (
-            f"tier {tier} is oversubscribed {below / above:g} times: {low.get('radix_down')} ports down at "
-            f"{low.get('downlink_speed_gbps')} Gbps, {low.get('radix_up')} up at {high.get('downlink_speed_gbps')} Gbps"
-        )
-        raise text.fault(low.places.get("oversubscribed", low.word), f"{message}; the file says {told}")
+        ports = f"{low.get('radix_down')} ports down at {low.get('downlink_speed_gbps')} Gbps and "
+        ports += f"{low.get('radix_up')} up at {high.get('downlink_speed_gbps')} Gbps"
+        message = f"tier {tier} has {ports}: oversubscribed {below / above:g} times, and not {told}"
+        raise text.fault(low.places.get("oversubscribed", low.word), message)
 
 
 def _build(text: Text, tiers: list[Tier], nodes: int, pod: int) -> Part:
     low, middle = tiers[0], tiers[1]
     if pod % low.get("radix_down"):
-        raise text.fault(low.places["radix_down"], f"pods of {pod} hosts are no whole number of ToRs of these")
+        raise text.fault(
+            low.places["radix_down"], f"pods of {pod} hosts are no whole number of ToRs of these"
+        )
     pods, tors = nodes // pod, pod // low.get("radix_down")
     aggs = low.get("radix_up")
-    if len(tiers) == 2:
-        # All ToRs are joined with all switches of the upper tier, across pods.
-        if pods != 1:
-            raise text.fault(1, f"two tiers have one pod: Podsize is {nodes}, not {pod}")
+    # All ToRs are joined with all switches of the upper tier.
+    if len(tiers) == 2 and pods != 1:
+        raise text.fault(1, f"two tiers have one pod: Podsize is {nodes}, not {pod}")
     if middle.get("radix_down") != tors:
-        message = f"each switch of tier 1 has {middle.get('radix_down')} ports down, a pod has {counted(tors, 'ToR')}"
+        ports = f"each switch of tier 1 has {middle.get('radix_down')} ports down"
+        message = f"{ports}, a pod has {counted(tors, 'ToR')}"
         raise text.fault(middle.places["radix_down"], message)
     cores = 0
     if len(tiers) == 3:
         up, top = middle.get("radix_up"), tiers[2]
         cores = aggs * up
         if top.get("radix_down") != pods:
-            message = f"each core has {top.get('radix_down')} ports, one for each of {counted(pods, 'pod')} is expected"
+            ports = f"each core has {counted(top.get('radix_down'), 'port')}"
+            message = f"{ports}, one for each of {counted(pods, 'pod')} is expected"
             raise text.fault(top.places["radix_down"], message)
     joints = [_joint(text, tiers, tier) for tier in range(len(tiers))]
     lines = [
@@ -156,11 +160,15 @@ def _build(text: Text, tiers: list[Tier], nodes: int, pod: int) -> Part:
     lines.append("]")
     notes = []
     if any(tier.get("switch_latency_ns") for tier in tiers):
-        notes.append("links have half of the latency of the switch at each end: paths have the latency of all switches")
+        notes.append(
+            "links have half of the latency of the switch at each end: paths have the latency of all switches"
+        )
     network = Network(lines, list(range(nodes)), {}, joints[0].rate, rates={joint.rate for joint in joints})
     network.has_buffers = any(joint.queue for joint in joints)
     summary = f"htsim topology: {counted(nodes, 'host')}, {counted(pods * tors, 'ToR')}, "
-    summary += f"{counted(pods * aggs, 'aggregation switch')}" + (f", {counted(cores, 'core')}" if cores else "")
+    summary += f"{counted(pods * aggs, 'aggregation switch')}" + (
+        f", {counted(cores, 'core')}" if cores else ""
+    )
     return Part(summary, network=network, notes=notes)
 
 

@@ -36,4 +36,6 @@ def read(text: Text, options: Options) -> Part:
     return Part(f"distribution of sizes: {counted(points, 'point')}", traffic=Sizes(text, shape))
 
 
-FORMAT = Format("cdf", "a distribution of sizes: two columns, ns-2's three, or Homa's with the mean first", is_it, read)
+FORMAT = Format(
+    "cdf", "a distribution of sizes: two columns, ns-2's three, or Homa's with the mean first", is_it, read
+)

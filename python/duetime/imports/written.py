@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from math import ceil, log10
 from pathlib import Path
 
-from duetime.imports.model import Flow, Flows, Network, Settings, Sizes, Step, Steps
+from duetime.imports.model import Flow, Flows, Network, Settings, Sizes, Steps
 from duetime.imports.text import Mistaken, Text, Word
 from duetime.imports.units import written_time
 
@@ -20,7 +20,7 @@ LONGEST = 1.0
 SHORTEST = 1e-3
 #: Stages of one class (`MAX_TABLES` in crates/scenario).
 MOST_STEPS = 4096
-#: htsim's packets without their headers, and what its ports hold unless its command line says otherwise.
+#: About htsim's packets, of 4150 bytes with headers.
 HTSIM_MSS = "4096 B"
 
 
@@ -56,13 +56,13 @@ def scenario(
                 classes.append(_steps(name.replace("flows", "matrix"), each, network))
                 end = max(end, _end([step.flow for step in each.steps], each.unit, network, written))
             case _:
-                classes.append(_random(out, each, network, written))
+                classes.append(_random(out, each, written))
                 end = max(end, 10e-3)
     run = {"duration": f'"{_rounded(end)}"', "seed": "1"} | settings.run
     transport = {"name": '"dctcp"'} | settings.transport
     if "name" not in settings.transport:
         written.notes.append("no file says the transport: dctcp")
-    if any(isinstance(each, Steps) or each_is_htsim(each) for each in traffic) and "mss" not in transport:
+    if any(map(_is_htsim, traffic)) and "mss" not in transport:
         transport["mss"] = f'"{HTSIM_MSS}"'
     lines = [
         f"# Imported by duetime import from {', '.join(path.name for path in sources)}.",
@@ -74,7 +74,8 @@ def scenario(
         "[network]",
         *_marked(network, settings, written),
         "",
-        *(each for fault in [*network.faults, *(make(network) for make in settings.faults)] for each in [fault]),
+        *network.faults,
+        *(make(network) for make in settings.faults),
         "[transport]",
         *(f"{key} = {value}" for key, value in transport.items()),
         "",
@@ -85,9 +86,9 @@ def scenario(
     return written
 
 
-def each_is_htsim(each: Flows | Steps | Sizes) -> bool:
+def _is_htsim(each: Flows | Steps | Sizes) -> bool:
     """Return whether messages are from a connection matrix."""
-    return isinstance(each, Flows) and each.nodes is not None
+    return isinstance(each, Steps) or (isinstance(each, Flows) and each.nodes is not None)
 
 
 def _title(sources: list[Path]) -> str:
@@ -112,7 +113,9 @@ def _network(traffic: list[Flows | Steps | Sizes], written: Written) -> Network:
         what = f"a fat-tree of {hosts} hosts with links of 100 Gbps and {DELAY}, as htsim's without one"
     else:
         lines = ['topology = "star"', f"hosts = {hosts}", rate, f'delay = "{DELAY}"']
-        what = f"one switch with {hosts} hosts at 100 Gbps and {DELAY}; import a topology with the other files"
+        what = (
+            f"one switch with {hosts} hosts at 100 Gbps and {DELAY}; import a topology with the other files"
+        )
     written.notes.append(f"no file says the network: {what}")
     return Network(lines, list(range(hosts)), {}, RATE)
 
@@ -123,7 +126,9 @@ def _marked(network: Network, settings: Settings, written: Written) -> list[str]
     mark = settings.mark(network.rate)
     missing = [rate for rate in network.rates if mark is not None and settings.mark(rate) is None]
     if missing:
-        written.notes.append(f"KMIN_MAP has no threshold for links of {missing[0]:g} bit/s: that of hosts' links")
+        written.notes.append(
+            f"KMIN_MAP has no threshold for links of {missing[0]:g} bit/s: that of hosts' links"
+        )
     for at, line in enumerate(lines):
         found = re.search(r'rate = "([\d.]+) ([GMK]?)bps"', line)
         if at < 4 or found is None or mark is None:
@@ -159,7 +164,9 @@ def _host(text: Text, network: Network, places: dict[int, int], word: Word) -> i
     hint = ""
     if node == last + 1 and 0 in places:
         hint = "does the file count its nodes from 1?"
-    raise text.fault(word, f"node {node} does not exist; the topology's hosts are {_span(network.nodes)}", hint)
+    raise text.fault(
+        word, f"node {node} does not exist; the topology's hosts are {_span(network.nodes)}", hint
+    )
 
 
 def _span(nodes: list[int]) -> str:
@@ -185,7 +192,7 @@ def _steps(name: str, each: Steps, network: Network) -> str:
     if len(each.steps) + timed > MOST_STEPS:
         raise each.text.fault(
             each.steps[MOST_STEPS - timed].flow.src,
-            f"{len(each.steps)} connections that wait for each other are too many: at most {MOST_STEPS} stages",
+            f"{len(each.steps)} connections with triggers are too many: at most {MOST_STEPS} stages",
         )
     roles: dict[int, str] = {}
     stages = []
@@ -197,7 +204,9 @@ def _steps(name: str, each: Steps, network: Network) -> str:
         if not after and float(step.flow.start):
             # Work of the sender until the start.
             time = written_time(float(step.flow.start) * each.unit)
-            stages.append(_stage(f"until {step.name}", [f"at = {_text(roles[src])}", f'time = "{time}"', "after = []"]))
+            stages.append(
+                _stage(f"until {step.name}", [f"at = {_text(roles[src])}", f'time = "{time}"', "after = []"])
+            )
             after = [f"until {step.name}"]
         keys = [f'from = "{roles[src]}"', f'to = "{roles[dst]}"', f'size = "{step.flow.size} B"']
         keys.append(f"after = [{', '.join(map(_text, after))}]")
@@ -205,7 +214,12 @@ def _steps(name: str, each: Steps, network: Network) -> str:
         keys += ["barrier = true"] if step.after else []
         stages.append(_stage(step.name, keys))
     head = f'[[traffic]]\nname = "{name}"\npattern = "stages"\nclients = 1\ncount = 1\n\n[traffic.roles]\n'
-    return head + "".join(f"{role} = {host}\n" for host, role in sorted(roles.items())) + "\n" + "\n".join(stages)
+    return (
+        head
+        + "".join(f"{role} = {host}\n" for host, role in sorted(roles.items()))
+        + "\n"
+        + "\n".join(stages)
+    )
 
 
 def _text(name: str) -> str:
@@ -216,7 +230,7 @@ def _stage(name: str, keys: list[str]) -> str:
     return "\n".join(["[[traffic.stage]]", f'name = "{name}"', *keys, ""])
 
 
-def _random(out: Path, each: Sizes | None, network: Network, written: Written) -> str:
+def _random(out: Path, each: Sizes | None, written: Written) -> str:
     """Write messages between random pairs, of the sizes of a file."""
     size = '"cdf(websearch)"'
     if each is not None:
@@ -225,10 +239,12 @@ def _random(out: Path, each: Sizes | None, network: Network, written: Written) -
             raise Mistaken(f"{each.text.path}: a scenario cannot name a path like this")
         keys = [f'cdf = "{path}"', *(f"{key} = {value}" for key, value in each.shape.items())]
         size = f"{{ {', '.join(keys)} }}"
-        written.notes.append("no file says the arrivals: Poisson, at 40 % of hosts' links, between random pairs")
+        written.notes.append(
+            "no file says the arrivals: Poisson, at 40 % of hosts' links, between random pairs"
+        )
     else:
         written.notes.append(
-            "no file says the traffic: websearch's sizes, Poisson, at 40 % of hosts' links, between random pairs"
+            "no file says the traffic: websearch's sizes, Poisson, 40 % of hosts' links, between random pairs"
         )
     return f'[[traffic]]\nname = "random"\npattern = "poisson"\nload = "40%"\nsize = {size}\n'
 
@@ -243,8 +259,8 @@ def _end(flows: list[Flow], unit: float, network: Network, written: Written) -> 
     needed = max(at.values()) * 8 / network.rate * 1.5
     if needed > LONGEST:
         written.notes.append(
-            f"the messages of one host take {needed / 1.5:.3g} s of its link: the run lasts {LONGEST:g} s after the last "
-            "start, unless a file says otherwise"
+            f"the messages of one host take {needed / 1.5:.3g} s of its link: the run lasts {LONGEST:g} s "
+            "after the last start, unless a file says otherwise"
         )
     return last + min(max(needed, SHORTEST), LONGEST)
 
@@ -253,6 +269,3 @@ def _rounded(value: float) -> str:
     """Write a time that is not shorter, in two or three digits."""
     step = 10 ** (int(log10(value)) - 3)
     return written_time(ceil(value / step) * step)
-
-
-__all__ = ["Step", "Written", "scenario"]
