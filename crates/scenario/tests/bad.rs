@@ -253,9 +253,9 @@ const CASES: &[(&str, &str, &str)] = &[
         "pattern = \"long\"\nfrom = [0, 1]\nto = \"7..9\"\nstart = \"$pause + index * 10 us\"",
         "pattern = \"trace\"\nfile = \"none.csv\"",
     ),
-    ("a buffer of an unknown switch", "mark = { host", "buffer = { lef = \"1 MB\", others = \"4 MB\" }\nmark = { host"),
-    ("a switch without a buffer", "mark = { host", "buffer = { leaf = \"1 MB\" }\nmark = { host"),
-    ("no switch with a buffer", "mark = { host", "buffer = {}\nmark = { host"),
+    ("a buffer of an unknown switch", "buffer = \"4 MB\"", "buffer = { swich = \"1 MB\", others = \"4 MB\" }"),
+    ("a buffer for no switch", "buffer = \"4 MB\"", "buffer = { switch = \"1 MB\", others = \"4 MB\" }"),
+    ("no switch with a buffer", "buffer = \"4 MB\"", "buffer = {}"),
     (
         "a file of messages with an unknown column",
         "pattern = \"long\"\nfrom = [0, 1]\nto = \"7..9\"",

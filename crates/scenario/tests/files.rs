@@ -118,7 +118,7 @@ fn a_table_says_the_unit_of_sizes() {
     let folder = Folder::new("scaled", &[("homa.txt", b"2\n1 0.5\n3 1\n"), ("ns2.tcl", b"6 1 0\n9 1 1\n")]);
     let sized = |table: &str| sizes("x").replace("\"cdf(x)\"", table);
     let read = folder.read(&sized("{ cdf = \"homa.txt\", scale = \"1442 B\" }")).unwrap();
-    assert_eq!(read.resolved["traffic"][0]["size"], serde_json::json!({ "cdf": "homa.txt", "scale": "1442 B" }));
+    assert_eq!(read.resolved["traffic"][0]["size"], serde_json::json!({ "cdf": "homa.txt", "scale": "1.442 KB" }));
     assert!(read.notes[0].starts_with("homa.txt: read as steps"), "{:?}", read.notes);
     let mut class = read.scenario.classes.into_iter().next().unwrap();
     let bytes: Vec<Bytes> = (0..20).map(|_| class.generator.next().unwrap().messages[0].bytes.unwrap()).collect();
@@ -186,7 +186,7 @@ fn switches_have_buffers_by_name() {
     assert_eq!(wrong("{ leaf = \"60 KB\" }"), "`buffer`: switch `spine 0` has no buffer: name it, or `others`");
     assert_eq!(
         wrong("{ leef = \"60 KB\", others = \"1 MB\" }"),
-        "`buffer`: there is no switch `leef`; did you mean `leaf 0`?"
+        "`buffer`: there is no switch `leef`; did you mean `leaf`?"
     );
     assert_eq!(
         wrong("{ leaf = \"60 KB\", spine = \"1 MB\", others = \"2 MB\" }"),

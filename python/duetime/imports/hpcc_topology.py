@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from duetime.imports.model import Format, Network, Options, Part, counted
 from duetime.imports.text import Text, Word
-from duetime.imports.units import rate, seconds, written_rate, written_time
+from duetime.imports.units import picoseconds, rate, written_rate, written_time
 
 FIRST = "nodes, switches and links; PowerTCP's: nodes, switches, racks and links"
 #: Bits per second of units, and plain numbers.
@@ -28,7 +28,8 @@ class Link:
     a: int
     b: int
     rate: float
-    delay: float
+    #: Picoseconds.
+    delay: int
     loss: float
 
 
@@ -107,6 +108,9 @@ def _links(text: Text, rows: list[list[Word]], nodes: int, announced: int) -> tu
         if len(links) == announced:
             more += bool(LINK.match(" ".join(word.text for word in row) + " "))
             continue
+        if not row[0].text.isdigit():
+            # A remark ends the list.
+            break
         if len(row) not in (4, 5):
             hint = "two nodes, rate, delay and the share of lost packets"
             raise text.fault(row[0].line, f"five columns are expected, not {len(row)}", hint)
@@ -116,7 +120,7 @@ def _links(text: Text, rows: list[list[Word]], nodes: int, announced: int) -> tu
         loss = text.number(row[4], "the share of lost packets") if len(row) > 4 else 0.0
         if loss > 1:
             raise text.fault(row[4], f"a share of lost packets is at most 1, not {row[4]}")
-        links.append(Link(row, a, b, rate(text, row[2]), seconds(text, row[3]), loss))
+        links.append(Link(row, a, b, rate(text, row[2]), picoseconds(text, row[3]), loss))
     return links, more
 
 
@@ -163,7 +167,7 @@ def _network(links: list[Link], hosts: list[int], switches: dict[int, str]) -> N
     lines.append(f"switches = [{', '.join(names)}]")
     lines.append("links = [")
     # Consecutive hosts at one switch are one entry.
-    entries: list[tuple[tuple[int, float, float], list[int]]] = []
+    entries: list[tuple[tuple[int, float, int], list[int]]] = []
     between = []
     faults = []
     for link in sorted(at_hosts, key=lambda link: of_node.get(link.a, of_node.get(link.b, 0))):
@@ -188,7 +192,7 @@ def _network(links: list[Link], hosts: list[int], switches: dict[int, str]) -> N
     return Network(lines, hosts, switches, bits, faults, {link.rate for link in links})
 
 
-def _entry(a: str, b: str, rates: tuple[float, float], delays: tuple[float, float]) -> str:
+def _entry(a: str, b: str, rates: tuple[float, float], delays: tuple[int, int]) -> str:
     rate_ = f', rate = "{written_rate(rates[0])}"' if rates[0] != rates[1] else ""
     delay = f', delay = "{written_time(delays[0])}"' if delays[0] != delays[1] else ""
     return f"  {{ from = {a}, to = {b}{rate_}{delay} }},"

@@ -43,8 +43,8 @@ class Tier:
 class Joint:
     """Switches of a tier below one of the tier above, or hosts below a ToR."""
 
-    #: Nanoseconds: the link, and half of the latency of the switch at each end, so that paths have all of it.
-    delay: float
+    #: Picoseconds: the link, and half of the latency of the switch at each end, so that paths have all of it.
+    delay: int
     rate: float
     queue: int
 
@@ -151,7 +151,7 @@ def _build(text: Text, tiers: list[Tier], nodes: int, pod: int) -> Part:
         'topology = "custom"',
         f"hosts = {nodes}",
         f'rate = "{written_rate(joints[0].rate)}"',
-        f'delay = "{written_time(joints[0].delay * 1e-9)}"',
+        f'delay = "{written_time(joints[0].delay)}"',
     ]
     names = [f"tor {i}" for i in range(pods * tors)] + [f"agg {i}" for i in range(pods * aggs)]
     names += [f"core {i}" for i in range(cores)]
@@ -184,7 +184,8 @@ def _joint(text: Text, tiers: list[Tier], tier: int) -> Joint:
     if down != up:
         message = f"ports up to tier {tier} have queues of {up} bytes, ports down from it {down}"
         raise text.fault(upper.word.line, message, "both directions of a link have equal buffers here")
-    return Joint(upper.get("downlink_latency_ns") + latency / 2, upper.get("downlink_speed_gbps") * 1e9, down)
+    delay = upper.get("downlink_latency_ns") * 1000 + latency * 500
+    return Joint(delay, upper.get("downlink_speed_gbps") * 1e9, down)
 
 
 def _entries(joints: list[Joint], sizes: tuple[int, int, int, int], radix: int) -> Iterator[str]:
@@ -194,7 +195,7 @@ def _entries(joints: list[Joint], sizes: tuple[int, int, int, int], radix: int) 
         joint, first = joints[tier], joints[0]
         keys = [f"from = {a}", f"to = {b}"]
         keys += [f'rate = "{written_rate(joint.rate)}"'] if joint.rate != first.rate else []
-        keys += [f'delay = "{written_time(joint.delay * 1e-9)}"'] if joint.delay != first.delay else []
+        keys += [f'delay = "{written_time(joint.delay)}"'] if joint.delay != first.delay else []
         keys += [f'buffer = "{joint.queue} B"'] if joint.queue else []
         return f"  {{ {', '.join(keys)} }},"
 

@@ -32,7 +32,12 @@ def read(text: Text, options: Options) -> Part:
         shape["scale"] = f'"{options.scale}"'
     if options.steps is not None:
         shape["steps"] = str(options.steps).lower()
-    points = sum(1 for row in text.rows() if len(row) > 1)
+    rows = list(text.rows())
+    if options.scale is None and rows and len(rows[0]) != 2 and "," not in rows[0][0].text:
+        what = "begins with its mean (Homa's)" if len(rows[0]) == 1 else "has three columns (ns-2's)"
+        message = f"this file {what}, and does not say whether it counts bytes or packets"
+        raise text.fault(rows[0][0].line, message, 'say it: --scale "1 B", or for example --scale "1460 B"')
+    points = sum(1 for row in rows if len(row) > 1 or "," in row[0].text)
     return Part(f"distribution of sizes: {counted(points, 'point')}", traffic=Sizes(text, shape))
 
 

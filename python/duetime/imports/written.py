@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, field
-from math import ceil, log10
+from math import ceil
 from pathlib import Path
 
 from duetime.imports.model import Flow, Flows, Network, Settings, Sizes, Steps
@@ -203,7 +203,7 @@ def _steps(name: str, each: Steps, network: Network) -> str:
         after = step.after
         if not after and float(step.flow.start):
             # Work of the sender until the start.
-            time = written_time(float(step.flow.start) * each.unit)
+            time = written_time(round(float(step.flow.start) * each.unit * 1e12))
             stages.append(
                 _stage(f"until {step.name}", [f"at = {_text(roles[src])}", f'time = "{time}"', "after = []"])
             )
@@ -238,7 +238,7 @@ def _random(out: Path, each: Sizes | None, written: Written) -> str:
         if re.search(r'["\\\x00-\x1f]', path):
             raise Mistaken(f"{each.text.path}: a scenario cannot name a path like this")
         keys = [f'cdf = "{path}"', *(f"{key} = {value}" for key, value in each.shape.items())]
-        size = f"{{ {', '.join(keys)} }}"
+        size = f"{{ {', '.join(keys)} }}" if each.shape else f'"cdf({path})"'
         written.notes.append(
             "no file says the arrivals: Poisson, at 40 % of hosts' links, between random pairs"
         )
@@ -267,5 +267,6 @@ def _end(flows: list[Flow], unit: float, network: Network, written: Written) -> 
 
 def _rounded(value: float) -> str:
     """Write a time that is not shorter, in two or three digits."""
-    step = 10 ** (int(log10(value)) - 3)
-    return written_time(ceil(value / step) * step)
+    ps = ceil(value * 1e12)
+    step = 10 ** max(0, len(str(ps)) - 3)
+    return written_time(-(-ps // step) * step)

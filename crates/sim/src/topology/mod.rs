@@ -251,7 +251,8 @@ impl Graph {
             |name: &str, nodes: &[&SwitchNode]| nodes.iter().any(|node| name == node.name || name == stem(node));
         if let Some(name) = names().find(|name| *name != OTHERS && !is_for(name, &limited)) {
             let is_unlimited = is_for(name, &unlimited);
-            let near = units::nearest(name, limited.iter().map(|node| node.name.as_str()));
+            let stems = limited.iter().map(|node| stem(node));
+            let near = units::nearest(name, limited.iter().map(|node| node.name.as_str()).chain(stems));
             return Err(match near {
                 _ if is_unlimited => format!("the buffer of switch `{name}` is unlimited"),
                 Some(near) => format!("there is no switch `{name}`; did you mean `{near}`?"),
