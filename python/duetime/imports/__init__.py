@@ -69,8 +69,9 @@ def _format(content: text.Text, name: str | None) -> Format:
             return each
     known = ", ".join(each.name for each in FORMATS)
     raise text.Mistaken(
-        f"{content.path}: this is none of the known formats ({known}); "
-        "--as FORMAT reads it as one, and says where it differs"
+        f"{content.path}: this is none of the known formats ({known})\n"
+        "  = --as FORMAT reads it as one, and says where it differs; CSV and JSON need no import: a scenario names "
+        'them, as `file` of pattern = "trace" or in `requests` of pattern = "stages"'
     )
 
 

@@ -182,7 +182,10 @@ def _flows(out: Path, name: str, each: Flows, network: Network, written: Written
         rows.append(f"{flow.start},{src},{dst},{flow.size}")
     file = f"{out.stem}-{name.replace(' ', '-')}.csv"
     written.beside[file] = "\n".join(rows) + "\n"
-    return f'[[traffic]]\nname = "{name}"\npattern = "trace"\nfile = "{file}"\n'
+    first, last = (float(pick(each.flows, key=lambda flow: float(flow.start)).start) for pick in (min, max))
+    # An idle beginning is kept, as times of logs are of the file; one key cuts it.
+    idle = '# start = "0 s"               # begins with the first flow\n' if first > last - first else ""
+    return f'[[traffic]]\nname = "{name}"\npattern = "trace"\nfile = "{file}"\n{idle}'
 
 
 def _steps(name: str, each: Steps, network: Network) -> str:
