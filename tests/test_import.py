@@ -1,4 +1,4 @@
-"""Files of other simulators: what is read of them, what is refused where, and that the scenarios run."""
+"""Files of other simulators: the parts that are read, the places of mistakes, and runs of the scenarios."""
 
 import csv
 import re
@@ -79,7 +79,7 @@ BUFFER_SIZE 32
 
 
 def imported(duetime: Command, folder: Path, **files: str) -> tuple[Any, str]:
-    """Import files, and return the scenario and what was said of it."""
+    """Import files, and return the scenario and the notes on it."""
     for name, text in files.items():
         (folder / name).write_text(text)
     (folder / "out.toml").unlink(missing_ok=True)
@@ -204,7 +204,7 @@ def test_a_matrix_without_triggers_is_a_trace_in_picoseconds(duetime: Command, t
 
 
 def test_triggers_become_stages_that_wait(duetime: Command, tmp_path: Path) -> None:
-    """Each triggered flow starts at the instant in which the last of those that it follows has arrived."""
+    """Each triggered flow starts at the instant in which the last flow that it follows has arrived."""
     scenario, _ = imported(duetime, tmp_path, matrix=MATRIX)
     (traffic,) = scenario["traffic"]
     after = {stage["name"]: stage["after"] for stage in traffic["stage"]}

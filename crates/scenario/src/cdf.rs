@@ -1,18 +1,13 @@
 //! Distributions in files: values with their cumulative probability, and the other shapes of such files.
 //!
-//! Homa's files begin with their mean and count packets; those of ns-2 have a column between the two, and count packets
-//! or bytes. Neither says its unit, so that a scenario has to.
+//! Homa's files begin with their mean, and ns-2's have a column between the two. Both may count packets or bytes
+//! and do not say it, so that a scenario has to.
 
-use serde_json::{Value as Json, json};
 use units::measure::{Measure, Term};
 use units::{Cdf, Default, Key, Kind, Range, Values};
 
-use crate::context::Context;
-use crate::document::{Entry, Table};
-use crate::error::{Checked, Fault, clip};
+use crate::error::Checked;
 use crate::lines::Line;
-use crate::suggest;
-use crate::values::read_table;
 
 const CDF: Key = Key {
     name: "cdf",
@@ -53,25 +48,20 @@ pub(crate) struct Shape {
     steps: Option<bool>,
 }
 
-/// Reads the table of a distribution: the name of its file, its shape, and the table as it is written.
-pub(crate) fn shape(table: &Table, measure: Measure, context: &Context) -> Checked<(String, Shape, Json)> {
-    let keys: &[Key] = if measure == Measure::Size { SIZE_KEYS } else { TIME_KEYS };
-    let title = "this distribution";
-    let names = || keys.iter().map(|key| key.name);
-    let unknown = |entry: &Entry| {
-        let fault = Fault::new(entry.key_at, format!("unknown key `{}` in {title}", clip(&entry.key)));
-        fault.did_you_mean(suggest::nearest(&entry.key, names()), || format!("its keys are {}", suggest::list(names())))
-    };
-    let read = read_table(table, title, &keys.iter().collect::<Vec<_>>(), &[], context, unknown)?;
-    let scale = |values: &Values| match measure {
-        Measure::Size => values.find("scale").map(|_| values.size("scale").as_f64()),
-        _ => values.time_if_set("scale").map(|time| time.0 as f64),
-    };
-    let steps = read.values.find("steps").map(|_| read.values.bool("steps"));
-    Ok((read.values.text("cdf"), Shape { scale: scale(&read.values), steps }, json!(read.written)))
+/// Returns the keys of a table that names a file of such values.
+pub(crate) fn keys(measure: Measure) -> &'static [Key] {
+    if measure == Measure::Size { SIZE_KEYS } else { TIME_KEYS }
 }
 
 impl Shape {
+    /// Returns the shape of the checked values of such a table.
+    pub(crate) fn of(values: &Values, measure: Measure) -> Shape {
+        let scale = values.find("scale").map(|_| match measure {
+            Measure::Size => values.size("scale").as_f64(),
+            _ => values.time("scale").0 as f64,
+        });
+        Shape { scale, steps: values.find("steps").map(|_| values.bool("steps")) }
+    }
     /// Returns whether nothing is said.
     pub(crate) fn is_plain(self) -> bool {
         self.scale.is_none() && self.steps.is_none()
@@ -250,7 +240,7 @@ fn steps_by_mean(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Sources;
+    use crate::error::{Fault, Sources};
 
     fn shown(fault: Fault) -> String {
         let error = Sources::new("t", "").error(fault);
@@ -305,7 +295,7 @@ mod tests {
         assert!(!error.to_string().contains("root"), "{error}");
     }
 
-    /// Half of the messages have 1 packet and half 3: the mean of steps is 2, of lines 1 / 2 + (1 + 3) / 2 / 2 = 1.5.
+    /// Half of the messages have 1 packet and half 3. The mean of steps is 2, of lines 1 / 2 + (1 + 3) / 2 / 2 = 1.5.
     #[test]
     fn files_that_do_not_say_their_unit_need_a_scale() {
         let (ns2, homa) = ("1 1 0.5\n3 1 1\n", "2\n1 0.5\n3 1\n");

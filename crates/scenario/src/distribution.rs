@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value as Json, json};
 use units::measure::{Dimension, Measure, Term};
 use units::{Cdf, Distribution};
 
 use crate::cdf::{self, Shape};
 use crate::context::Context;
-use crate::document::{Data, Node, Table};
+use crate::document::{Data, Node};
 use crate::error::{At, Checked, Fault};
 use crate::evaluate;
 use crate::expression::{self, Expr, Kind};
@@ -68,29 +67,17 @@ pub(crate) struct Found {
     pub(crate) distribution: Distribution,
     pub(crate) measure: Measure,
     pub(crate) text: String,
-    /// The table that names it, if it is one.
-    table: Option<Json>,
-}
-
-impl Found {
-    /// Returns the distribution as it is written.
-    pub(crate) fn written(self) -> Json {
-        self.table.unwrap_or_else(|| json!(self.text))
-    }
 }
 
 /// Reads a distribution of one of the measures. `bare` allows `exponential` without its mean, which then is the base
 /// that it varies.
 pub(crate) fn read(node: &Node, measures: &[Measure], bare: bool, context: &Context) -> Checked<Found> {
-    if let Data::Table(table) = &node.data {
-        return of_table(table, node, measures, context);
-    }
     let Data::Text(_) = &node.data else { return constant(node, None, measures, context) };
     let expr = expression::parse(node)?;
     match &expr.kind {
         Kind::Word(name) if bare && name == "exponential" => {
             let distribution = Distribution::Exponential(1.0);
-            Ok(Found { distribution, measure: Measure::Share, text: "exponential".into(), table: None })
+            Ok(Found { distribution, measure: Measure::Share, text: "exponential".into() })
         }
         _ => of_expression(&expr, node, measures, context),
     }
@@ -121,7 +108,7 @@ fn constant(node: &Node, expr: Option<&Expr>, measures: &[Measure], context: &Co
     };
     let measure = measure_of(&term, measures, node.at)?;
     let value = evaluate::value_of(&term, measure, node.at)?;
-    Ok(Found { distribution: Distribution::Constant(value), measure, text: measure.write(value), table: None })
+    Ok(Found { distribution: Distribution::Constant(value), measure, text: measure.write(value) })
 }
 
 /// Returns the quantity that a value measures; where it may be a time or a percentage, it needs a unit.
@@ -178,7 +165,7 @@ fn call(
             (Distribution::Pareto { min, shape }, format!("pareto({written}, {shape})"))
         }
     };
-    Ok(Found { distribution, measure, text, table: None })
+    Ok(Found { distribution, measure, text })
 }
 
 fn cdf(
@@ -194,26 +181,14 @@ fn cdf(
     if name.is_empty() {
         return Err(Fault::new(node.part(whole.range.clone()), "`cdf` needs a name or a path").hint(usage("cdf")));
     }
-    named(name, at, Shape::default(), measures, context)
-}
-
-/// Reads the table that names a file, with the meaning of its numbers.
-fn of_table(table: &Table, node: &Node, measures: &[Measure], context: &Context) -> Checked<Found> {
-    if !matches!(measures, [Measure::Size | Measure::Time]) {
-        return Err(node.fault("a table with a file of a distribution is for sizes and times"));
-    }
-    let (name, shape, written) = cdf::shape(table, measures[0], context)?;
-    let at = table.find("cdf").map_or(node.at, |entry| entry.node.at);
-    let found = named(&name, at, shape, measures, context)?;
-    Ok(Found { table: Some(written), ..found })
+    named(name, at, Shape::default(), measures[0], context)
 }
 
 /// Reads a built-in distribution, or that of a file.
-fn named(name: &str, at: At, shape: Shape, measures: &[Measure], context: &Context) -> Checked<Found> {
-    let (measure, text) = (measures[0], format!("cdf({name})"));
-    let found = |cdf: Cdf| {
-        Ok(Found { distribution: Distribution::Empirical(Arc::new(cdf)), measure, text: text.clone(), table: None })
-    };
+pub(crate) fn named(name: &str, at: At, shape: Shape, measure: Measure, context: &Context) -> Checked<Found> {
+    let text = format!("cdf({name})");
+    let found =
+        |cdf: Cdf| Ok(Found { distribution: Distribution::Empirical(Arc::new(cdf)), measure, text: text.clone() });
     if let Some(built_in) = BUILT_IN.iter().find(|known| known.name == name) {
         if measure != Measure::Size {
             return Err(Fault::new(

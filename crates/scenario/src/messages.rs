@@ -1,18 +1,17 @@
 //! Files of messages: CSV, JSON objects, and the flow files of the HPCC simulator.
 
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Map, Value as Json};
 use sim::traffic::ENTRY_KEYS;
 use units::measure::{Measure, Term};
-use units::{Deadline, Default, Distribution, FlowSpec, HostId, Instant, Key, Kind, Nested, Range, counted};
+use units::{Deadline, Default, Distribution, FlowSpec, HostId, Instant, Key, Kind, Nested, Range, Values, counted};
 
 use crate::context::Context;
-use crate::document::{Data, Entry, Node};
+use crate::document::Node;
 use crate::error::{At, Checked, Fault, clip};
 use crate::evaluate;
 use crate::lines::{COLUMNS, FORMER, Line, cell, is_written, shorten, written};
 use crate::of_request;
 use crate::suggest;
-use crate::values::{read_table, text};
 
 /// Maximum number of messages in a file.
 const MAX_FLOWS: usize = 5_000_000;
@@ -68,7 +67,7 @@ const THEIRS: Nested = Nested {
 };
 
 /// The meaning of a file's names and numbers.
-struct Shape {
+pub(crate) struct Shape {
     /// Our names of columns, each with the file's.
     columns: Vec<(String, String)>,
     /// Picoseconds of a plain time of 1.
@@ -77,42 +76,29 @@ struct Shape {
     first_host: u64,
 }
 
+impl Shape {
+    /// Returns the shape of the checked values of a table that names a file.
+    ///
+    /// # Errors
+    /// The name that is no column of ours.
+    pub(crate) fn of(values: &Values) -> Result<Shape, String> {
+        let columns: Vec<(String, String)> =
+            values.tables("columns").iter().map(|column| (column.text("name"), column.text("in_file"))).collect();
+        match columns.iter().find(|(ours, _)| !COLUMNS.contains(&ours.as_str())) {
+            Some((ours, _)) => Err(ours.clone()),
+            None => Ok(Shape { columns, unit: values.time("unit").0 as f64, first_host: values.count("first_host") }),
+        }
+    }
+}
+
 impl core::default::Default for Shape {
     fn default() -> Shape {
         Shape { columns: Vec::new(), unit: 1e12, first_host: 0 }
     }
 }
 
-/// Reads the messages of the file that a path or a table names, and returns the value as it is written.
-pub(crate) fn read(key: &Key, node: &Node, context: &Context) -> Checked<(Vec<FlowSpec>, Json)> {
-    let Data::Table(table) = &node.data else {
-        let path = text(key, node)?;
-        let content = context.files.read(path, node.at, None)?;
-        return Ok((flows(path, &content, &Shape::default(), context)?, json!(path)));
-    };
-    let title = format!("`{}`", key.name);
-    let names = || KEYS.iter().map(|key| key.name);
-    let unknown = |entry: &Entry| {
-        let fault = Fault::new(entry.key_at, format!("unknown key `{}` in {title}", clip(&entry.key)));
-        fault.did_you_mean(suggest::nearest(&entry.key, names()), || format!("its keys are {}", suggest::list(names())))
-    };
-    let read = read_table(table, &title, &KEYS.iter().collect::<Vec<_>>(), &[], context, unknown)?;
-    let at = |key: &str| table.find(key).map_or(table.at, |entry| entry.node.at);
-    let columns = read.values.tables("columns").into_iter().map(|column| (column.text("name"), column.text("in_file")));
-    let columns: Vec<(String, String)> = columns.collect();
-    if let Some((ours, _)) = columns.iter().find(|(ours, _)| !COLUMNS.contains(&ours.as_str())) {
-        let fault = Fault::new(at("columns"), format!("messages have no column `{}`", clip(ours)));
-        return Err(fault
-            .did_you_mean(suggest::nearest(ours, COLUMNS), || format!("the columns are {}", suggest::list(COLUMNS))));
-    }
-    let shape = Shape { columns, unit: read.values.time("unit").0 as f64, first_host: read.values.count("first_host") };
-    let path = read.values.text("path");
-    let content = context.files.read(&path, at("path"), None)?;
-    Ok((flows(&path, &content, &shape, context)?, json!(read.written)))
-}
-
 /// Reads messages from the text of a file: CSV with a header, JSON objects, or the flow file of the HPCC simulator.
-fn flows(file: &str, text: &str, shape: &Shape, context: &Context) -> Checked<Vec<FlowSpec>> {
+pub(crate) fn flows(file: &str, text: &str, shape: &Shape, context: &Context) -> Checked<Vec<FlowSpec>> {
     let mut lines = Line::all(file, text).filter(|line| !line.content().is_empty());
     let Some(first) = lines.next() else {
         return Err(Line::first(file, text).fault("", "the file holds no messages").hint(HEADER));

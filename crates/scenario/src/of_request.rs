@@ -27,7 +27,7 @@ pub(crate) fn amount(key: &Key, node: &Node, measure: Measure, context: &Context
         }
     }
     let found = distribution_of(key, node, &[measure], context)?;
-    Ok((OfRequest::Drawn(found.distribution.clone()), found.written()))
+    Ok((OfRequest::Drawn(found.distribution), json!(found.text)))
 }
 
 /// Returns the formula of a term that measures the right quantity, in range for every request.

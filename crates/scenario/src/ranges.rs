@@ -1,7 +1,7 @@
 //! Values in the range of their key.
 
+use units::Key;
 use units::measure::{Measure, Scale};
-use units::{Key, Kind};
 
 use crate::context::Context;
 use crate::distribution;
@@ -20,10 +20,7 @@ pub(crate) fn distribution_of(
     measures: &[Measure],
     context: &Context,
 ) -> Checked<distribution::Found> {
-    let may_be_table =
-        matches!(key.kind, Kind::SizeDistribution | Kind::TimeDistribution | Kind::RequestSize | Kind::RequestTime);
-    let is_table = may_be_table && matches!(node.data, Data::Table(_));
-    if !is_table && !matches!(node.data, Data::Integer(_) | Data::Float(_) | Data::Text(_)) {
+    if !matches!(node.data, Data::Integer(_) | Data::Float(_) | Data::Text(_)) {
         return Err(wrong(key, node, &format!("{} or a distribution", measures[0].what())));
     }
     let found = distribution::read(node, measures, measures.contains(&Measure::Share), context)?;

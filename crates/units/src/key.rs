@@ -88,7 +88,7 @@ pub enum Kind {
     Nodes,
     /// A list of `{ from, to, rate, delay, buffer, mark }`.
     Links,
-    /// The path of a file of messages, relative to the scenario's folder, or a table with it: CSV or JSON objects with
+    /// The path of a file of messages, relative to the scenario's folder, or a table with it. The file is CSV or JSON with
     /// the columns start, src, dst, bytes, deadline, or a flow file of the HPCC simulator.
     FlowFile,
     /// The path of a file with as many lines of as many numbers: `"matrix.txt"`.

@@ -51,8 +51,8 @@ def import_(
 ) -> None:
     """Write a scenario from topologies, flows and distributions of other simulators.
 
-    Each FILE is read as what its content says it is. What was read, and what has no meaning here, is said on
-    standard error; what cannot be meant is refused with its place. Nothing that exists is overwritten.
+    The content of a FILE says its format. Standard error reports the parts that were read, and those without
+    a meaning here. A mistake is refused with its place, and no existing file is overwritten.
 
     \b
     duetime import fat.txt flow.txt -o fat.toml

@@ -22,10 +22,10 @@ FORMATS: tuple[Format, ...] = (
 
 @dataclass
 class Imported:
-    """A scenario that was made of files, and what there is to say about them."""
+    """A scenario that was made of files, and notes on them."""
 
     written: Written
-    #: For each file what was read of it, and what has no meaning here.
+    #: For each file the parts that were read, and those without a meaning here.
     notes: list[str] = field(default_factory=list)
 
 
@@ -70,8 +70,8 @@ def _format(content: text.Text, name: str | None) -> Format:
     known = ", ".join(each.name for each in FORMATS)
     raise text.Mistaken(
         f"{content.path}: this is none of the known formats ({known})\n"
-        "  = --as FORMAT reads it as one, and says where it differs; CSV and JSON need no import: a scenario names "
-        'them, as `file` of pattern = "trace" or in `requests` of pattern = "stages"'
+        "  = --as FORMAT reads it as one, and says where it differs; CSV and JSON need no import: a scenario "
+        'names them, as `file` of pattern = "trace" or in `requests` of pattern = "stages"'
     )
 
 

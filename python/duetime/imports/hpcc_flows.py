@@ -1,4 +1,4 @@
-"""Flow files of the HPCC simulator and those that follow it: PowerTCP, ConWeave, SimAI.
+"""Flow files of the HPCC simulator and of its descendants: PowerTCP, ConWeave.
 
 The first line is the number of flows. A line has source, destination, priority group, port, bytes and the
 start in seconds; ConWeave's have no port. Lines behind the announced flows are remarks.

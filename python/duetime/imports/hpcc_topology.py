@@ -1,4 +1,4 @@
-"""Topology files of the HPCC simulator and those that follow it: PowerTCP, ConWeave.
+"""Topology files of the HPCC simulator and of its descendants: PowerTCP, ConWeave.
 
 The first line has the numbers of nodes, switches and links; PowerTCP's has that of racks before the last. The
 second has the numbers of the switches, and all other nodes are hosts. Each further line is a link: two nodes,
@@ -8,8 +8,8 @@ rate, delay and the share of packets that it loses.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass
+from statistics import mode
 
 from duetime.imports.model import Format, Network, Options, Part, counted
 from duetime.imports.text import Text, Word
@@ -155,8 +155,8 @@ def _check(text: Text, links: list[Link], switches: dict[int, str], hosts: list[
 def _network(links: list[Link], hosts: list[int], switches: dict[int, str]) -> Network:
     of_node = {node: host for host, node in enumerate(hosts)}
     at_hosts = [link for link in links if link.a in of_node or link.b in of_node]
-    bits = Counter(link.rate for link in at_hosts).most_common(1)[0][0]
-    delay = Counter(link.delay for link in links).most_common(1)[0][0]
+    bits = mode(link.rate for link in at_hosts)
+    delay = mode(link.delay for link in links)
     lines = [
         'topology = "custom"',
         f"hosts = {len(hosts)}",

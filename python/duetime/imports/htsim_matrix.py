@@ -33,7 +33,7 @@ class Connection:
 
 @dataclass
 class Trigger:
-    """A trigger, with what fires it and what it starts."""
+    """A trigger, with the connections that fire it and that it starts."""
 
     word: Word
     kind: str
@@ -49,7 +49,7 @@ def is_it(text: Text) -> bool:
 
 
 def read(text: Text, options: Options) -> Part:
-    """Read the connections; those that wait for triggers become stages."""
+    """Read the connections; with triggers they become stages."""
     header: dict[str, int] = {}
     places: dict[str, Word] = {}
     connections: list[Connection] = []
@@ -188,7 +188,7 @@ def _unit(text: Text, connections: list[Connection], options: Options) -> tuple[
 
 
 def _wire(text: Text, connections: list[Connection], triggers: dict[int, Trigger]) -> None:
-    """Join connections and triggers, and refuse what stages cannot express."""
+    """Join connections and triggers, and refuse triggers that stages cannot express."""
     for each in connections:
         if "trigger" in each.words:
             word = each.words["trigger"]

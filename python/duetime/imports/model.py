@@ -10,7 +10,7 @@ from duetime.imports.text import Text, Word
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line says of files that do not say it themselves."""
+    """Facts from the command line that files do not state themselves."""
 
     #: A value of 1 in a distribution, such as "1442 B".
     scale: str | None = None
@@ -109,12 +109,12 @@ class Settings:
 class Part:
     """The content of one file."""
 
-    #: What was read, for people: "HPCC topology: 320 hosts, 56 switches, 480 links".
+    #: The parts that were read, for people: "HPCC topology: 320 hosts, 56 switches, 480 links".
     summary: str
     network: Network | None = None
     traffic: Flows | Steps | Sizes | None = None
     settings: Settings | None = None
-    #: What has no meaning here, or another one.
+    #: Parts without a meaning here, or with another one.
     notes: list[str] = field(default_factory=list)
     #: Further files that this one names, with the place.
     names: list[Word] = field(default_factory=list)

@@ -42,7 +42,7 @@ class Text:
 
     @cached_property
     def lines(self) -> list[str]:
-        """Return its lines."""
+        """Return the lines of the file, without their ends."""
         return self.content.splitlines()
 
     def rows(self, comment: str = "#") -> Iterator[list[Word]]:
@@ -74,8 +74,8 @@ class Text:
     def whole(self, word: Word, what: str, least: int = 0) -> int:
         """Return a whole number that is not less than `least`."""
         if not re.fullmatch(r"\d{1,18}", word.text) or int(word.text) < least:
-            least_is = f" of {least} or more" if least else ""
-            raise self.fault(word, f"{what} must be a whole number{least_is}, not `{word}`")
+            bound = f" of {least} or more" if least else ""
+            raise self.fault(word, f"{what} must be a whole number{bound}, not `{word}`")
         return int(word.text)
 
     def number(self, word: Word, what: str) -> float:

@@ -19,7 +19,7 @@ LONGEST = 1.0
 #: The shortest.
 SHORTEST = 1e-3
 #: Stages of one class (`MAX_TABLES` in crates/scenario).
-MOST_STEPS = 4096
+MAX_STEPS = 4096
 #: About htsim's packets, of 4150 bytes with headers.
 HTSIM_MSS = "4096 B"
 
@@ -97,7 +97,7 @@ def _title(sources: list[Path]) -> str:
 
 
 def _network(traffic: list[Flows | Steps | Sizes], written: Written) -> Network:
-    """Return a network for messages that come without one."""
+    """Return a network for messages whose files have none."""
     hosts, is_htsim = 16, False
     for each in traffic:
         if isinstance(each, Steps | Flows) and each.nodes is not None:
@@ -192,10 +192,10 @@ def _steps(name: str, each: Steps, network: Network) -> str:
     """Write messages that wait for each other as stages of one request."""
     places = {node: host for host, node in enumerate(network.nodes)}
     timed = sum(1 for step in each.steps if not step.after and float(step.flow.start))
-    if len(each.steps) + timed > MOST_STEPS:
+    if len(each.steps) + timed > MAX_STEPS:
         raise each.text.fault(
-            each.steps[MOST_STEPS - timed].flow.src,
-            f"{len(each.steps)} connections with triggers are too many: at most {MOST_STEPS} stages",
+            each.steps[MAX_STEPS - timed].flow.src,
+            f"{len(each.steps)} connections with triggers are too many: at most {MAX_STEPS} stages",
         )
     roles: dict[int, str] = {}
     stages = []

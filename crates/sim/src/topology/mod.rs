@@ -238,7 +238,7 @@ impl Graph {
         }
         reached.iter().take(self.hosts as usize).flatten().copied().max().unwrap_or_default()
     }
-    /// Gives switches buffers of their own, by their names; `others` is for those that are not named. A name without a
+    /// Gives switches buffers of their own, by their names; `others` is for the rest. A name without a
     /// number is for all that have one behind it: `leaf` for `leaf 0`, `leaf 1`. Returns the buffer of switches without
     /// one of their own.
     pub(crate) fn set_buffers(&mut self, buffers: &[(Option<String>, Amount)]) -> Result<Amount, String> {
