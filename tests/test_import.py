@@ -328,6 +328,10 @@ def test_a_configuration_brings_its_files_and_names_the_rest(duetime: Command, t
     )
     short = refused(duetime, tmp_path, CONFIG.replace("KMIN_MAP 3", "KMIN_MAP 4"))
     assert short == "13:1 `KMIN_MAP` announces 4 pairs of a rate and a value, and has 3"
+    (tmp_path / "other").write_text(FLOWS.replace("500000", "600000"))
+    done = duetime("import", "config", "other", "-o", "given.toml")
+    assert "config: names mix/flow.txt; other was given and is read instead" in done.stderr
+    assert "600000" in (tmp_path / "given-flows.csv").read_text()
     lost = refused(duetime, tmp_path, CONFIG.replace("mix/flow.txt", "mix/flows.txt"))
     assert lost == "4:11 the file mix/flows.txt is not found"
 

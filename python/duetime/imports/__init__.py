@@ -33,15 +33,26 @@ def bring(paths: list[Path], out: Path, options: Options, forced: str | None = N
     """Make the scenario `out` of files; `Unreadable` names the place of what cannot be meant."""
     found = Imported(Written(""))
     parts: list[tuple[text.Text, Part]] = []
-    queue = [(path, forced) for path in paths]
-    while queue:
-        path, name = queue.pop(0)
+
+    def add(path: Path, name: str | None) -> Part:
         content = text.read(path)
         part = _format(content, name).read(content, options)
         parts.append((content, part))
         found.notes.append(f"{path}: {part.summary}")
         found.notes += [f"{path}: {note}" for note in part.notes]
-        queue += [(named, None) for named in _named(content, part, [*paths, *(each for each, _ in queue)])]
+        return part
+
+    for path in paths:
+        add(path, forced)
+    for content, part in list(parts):
+        for kind, word in part.names.items():
+            given = next((each for each, other in parts if getattr(other, kind) is not None), None)
+            if given is None:
+                add(_named(content, word), None)
+            elif given.path.name != Path(word.text).name:
+                found.notes.append(
+                    f"{content.path}: names {word}; {given.path} was given and is read instead"
+                )
     networks = [(content, part.network) for content, part in parts if part.network is not None]
     traffic = [(content, part.traffic) for content, part in parts if part.traffic is not None]
     settings = [(content, part.settings) for content, part in parts if part.settings is not None]
@@ -75,21 +86,14 @@ def _format(content: text.Text, name: str | None) -> Format:
     )
 
 
-def _named(content: text.Text, part: Part, given: list[Path]) -> list[Path]:
-    """Return the files that a configuration names and that were not given."""
-    found = []
-    for word in part.names:
-        name = Path(word.text)
-        if any(each.name == name.name for each in given):
-            continue
-        # The simulator's paths start from its own folder, which mostly is the one around the configuration's.
-        folder = content.path.parent
-        places = [name, folder / name, folder.parent / name, folder / name.name]
-        path = next((place for place in places if place.is_file()), None)
-        if path is None:
-            raise content.fault(word, f"the file {name} is not found", "name it on the command line too")
-        found.append(path)
-    return found
+def _named(content: text.Text, word: text.Word) -> Path:
+    """Return the file that a configuration names."""
+    name, folder = Path(word.text), content.path.parent
+    # The simulator's paths start from its own folder, which mostly is the one around the configuration's.
+    for place in (name, folder / name, folder.parent / name, folder / name.name):
+        if place.is_file():
+            return place
+    raise content.fault(word, f"the file {name} is not found", "name it on the command line too")
 
 
 __all__ = [

@@ -13,7 +13,7 @@ from duetime.language import catalog
 MODES = {1: "dcqcn", 3: "hpcc", 7: "timely", 8: "dctcp", 10: "hpcc-pint"}
 #: Keys of output, which results have anyway, and that need no word.
 OUTPUT = re.compile(r"\w+_OUTPUT_FILE|TRACE_FILE|QLEN_\w+|ENABLE_TRACE")
-FILES = ("TOPOLOGY_FILE", "FLOW_FILE")
+FILES = {"TOPOLOGY_FILE": "network", "FLOW_FILE": "traffic"}
 #: Bytes of the unit of KMIN_MAP, KMAX_MAP and BUFFER_SIZE.
 KILO, MEBI = 1000, 1 << 20
 
@@ -41,7 +41,7 @@ def read(text: Text, _: Options) -> Part:
         if key in found:
             reader(text, found[key], settings, part.notes)
     _marking(text, found, settings, part.notes)
-    part.names = [found[key][1] for key in FILES if key in found]
+    part.names = {name: found[key][1] for key, name in FILES.items() if key in found}
     if unread:
         part.notes.append(f"keys without a meaning here: {', '.join(unread)}")
     part.summary += f": {len(found) - len(unread)} of {len(found)} keys"

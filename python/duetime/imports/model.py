@@ -116,8 +116,8 @@ class Part:
     settings: Settings | None = None
     #: Parts without a meaning here, or with another one.
     notes: list[str] = field(default_factory=list)
-    #: Further files that this one names, with the place.
-    names: list[Word] = field(default_factory=list)
+    #: Further files that this one names: the part that each has, and the place.
+    names: dict[str, Word] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,12 @@ def scenario(
         network = _network(traffic, written)
     classes = []
     end = 0.0
+    for each in traffic:
+        if isinstance(each, Flows | Steps) and each.nodes not in (None, len(network.nodes)):
+            hosts = len(network.nodes)
+            written.notes.append(
+                f"{each.text.path}: announces {each.nodes} nodes, the network has {hosts} hosts"
+            )
     for number, each in enumerate(traffic or [None]):
         name = "flows" if number == 0 else f"flows {number + 1}"
         match each:

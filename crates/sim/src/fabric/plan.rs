@@ -388,6 +388,20 @@ mod tests {
         }
     }
 
+    /// The ports of switch 1 have its own 4 packets; a shared buffer of 4 packets is filled by two (4 / 2, less one).
+    #[test]
+    fn a_switch_may_have_a_buffer_of_its_own() {
+        let mut graph = leaves(3);
+        graph.switches[1].buffer = Some(Amount::Packets(4));
+        let own = Plan::of(&graph, &switch(Sharing::PerPort), &plain());
+        for (link, port) in graph.links.iter().zip(&own.ports).filter(|(link, _)| link.from >= graph.hosts) {
+            let amount = if link.from == graph.hosts + 1 { 4 } else { 10 };
+            assert_eq!(port.limit, Level::share(Amount::Packets(amount), 1), "from {}", link.from);
+        }
+        let shared = plan(&graph, &switch(Sharing::Dynamic(1.0)), &plain(), false);
+        assert_eq!(shared.max_in_flight, Some(1));
+    }
+
     /// With alpha = 1, a port may have half of the buffer when nothing else is queued. With alpha = 3 it is three
     /// quarters. One packet less fits also after rounding.
     #[test]
