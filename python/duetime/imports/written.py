@@ -46,12 +46,11 @@ def scenario(
         network = _network(traffic, written)
     classes = []
     end = 0.0
-    for each in traffic:
-        if isinstance(each, Flows | Steps) and each.nodes not in (None, len(network.nodes)):
-            hosts = len(network.nodes)
-            written.notes.append(
-                f"{each.text.path}: announces {each.nodes} nodes, the network has {hosts} hosts"
-            )
+    hosts = len(network.nodes)
+    for listed in (each for each in traffic if isinstance(each, Flows | Steps)):
+        if listed.nodes not in (None, hosts):
+            said = f"announces {listed.nodes} nodes, the network has {hosts} hosts"
+            written.notes.append(f"{listed.text.path}: {said}")
     for number, each in enumerate(traffic or [None]):
         name = "flows" if number == 0 else f"flows {number + 1}"
         match each:
