@@ -10,7 +10,7 @@ use units::{Default, Easier, Key, Kind};
 use crate::distribution::BUILT_IN;
 use crate::language::{self, Family, ROOT_KEYS};
 use crate::lints::LINTS;
-use crate::{nested, requests};
+use crate::{messages, nested, requests};
 
 /// Returns transports, topologies, patterns, kinds of faults and the keys of all sections, from their declarations.
 ///
@@ -195,6 +195,7 @@ fn key(key: &Key) -> Json {
 fn tables_of(key: &Key) -> Option<(String, &'static [Key])> {
     match key.kind {
         Kind::RequestFile => Some((format!("{} = {{ .. }}", key.name), requests::KEYS)),
+        Kind::FlowFile => Some((format!("{} = {{ .. }}", key.name), messages::KEYS)),
         _ => nested::of(key).filter(|nested| nested.keys.len() > 1).map(|nested| (nested::header(key), nested.keys)),
     }
 }
@@ -219,6 +220,7 @@ pub(crate) fn kind_name(kind: &Kind) -> &'static str {
         Kind::Rate => "rate",
         Kind::Amount => "packets or size",
         Kind::Marks => "packets or size, or { host, uplink }",
+        Kind::AmountBySwitch => "packets or size, or { SWITCH, others }",
         Kind::Choice(_) => "word",
         Kind::Choices(_) => "list of words",
         Kind::Text => "text",
@@ -232,7 +234,8 @@ pub(crate) fn kind_name(kind: &Kind) -> &'static str {
         Kind::NamesOf(_) => "list of names, perhaps empty",
         Kind::Nodes => "hosts, or a switch",
         Kind::Links => "list of links",
-        Kind::FlowFile => "file",
+        Kind::MatrixFile => "file",
+        Kind::FlowFile => "file, or a table that names one",
         Kind::Tables(_) => "list of tables",
         Kind::Named(_) => "tables by name",
         Kind::RequestTime => "time distribution, or formula of columns",
@@ -249,7 +252,7 @@ fn unit(kind: &Kind) -> Json {
         Kind::RequestTime | Kind::Allowed => json!("s"),
         Kind::Size | Kind::SizeDistribution | Kind::RequestSize => json!("B"),
         Kind::Rate => json!("bit/s"),
-        Kind::Amount | Kind::Marks => json!("packets or B"),
+        Kind::Amount | Kind::AmountBySwitch | Kind::Marks => json!("packets or B"),
         _ => Json::Null,
     }
 }

@@ -230,9 +230,6 @@ fn deadline_without_size(family: &Family, variant: &Variant, entry: &Entry) -> F
     if holds(Kind::Flows) {
         return fault("each entry of `flows` has its own `deadline`".into()).hint("write it beside the entry's `size`");
     }
-    if holds(Kind::FlowFile) {
-        return fault(format!("the deadlines of pattern `{name}` stand in its file")).hint("the CSV column `deadline`");
-    }
     let with_size = suggest::list(family.owners("deadline").map(|owner| owner.name));
     fault(format!("a deadline without a size: the flows of pattern `{name}` have no end"))
         .hint(format!("patterns {with_size} send messages with a size"))

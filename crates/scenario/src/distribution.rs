@@ -5,13 +5,14 @@ use std::sync::Arc;
 use units::measure::{Dimension, Measure, Term};
 use units::{Cdf, Distribution};
 
+use crate::cdf::{self, Shape};
 use crate::context::Context;
 use crate::document::{Data, Node};
-use crate::error::{Checked, Fault};
+use crate::error::{At, Checked, Fault};
 use crate::evaluate;
 use crate::expression::{self, Expr, Kind};
 use crate::functions::{NAMES, usage};
-use crate::{lines, suggest};
+use crate::suggest;
 
 /// A built-in distribution of the language.
 pub(crate) struct BuiltIn {
@@ -111,7 +112,7 @@ fn constant(node: &Node, expr: Option<&Expr>, measures: &[Measure], context: &Co
 }
 
 /// Returns the quantity that a value measures; where it may be a time or a percentage, it needs a unit.
-fn measure_of(term: &Term, measures: &[Measure], at: crate::error::At) -> Checked<Measure> {
+fn measure_of(term: &Term, measures: &[Measure], at: At) -> Checked<Measure> {
     let plain = term.dimension == Dimension::NONE && !term.percent && term.constant() != Some(0.0);
     if plain && measures.contains(&Measure::Share) {
         let fault = Fault::new(at, "a time or a percentage needs a unit");
@@ -177,11 +178,17 @@ fn cdf(
     let inner = node.text().unwrap_or_default()[range.clone()].trim();
     let at = node.part(range.clone());
     let name = inner.trim_matches(['"', '\'']).trim();
-    let text = format!("cdf({name})");
     if name.is_empty() {
         return Err(Fault::new(node.part(whole.range.clone()), "`cdf` needs a name or a path").hint(usage("cdf")));
     }
-    let measure = measures[0];
+    named(name, at, Shape::default(), measures[0], context)
+}
+
+/// Reads a built-in distribution, or that of a file.
+pub(crate) fn named(name: &str, at: At, shape: Shape, measure: Measure, context: &Context) -> Checked<Found> {
+    let text = format!("cdf({name})");
+    let found =
+        |cdf: Cdf| Ok(Found { distribution: Distribution::Empirical(Arc::new(cdf)), measure, text: text.clone() });
     if let Some(built_in) = BUILT_IN.iter().find(|known| known.name == name) {
         if measure != Measure::Size {
             return Err(Fault::new(
@@ -189,21 +196,27 @@ fn cdf(
                 format!("`{name}` is a distribution of sizes, {} is needed here", measure.what()),
             ));
         }
+        if !shape.is_plain() {
+            return Err(Fault::new(
+                at,
+                format!("`{name}` is in bytes, with lines between its points: it has no shape"),
+            ));
+        }
         let points =
             built_in.points.iter().map(|&(bytes, per_mille)| (f64::from(bytes), f64::from(per_mille) / 1000.0));
-        let cdf = Cdf::new(points.collect()).expect("our own points are in order");
-        return Ok(Found { distribution: Distribution::Empirical(Arc::new(cdf)), measure, text });
+        return found(Cdf::new(points.collect()).expect("our own points are in order"));
     }
     let near = suggest::nearest(name, BUILT_IN.iter().map(|known| known.name));
-    let file = context.files.read(name, node.part(range.clone()), near)?;
-    let cdf = lines::cdf(name, &file, measure)?;
-    Ok(Found { distribution: Distribution::Empirical(Arc::new(cdf)), measure, text })
+    let file = context.files.read(name, at, near)?;
+    let (cdf, note) = cdf::read(name, &file, measure, shape)?;
+    note.into_iter().for_each(|note| context.files.note(note));
+    found(cdf)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::{At, Sources};
+    use crate::error::Sources;
     use crate::evaluate::Parameters;
     use crate::files::Files;
 

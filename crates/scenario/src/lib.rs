@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod catalog;
+mod cdf;
 mod classes;
 mod context;
 mod cost;
@@ -23,6 +24,7 @@ mod hosts;
 mod language;
 mod lines;
 mod lints;
+mod matrix;
 mod messages;
 mod nested;
 mod of_request;

@@ -1,7 +1,7 @@
-//! Lines of data files with their places, and distributions in such files.
+//! Lines of data files with their places.
 
-use units::measure::{Measure, Term};
-use units::{Cdf, Excerpt};
+use serde_json::Value as Json;
+use units::Excerpt;
 
 use crate::error::{Checked, Fault};
 
@@ -10,7 +10,7 @@ pub(crate) const COLUMNS: [&str; 5] = ["start", "src", "dst", "bytes", "deadline
 /// Former names of columns, which are read with a note, and their names.
 pub(crate) const FORMER: [(&str, &str); 2] = [("from", "src"), ("to", "dst")];
 
-/// A line of a file with its number.
+/// A line of a file with its number, or the lines of an object.
 #[derive(Clone, Copy)]
 pub(crate) struct Line<'a> {
     pub(crate) file: &'a str,
@@ -29,6 +29,10 @@ impl<'a> Line<'a> {
     /// Returns the lines of a file that may be shown.
     pub(crate) fn shown(file: &'a str, text: &'a str) -> impl Iterator<Item = Line<'a>> {
         text.lines().enumerate().map(move |(i, text)| Line { file, number: i + 1, text, is_data: true })
+    }
+    /// Returns the lines of an object in a file from that number on, of which any part may be shown.
+    pub(crate) fn object(file: &'a str, number: usize, text: &'a str) -> Line<'a> {
+        Line { file, number, text, is_data: true }
     }
     /// Returns a line without its text, for mistakes in files of which nothing may be shown.
     pub(crate) fn hidden(file: &'a str, number: usize) -> Line<'a> {
@@ -59,7 +63,7 @@ impl<'a> Line<'a> {
     /// Returns an excerpt with the number of this line.
     fn excerpt(self, text: &str, range: std::ops::Range<usize>) -> Excerpt {
         let mut excerpt = Excerpt::of(self.file, text, range);
-        excerpt.line = self.number;
+        excerpt.line += self.number - 1;
         excerpt
     }
     pub(crate) fn number(self, part: &str, what: &str) -> Checked<f64> {
@@ -73,68 +77,44 @@ impl<'a> Line<'a> {
 /// Returns whether the first content of a file is what data files begin with: a number, or a name of a column.
 fn begins_as_data(text: &str) -> bool {
     let contents = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
-    let first = contents
-        .filter(|content| !content.is_empty())
-        .find_map(|content| content.split([' ', '\t', ',', ';']).map(cell).find(|part| !part.is_empty()));
-    first.is_none_or(|part| {
-        let is_column = |name: &str| name.eq_ignore_ascii_case(part);
-        part.parse::<f64>().is_ok()
-            || COLUMNS.into_iter().chain(FORMER.map(|(former, _)| former)).chain(["size"]).any(is_column)
-    })
+    let Some(first) = contents.map(parts).find(|parts| !parts.is_empty()) else { return true };
+    // A name that only a file of messages has, such as `start_ns`, may be first.
+    let columns = || COLUMNS.into_iter().chain(FORMER.map(|(former, _)| former)).chain(["size"]);
+    let is_column = |part: &&&str| columns().any(|name| name.eq_ignore_ascii_case(part));
+    first[0].parse::<f64>().is_ok() || is_column(&&first[0]) || first.iter().filter(is_column).count() > 1
 }
 
 pub(crate) fn shorten(text: &str) -> String {
     if text.chars().count() > 40 { text.chars().take(40).chain(['…']).collect() } else { text.to_owned() }
 }
 
-/// Reads a distribution from two columns: values (bytes, seconds or shares) and the probability, from 0 to 1 or from 0
-/// to 100, of staying at or below each.
-pub(crate) fn cdf(file: &str, text: &str, measure: Measure) -> Checked<Cdf> {
-    let scale = if measure == Measure::Time { 1e12 } else { 1.0 };
-    let mut points: Vec<(f64, f64)> = Vec::new();
-    let mut last = Line::first(file, text);
-    for line in Line::all(file, text).filter(|line| !line.content().is_empty()) {
-        let content = line.content();
-        let columns: Vec<&str> = content.split([' ', '\t', ',', ';']).filter(|part| !part.is_empty()).collect();
-        let [value, probability] = columns[..] else {
-            let message =
-                format!("two columns are expected, a value and its cumulative probability, not {}", columns.len());
-            return Err(line.fault(content, message));
-        };
-        let point = (line.number(value, "the value")? * scale, line.number(probability, "the probability")?);
-        measure.value(&Term::of(point.0, measure)).map_err(|_| line.fault(value, "this value is too large"))?;
-        if point.1 > 100.0 {
-            return Err(line.fault(probability, "a probability is at most 1, or 100 in percent"));
-        }
-        if let Some(before) = points.last() {
-            if point.0 < before.0 {
-                return Err(line.fault(value, "the values must not fall from line to line"));
-            }
-            if point.1 < before.1 {
-                return Err(line.fault(probability, "the probabilities must not fall from line to line"));
-            }
-        }
-        points.push(point);
-        last = line;
-    }
-    let Some(&(largest, end)) = points.last() else {
-        return Err(last
-            .fault("", "the file holds no distribution")
-            .hint("each line needs a value and its cumulative probability"));
-    };
-    if end != 1.0 && end != 100.0 {
-        return Err(
-            last.fault(last.content(), format!("the last probability must be 1 (or 100 in percent), not {end}"))
-        );
-    }
-    if largest == 0.0 {
-        return Err(last.fault(last.content(), "all values are 0"));
-    }
-    let points = points.into_iter().map(|(value, probability)| (value, probability / end)).collect();
-    Cdf::new(points).map_err(|message| last.fault("", message))
-}
-
 /// Returns the text of a cell, without quotes.
 pub(crate) fn cell(text: &str) -> &str {
     text.trim().trim_matches('"').trim()
+}
+
+/// Returns the text of a column's value in a JSON object: every digit of a number, the content of a text.
+pub(crate) fn written<'a>(line: &'a str, column: &str) -> &'a str {
+    let behind = line.find(&format!("\"{column}\"")).map_or("", |at| &line[at + column.len() + 2..]);
+    let value = behind.trim_start().strip_prefix(':').unwrap_or_default().trim_start();
+    match value.strip_prefix('"') {
+        Some(text) => text.split('"').next().unwrap_or_default(),
+        None => value.split([',', '}', ']']).next().unwrap_or_default().trim_end(),
+    }
+}
+
+/// Returns true if a text is that value; a number of more digits than a float has is rounded in the value.
+pub(crate) fn is_written(value: &Json, text: &str) -> bool {
+    match value {
+        Json::String(content) => content == text,
+        _ => match (value.as_f64(), text.parse::<f64>()) {
+            (Some(value), Ok(written)) => (value - written).abs() <= 1e-12 * value.abs(),
+            _ => false,
+        },
+    }
+}
+
+/// Returns the parts of a line that are not empty.
+fn parts(content: &str) -> Vec<&str> {
+    content.split([' ', '\t', ',', ';']).map(cell).filter(|part| !part.is_empty()).collect()
 }

@@ -8,9 +8,11 @@ use transport::connection;
 use units::{Default, Key, Kind, Range};
 
 use crate::catalog::kind_name;
+use crate::cdf::SIZE_KEYS;
 use crate::classes::INHERIT;
 use crate::distribution::BUILT_IN;
 use crate::language::{self, Family, ROOT_KEYS, Variant};
+use crate::messages;
 use crate::plugins::PLUGIN;
 use crate::requests;
 
@@ -283,16 +285,24 @@ fn form(key: &Key) -> Json {
             "properties": { "host": amount.clone(), "uplink": amount },
             "additionalProperties": false,
         }] }),
+        Kind::AmountBySwitch => {
+            json!({ "anyOf": [amount.clone(), { "type": "object", "minProperties": 1, "additionalProperties": amount }] })
+        }
         Kind::Choice(words) => json!({ "anyOf": [{ "enum": words }, parameter] }),
         Kind::Choices(words) => {
             json!({ "anyOf": [{ "type": "array", "items": { "enum": words }, "minItems": 1, "uniqueItems": true }, { "enum": words }] })
         }
         Kind::Text => json!({ "type": "string", "minLength": 1, "maxLength": 500 }),
-        Kind::FlowFile => json!({ "type": "string", "minLength": 1 }),
-        Kind::TimeDistribution => json!({ "anyOf": [{ "type": "string", "minLength": 1 }, { "const": 0 }] }),
+        Kind::MatrixFile => json!({ "type": "string", "minLength": 1 }),
+        Kind::FlowFile => {
+            json!({ "anyOf": [{ "type": "string", "minLength": 1 }, object(messages::KEYS.iter(), true)] })
+        }
+        Kind::TimeDistribution => {
+            json!({ "anyOf": [{ "type": "string", "minLength": 1 }, { "const": 0 }, object(SIZE_KEYS.iter(), true)] })
+        }
         Kind::SizeDistribution => {
             let built_in: Vec<String> = BUILT_IN.iter().map(|known| format!("cdf({})", known.name)).collect();
-            json!({ "anyOf": [{ "type": "string", "minLength": 1 }, { "enum": built_in }] })
+            json!({ "anyOf": [{ "type": "string", "minLength": 1 }, { "enum": built_in }, object(SIZE_KEYS.iter(), true)] })
         }
         Kind::Deadline => json!({ "anyOf": [{ "type": "string", "minLength": 1 }, {
             "type": "object",
@@ -328,8 +338,13 @@ fn form(key: &Key) -> Json {
                 "additionalProperties": { "anyOf": forms },
             })
         }
-        Kind::RequestTime | Kind::Allowed => json!({ "anyOf": [{ "type": "string", "minLength": 1 }, { "const": 0 }] }),
-        Kind::RequestSize => json!({ "type": "string", "minLength": 1 }),
+        Kind::Allowed => json!({ "anyOf": [{ "type": "string", "minLength": 1 }, { "const": 0 }] }),
+        Kind::RequestTime => {
+            json!({ "anyOf": [{ "type": "string", "minLength": 1 }, { "const": 0 }, object(SIZE_KEYS.iter(), true)] })
+        }
+        Kind::RequestSize => {
+            json!({ "anyOf": [{ "type": "string", "minLength": 1 }, object(SIZE_KEYS.iter(), true)] })
+        }
         Kind::RequestFile => object(requests::KEYS.iter(), true),
         Kind::Links => json!({ "type": "array", "minItems": 1, "items": { "$ref": "#/$defs/link" } }),
         Kind::Flows => json!({ "type": "array", "minItems": 1, "items": { "$ref": "#/$defs/flow" } }),

@@ -297,7 +297,8 @@ impl<'a> Ports<'a> {
         if graph.switches[node as usize].unlimited {
             return Some(Port { limit: None, mark: None });
         }
-        let of_buffer = |share: f64| match switch.buffer {
+        let buffer = graph.switches[node as usize].buffer.unwrap_or(switch.buffer);
+        let of_buffer = |share: f64| match buffer {
             Amount::Packets(packets) => Amount::Packets((packets as f64 * share) as u64),
             Amount::Bytes(bytes) => Amount::Bytes((bytes as f64 * share) as u64),
         };
@@ -306,7 +307,7 @@ impl<'a> Ports<'a> {
             // It grows until it is alpha times the free part.
             (None, Sharing::Dynamic(alpha)) => of_buffer(alpha / (1.0 + alpha)),
             (None, Sharing::Static) => of_buffer(1.0 / f64::from(self.sharers[node as usize])),
-            (None, Sharing::PerPort) => switch.buffer,
+            (None, Sharing::PerPort) => buffer,
         };
         let to_host = spec.to < graph.hosts;
         let mark = spec.mark.or(if to_host { switch.marks.host } else { switch.marks.uplink });

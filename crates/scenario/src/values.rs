@@ -6,8 +6,8 @@ use sim::topology::LINK_KEYS;
 use sim::traffic::ENTRY_KEYS;
 use units::measure::{self, Dimension, Measure, Scale, Term};
 use units::{
-    Amount, Bytes, Deadline, Default, FlowSpec, Formula, Instant, Key, Kind, Load, Marks, Nodes, Range, Rate, Span,
-    Value, Values, Vary,
+    Amount, Bytes, Deadline, Default, Distribution, FlowSpec, Formula, Instant, Key, Kind, Load, Marks, Nodes,
+    OfRequest, Range, Rate, Span, Value, Values, Vary,
 };
 
 use crate::context::Context;
@@ -15,9 +15,10 @@ use crate::document::{Data, Entry, Node, Table};
 use crate::error::clip;
 use crate::error::{Checked, Fault};
 use crate::evaluate::{self, Names};
+use crate::lines::COLUMNS;
 use crate::ranges::{check_range, distribution_of, wrong};
 use crate::table::{self, Read, only};
-use crate::{hosts, messages, nested, of_request, requests, suggest};
+use crate::{cdf, distribution, hosts, matrix, messages, nested, of_request, requests, suggest};
 
 /// Reads a table by its declared keys. `title` is the table's name in messages ("[network]"); the entries of `apart`
 /// are read elsewhere; `unknown` makes the message for a key that is not declared.
@@ -120,6 +121,7 @@ pub(crate) fn value(key: &Key, node: &Node, context: &Context) -> Checked<(Value
             let amount = amount(key, node, context)?;
             (Value::Amount(amount), json!(amount.to_string()))
         }
+        Kind::AmountBySwitch => amount_by_switch(key, node, context)?,
         Kind::Marks => marks(key, node, context)?,
         Kind::Choice(words) => {
             let word = choice(key, node, words)?;
@@ -138,8 +140,13 @@ pub(crate) fn value(key: &Key, node: &Node, context: &Context) -> Checked<(Value
             let (formula, written) = formula(key, node, context)?;
             (Value::Formula(formula), json!(written))
         }
-        Kind::TimeDistribution => spread(key, node, &[Measure::Time], context)?,
-        Kind::SizeDistribution => spread(key, node, &[Measure::Size], context)?,
+        Kind::TimeDistribution | Kind::SizeDistribution => {
+            let measure = if key.kind == Kind::TimeDistribution { Measure::Time } else { Measure::Size };
+            match cdf_table(key, node, context)? {
+                Some((distribution, written)) => (Value::Distribution(distribution), written),
+                None => spread(key, node, &[measure], context)?,
+            }
+        }
         Kind::Deadline => {
             let (deadline, written) = deadline(key, node, context)?;
             (Value::Deadline(deadline.scaled(context.deadline_factor)), written)
@@ -154,20 +161,21 @@ pub(crate) fn value(key: &Key, node: &Node, context: &Context) -> Checked<(Value
         Kind::NamesOf(what) => names_of(key, what, node, context)?,
         Kind::Nodes => nodes(key, node, context)?,
         Kind::Links => links(node, context)?,
-        Kind::FlowFile => {
+        Kind::FlowFile => flow_file(key, node, context)?,
+        Kind::MatrixFile => {
             let path = text(key, node)?;
             let content = context.files.read(path, node.at, None)?;
-            (Value::Flows(messages::flows(path, &content, context)?), json!(path))
+            (Value::Matrix(matrix::read(path, &content)?), json!(path))
         }
         Kind::Tables(tables) => nested::list(key, tables, node, context)?,
         Kind::Named(tables) => nested::named(key, tables, node, context)?,
-        Kind::RequestTime => {
-            let (time, written) = of_request::amount(key, node, Measure::Time, context)?;
-            (Value::OfRequest(time), written)
-        }
-        Kind::RequestSize => {
-            let (size, written) = of_request::amount(key, node, Measure::Size, context)?;
-            (Value::OfRequest(size), written)
+        Kind::RequestTime | Kind::RequestSize => {
+            let measure = if key.kind == Kind::RequestTime { Measure::Time } else { Measure::Size };
+            let (amount, written) = match cdf_table(key, node, context)? {
+                Some((distribution, written)) => (OfRequest::Drawn(distribution), written),
+                None => of_request::amount(key, node, measure, context)?,
+            };
+            (Value::OfRequest(amount), written)
         }
         Kind::Allowed => {
             let (allowed, written) = of_request::allowed(key, node, context)?;
@@ -225,6 +233,24 @@ fn amount(key: &Key, node: &Node, context: &Context) -> Checked<Amount> {
     }
     let term = evaluate::evaluate_node(node, context.parameters, context.names())?;
     key.amount(&term).map_err(|mistake| Fault::mistaken(node.at, mistake))
+}
+
+/// Reads one amount, or a table with the amounts of switches by name.
+fn amount_by_switch(key: &Key, node: &Node, context: &Context) -> Checked<(Value, Json)> {
+    let Data::Table(table) = &node.data else {
+        let amount = amount(key, node, context)?;
+        return Ok((Value::Amount(amount), json!(amount.to_string())));
+    };
+    if table.entries.is_empty() {
+        return Err(Fault::new(table.at, format!("`{}` names no switch", key.name)));
+    }
+    let (mut amounts, mut written) = (Vec::new(), Map::new());
+    for entry in &table.entries {
+        let amount = amount(key, context.parameters.resolve(&entry.node)?, context)?;
+        written.insert(entry.key.clone(), json!(amount.to_string()));
+        amounts.push((entry.key.clone(), amount));
+    }
+    Ok((Value::AmountBySwitch(amounts), Json::Object(written)))
 }
 
 fn marks(key: &Key, node: &Node, context: &Context) -> Checked<(Value, Json)> {
@@ -401,6 +427,53 @@ fn formula(key: &Key, node: &Node, context: &Context) -> Checked<(Formula, Strin
 fn spread(key: &Key, node: &Node, measures: &[Measure], context: &Context) -> Checked<(Value, Json)> {
     let found = distribution_of(key, node, measures, context)?;
     Ok((Value::Distribution(found.distribution), json!(found.text)))
+}
+
+/// Reads a table that names the file of a distribution, with the meaning of its numbers; none for anything else.
+fn cdf_table(key: &Key, node: &Node, context: &Context) -> Checked<Option<(Distribution, Json)>> {
+    let measure = match key.kind {
+        Kind::SizeDistribution | Kind::RequestSize => Measure::Size,
+        _ => Measure::Time,
+    };
+    let Data::Table(table) = &node.data else { return Ok(None) };
+    let read = named_file(table, "this distribution", cdf::keys(measure), context)?;
+    let at = table.find("cdf").map_or(table.at, |entry| entry.node.at);
+    let shape = cdf::Shape::of(&read.values, measure);
+    let found = distribution::named(&read.values.text("cdf"), at, shape, measure, context)?;
+    Ok(Some((found.distribution, json!(read.written))))
+}
+
+/// Reads a table that names a file.
+fn named_file(table: &Table, title: &str, keys: &'static [Key], context: &Context) -> Checked<Read> {
+    let names = || keys.iter().map(|key| key.name);
+    let unknown = |entry: &Entry| {
+        let fault = Fault::new(entry.key_at, format!("unknown key `{}` in {title}", clip(&entry.key)));
+        fault.did_you_mean(suggest::nearest(&entry.key, names()), || format!("its keys are {}", suggest::list(names())))
+    };
+    read_table(table, title, &keys.iter().collect::<Vec<_>>(), &[], context, unknown)
+}
+
+/// Reads the messages of the file that a path or a table names.
+fn flow_file(key: &Key, node: &Node, context: &Context) -> Checked<(Value, Json)> {
+    let (path, shape, at, written) = match &node.data {
+        Data::Table(table) => {
+            let read = named_file(table, &format!("`{}`", key.name), messages::KEYS, context)?;
+            let at = |key: &str| table.find(key).map_or(table.at, |entry| entry.node.at);
+            let shape = messages::Shape::of(&read.values).map_err(|wrong| {
+                let fault = Fault::new(at("columns"), format!("messages have no column `{}`", clip(&wrong)));
+                fault.did_you_mean(suggest::nearest(&wrong, COLUMNS), || {
+                    format!("the columns are {}", suggest::list(COLUMNS))
+                })
+            })?;
+            (read.values.text("path"), shape, at("path"), json!(read.written))
+        }
+        _ => {
+            let path = text(key, node)?;
+            (path.to_owned(), messages::Shape::default(), node.at, json!(path))
+        }
+    };
+    let content = context.files.read(&path, at, None)?;
+    Ok((Value::Flows(messages::flows(&path, &content, &shape, context)?), written))
 }
 
 fn deadline(key: &Key, node: &Node, context: &Context) -> Checked<(Deadline, Json)> {

@@ -60,6 +60,8 @@ pub enum Kind {
     Amount,
     /// An [`Amount`](crate::Amount), or `{ host = .., uplink = .. }`.
     Marks,
+    /// An [`Amount`](crate::Amount), or one for each switch by its name: `{ left = "50 KB", others = "4 MB" }`.
+    AmountBySwitch,
     /// One of these words.
     Choice(&'static [&'static str]),
     /// A list of these words.
@@ -86,9 +88,11 @@ pub enum Kind {
     Nodes,
     /// A list of `{ from, to, rate, delay, buffer, mark }`.
     Links,
-    /// The path of a file of messages, relative to the scenario's folder: CSV with the columns
-    /// start, src, dst, bytes, deadline, or the flow file of the HPCC simulator.
+    /// The path of a file of messages, relative to the scenario's folder, or a table with it. The file is CSV or JSON with
+    /// the columns start, src, dst, bytes, deadline, or a flow file of the HPCC simulator.
     FlowFile,
+    /// The path of a file with as many lines of as many numbers: `"matrix.txt"`.
+    MatrixFile,
     /// A list of tables with these keys: `[[traffic.stage]]`.
     Tables(&'static Nested),
     /// Tables with these keys, each below a name of its own: `[traffic.roles]`.
@@ -139,6 +143,8 @@ impl Kind {
             Kind::Size => "\"14 KB\"".into(),
             Kind::Rate => "\"10 Gbps\"".into(),
             Kind::Amount | Kind::Marks => "\"65 packets\"".into(),
+            Kind::AmountBySwitch => "\"4 MB\"".into(),
+            Kind::MatrixFile => "\"matrix.txt\"".into(),
             Kind::Choice(words) => format!("\"{}\"", words[0]),
             Kind::Choices(words) => format!("[\"{}\"]", words[0]),
             Kind::Text => "\"some-name\"".into(),

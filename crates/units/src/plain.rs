@@ -32,7 +32,7 @@ impl Key {
                 self.check(rate, Scale::Of(Measure::Rate))?;
                 Value::Rate(Rate(rate as u64))
             }
-            Kind::Amount => Value::Amount(self.amount(&term(text)?)?),
+            Kind::Amount | Kind::AmountBySwitch => Value::Amount(self.amount(&term(text)?)?),
             Kind::Marks => {
                 let amount = self.amount(&term(text)?)?;
                 Value::Marks(Marks { host: Some(amount), uplink: Some(amount) })

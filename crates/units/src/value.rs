@@ -25,6 +25,11 @@ pub enum Value {
     Rate(Rate),
     /// The value of a key of [`Kind::Amount`](crate::Kind::Amount).
     Amount(Amount),
+    /// The value of a key of [`Kind::AmountBySwitch`](crate::Kind::AmountBySwitch), if it is a table: names of
+    /// switches with their amounts. One amount for all is [`Value::Amount`].
+    AmountBySwitch(Vec<(String, Amount)>),
+    /// The value of a key of [`Kind::MatrixFile`](crate::Kind::MatrixFile), read: as many rows as columns.
+    Matrix(Vec<Vec<f64>>),
     /// The value of a key of [`Kind::Marks`](crate::Kind::Marks).
     Marks(Marks),
     /// The value of a key of [`Kind::Choice`](crate::Kind::Choice).
@@ -237,6 +242,16 @@ impl Values {
     pub fn amount_if_set(&self, name: &str) -> Option<Amount> {
         self.optional(name, |v| if let Value::Amount(x) = v { Some(*x) } else { None })
     }
+    /// Returns a [`Value::AmountBySwitch`] with the names of switches; [`Value::Amount`] is one without a name.
+    pub fn amount_by_switch(&self, name: &str) -> Vec<(Option<String>, Amount)> {
+        self.expect(name, |v| match v {
+            Value::Amount(amount) => Some(vec![(None, *amount)]),
+            Value::AmountBySwitch(named) => {
+                Some(named.iter().map(|(name, amount)| (Some(name.clone()), *amount)).collect())
+            }
+            _ => None,
+        })
+    }
     /// Returns a [`Value::Marks`] that may be absent.
     pub fn marks_if_set(&self, name: &str) -> Option<Marks> {
         self.optional(name, |v| if let Value::Marks(x) = v { Some(*x) } else { None })
@@ -268,6 +283,10 @@ impl Values {
     /// Returns a [`Value::Deadline`] that may be absent.
     pub fn deadline_if_set(&self, name: &str) -> Option<Deadline> {
         self.optional(name, |v| if let Value::Deadline(x) = v { Some(x.clone()) } else { None })
+    }
+    /// Returns a [`Value::Matrix`] that may be absent.
+    pub fn matrix_if_set(&self, name: &str) -> Option<Vec<Vec<f64>>> {
+        self.optional(name, |v| if let Value::Matrix(x) = v { Some(x.clone()) } else { None })
     }
     /// Returns [`Value::Hosts`] that must be present.
     pub fn hosts(&self, name: &str) -> Vec<HostId> {

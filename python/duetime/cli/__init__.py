@@ -38,6 +38,7 @@ MODULES = {
     "reproduce": "reproduce",
     "check": "scenario",
     "init": "scenario",
+    "import": "importing",
     "schema": "scenario",
     "transports": "catalog",
     "topologies": "catalog",
@@ -51,7 +52,7 @@ MODULES = {
     "version": "about",
 }
 #: The function of a command, where it cannot have its name.
-FUNCTIONS = {"help": "help_"}
+FUNCTIONS = {"help": "help_", "import": "import_"}
 
 
 class Commands(Mapping[str, click.Command]):

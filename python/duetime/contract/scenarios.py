@@ -36,7 +36,8 @@ class Network(TypedDict, total=False):
     hosts: int
     rate: str
     delay: str
-    buffer: str
+    #: One for all switches, or the buffers of switches by name.
+    buffer: str | dict[str, str]
     sharing: str
     dynamic_alpha: float
     mark: str | dict[str, str] | None

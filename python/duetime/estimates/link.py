@@ -249,10 +249,18 @@ def _port(traffic: Traffic, link: int) -> dict[str, str]:
 
 def _shared(network: Network, frame: int) -> float:
     """Return the limit of a single busy port of a switch, in bytes."""
+    if isinstance(network["buffer"], Mapping):
+        # No limit is that of all switches: each port of the link's scenario has its own.
+        return 0.0
     number, unit = network["buffer"].split()
     whole = float(number) * frame if unit.startswith("packet") else float(size_bytes(network["buffer"]))
     alpha = float(network["dynamic_alpha"])
     return {"dynamic": whole * alpha / (1 + alpha), "per-port": whole}.get(network["sharing"], 0.0)
+
+
+def _of_any_switch(buffer: object) -> object:
+    """Return one buffer for switches that the scenario of a link does not have."""
+    return next(iter(buffer.values())) if isinstance(buffer, Mapping) else buffer
 
 
 def _amount(size: float, as_in: object, frame: int) -> str:
@@ -285,7 +293,11 @@ def _scenario(
         "profile": resolved["profile"],
         "run": {"seed": resolved["run"]["seed"], "cool_down": "0 s", **run},
         "network": {
-            **{key: value for key, value in resolved["network"].items() if key in shared},
+            **{
+                key: _of_any_switch(value) if key == "buffer" else value
+                for key, value in resolved["network"].items()
+                if key in shared
+            },
             "topology": "custom",
             "rate": "1 Gbps",
             "delay": "1 us",

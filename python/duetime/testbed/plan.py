@@ -235,7 +235,9 @@ def _rate(rates: dict[tuple[str, str], int], source: str | None, to: str | None)
 
 
 def _limit(network: Network, hosts: int) -> tuple[int, int]:
-    packets, size = amount(network["buffer"])
+    buffer = network["buffer"]
+    # A testbed has one switch.
+    packets, size = amount(next(iter(buffer.values())) if isinstance(buffer, dict) else buffer)
     if network["sharing"] == "per-port":
         return packets, size
     alpha = float(network["dynamic_alpha"])

@@ -7,7 +7,7 @@ use units::RequestTrace;
 
 use super::{Requests, Shape};
 use crate::error::{Checked, Fault, clip};
-use crate::lines::{Line, cell};
+use crate::lines::{Line, cell, is_written, written};
 use crate::suggest;
 
 pub(super) fn read(file: &str, text: &str, shape: &Shape) -> Checked<RequestTrace> {
@@ -130,27 +130,6 @@ fn json_lines<'a>(first: Line<'a>, lines: impl Iterator<Item = Line<'a>>, shape:
         last = line;
     }
     requests.done(last)
-}
-
-/// Returns the text of a column's value in a line of JSON: every digit of a number, the content of a text.
-fn written<'a>(line: &'a str, column: &str) -> &'a str {
-    let behind = line.find(&format!("\"{column}\"")).map_or("", |at| &line[at + column.len() + 2..]);
-    let value = behind.trim_start().strip_prefix(':').unwrap_or_default().trim_start();
-    match value.strip_prefix('"') {
-        Some(text) => text.split('"').next().unwrap_or_default(),
-        None => value.split([',', '}', ']']).next().unwrap_or_default().trim_end(),
-    }
-}
-
-/// Returns true if a text is that value; a number of more digits than a float has is rounded in the value.
-fn is_written(value: &Json, text: &str) -> bool {
-    match value {
-        Json::String(content) => content == text,
-        _ => match (value.as_f64(), text.parse::<f64>()) {
-            (Some(value), Ok(written)) => (value - written).abs() <= 1e-12 * value.abs(),
-            _ => false,
-        },
-    }
 }
 
 /// The column of Mooncake's requests that says how many tokens each has.

@@ -117,7 +117,7 @@ impl Net {
         let mut shared_buffers = Vec::new();
         if let Sharing::Dynamic(alpha) = switch.sharing {
             let limited = graph.switches.iter().filter(|node| !node.unlimited);
-            shared_buffers.extend(limited.map(|_| SharedBuffer::new(switch.buffer, alpha)));
+            shared_buffers.extend(limited.map(|node| SharedBuffer::new(node.buffer.unwrap_or(switch.buffer), alpha)));
         }
         let plan = Plan::of(&graph, &switch, &service);
         let mut ports = Vec::with_capacity(graph.links.len());

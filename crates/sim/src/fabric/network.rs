@@ -61,10 +61,11 @@ const KEYS: &[Key] = &[
     },
     Key {
         name: "buffer",
-        kind: Kind::Amount,
+        kind: Kind::AmountBySwitch,
         default: Default::Is("4 MB"),
         range: Range::POSITIVE.more_is_easier(),
-        help: "a switch's buffer: the whole switch for dynamic and static, each port for per-port",
+        help: "a switch's buffer: the whole switch for dynamic and static, each port for per-port; { left = \"50 KB\", others = \
+               \"4 MB\" } tells switches apart by name, and a name without its number is for all of them (leaf)",
         source: "D2TCP 4.1.1, 4.2.1: 4 MB; how it is shared is not stated",
     },
     Key {
@@ -196,7 +197,7 @@ impl HostQueue {
 /// Buffers and marking of every switch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Switch {
-    /// Size for the whole switch, or for each port.
+    /// Size for the whole switch, or for each port, where a switch has none of its own.
     pub buffer: Amount,
     /// Division of the buffer among ports.
     pub sharing: Sharing,
@@ -221,12 +222,14 @@ impl Network {
     /// Returns the network of the checked values of `[network]`.
     ///
     /// # Errors
-    /// `host_buffer` limits a queue that is unlimited.
-    pub fn from_values(values: &Values, graph: Graph) -> Result<Network, Problem> {
+    /// `host_buffer` limits a queue that is unlimited, or `buffer` names switches wrongly.
+    pub fn from_values(values: &Values, mut graph: Graph) -> Result<Network, Problem> {
+        let buffer =
+            graph.set_buffers(&values.amount_by_switch("buffer")).map_err(|why| Problem::new("buffer", why))?;
         Ok(Network {
             graph,
             switch: Switch {
-                buffer: values.amount_if_set("buffer").expect("`buffer` has a default"),
+                buffer,
                 sharing: match values.choice("sharing") {
                     "dynamic" => Sharing::Dynamic(values.number("dynamic_alpha")),
                     "static" => Sharing::Static,

@@ -34,8 +34,8 @@ use crate::topology::{Graph, LinkSpec};
 pub(crate) struct Plan {
     /// One entry per port, in the order of the graph's links.
     pub ports: Vec<PortPlan>,
-    /// The capacity of each shared buffer, and the factor of its dynamic thresholds.
-    shared: Option<(Amount, f64)>,
+    /// The capacities of shared buffers, and the factor of their dynamic thresholds; once where they are equal.
+    shared: Vec<(Amount, f64)>,
     /// The number of packets in flight up to which ports of shared buffers may defer; none if they do not.
     pub max_in_flight: Option<u32>,
 }
@@ -153,11 +153,12 @@ impl Plan {
             if let Some(node) = spec.from.checked_sub(graph.hosts).map(|node| node as usize)
                 && !graph.switches[node].unlimited
             {
+                let buffer = graph.switches[node].buffer.unwrap_or(switch.buffer);
                 plan.limit = match (spec.buffer, switch.sharing) {
                     (Some(own), _) => Level::share(own, 1),
                     (None, Sharing::Dynamic(_)) => Level::INFINITE,
-                    (None, Sharing::PerPort) => Level::share(switch.buffer, 1),
-                    (None, Sharing::Static) => Level::share(switch.buffer, sharers[node]),
+                    (None, Sharing::PerPort) => Level::share(buffer, 1),
+                    (None, Sharing::Static) => Level::share(buffer, sharers[node]),
                 };
                 let of_switch = if role.to_host() { switch.marks.host } else { switch.marks.uplink };
                 plan.mark = Level::from(spec.mark.or(of_switch));
@@ -173,9 +174,15 @@ impl Plan {
             }
             plan
         };
+        let buffers = graph.switches.iter().filter(|node| !node.unlimited);
         let shared = match switch.sharing {
-            Sharing::Dynamic(alpha) => Some((switch.buffer, alpha)),
-            _ => None,
+            Sharing::Dynamic(alpha) => {
+                let mut shared: Vec<(Amount, f64)> =
+                    buffers.map(|node| (node.buffer.unwrap_or(switch.buffer), alpha)).collect();
+                shared.dedup();
+                shared
+            }
+            _ => Vec::new(),
         };
         Plan { ports: graph.links.iter().map(port).collect(), shared, max_in_flight: None }
     }
@@ -249,14 +256,16 @@ impl Plan {
     /// A port's queue, with the arriving packet, may have alpha times the free memory. If all packets at the switch have
     /// S bytes, at least B - S are free. So all are admitted while S <= alpha (B - S): S <= alpha B / (1 + alpha).
     fn unfilled_by(&self, largest: Bytes) -> Option<u32> {
-        let (capacity, alpha) = self.shared?;
-        let (all, each) = match capacity {
-            Amount::Packets(packets) => (packets, 1),
-            Amount::Bytes(bytes) => (bytes, largest.0.max(1)),
+        let max = |&(capacity, alpha): &(Amount, f64)| {
+            let (all, each) = match capacity {
+                Amount::Packets(packets) => (packets, 1),
+                Amount::Bytes(bytes) => (bytes, largest.0.max(1)),
+            };
+            // One less: thresholds are rounded down.
+            let filled = ((all as f64 * alpha / (1.0 + alpha)) as u64).saturating_sub(1);
+            u32::try_from(filled / each).unwrap_or(u32::MAX - 1).min(u32::MAX - 1)
         };
-        // One less: thresholds are rounded down.
-        let filled = ((all as f64 * alpha / (1.0 + alpha)) as u64).saturating_sub(1);
-        Some(u32::try_from(filled / each).unwrap_or(u32::MAX - 1).min(u32::MAX - 1))
+        self.shared.iter().map(max).min()
     }
 
     /// Returns the mode of a port in a partition of several whose clocks differ.
@@ -377,6 +386,20 @@ mod tests {
             };
             assert_eq!((port.mode, port.reason), expected, "from {} to {}", link.from, link.to);
         }
+    }
+
+    /// The ports of switch 1 have its own 4 packets; a shared buffer of 4 packets is filled by two (4 / 2, less one).
+    #[test]
+    fn a_switch_may_have_a_buffer_of_its_own() {
+        let mut graph = leaves(3);
+        graph.switches[1].buffer = Some(Amount::Packets(4));
+        let own = Plan::of(&graph, &switch(Sharing::PerPort), &plain());
+        for (link, port) in graph.links.iter().zip(&own.ports).filter(|(link, _)| link.from >= graph.hosts) {
+            let amount = if link.from == graph.hosts + 1 { 4 } else { 10 };
+            assert_eq!(port.limit, Level::share(Amount::Packets(amount), 1), "from {}", link.from);
+        }
+        let shared = plan(&graph, &switch(Sharing::Dynamic(1.0)), &plain(), false);
+        assert_eq!(shared.max_in_flight, Some(1));
     }
 
     /// With alpha = 1, a port may have half of the buffer when nothing else is queued. With alpha = 3 it is three

@@ -67,6 +67,14 @@ pub fn find(name: &str) -> Option<&'static Descriptor> {
     TOPOLOGIES.iter().find(|topology| topology.name == name)
 }
 
+/// Returns the name of a switch without its number.
+fn stem(switch: &SwitchNode) -> &str {
+    switch.name.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end()
+}
+
+/// The name of all switches that are not named.
+const OTHERS: &str = "others";
+
 /// `oversubscription`, for topologies whose switches have uplinks.
 const OVERSUBSCRIPTION: Key = Key {
     name: "oversubscription",
@@ -139,6 +147,8 @@ pub struct SwitchNode {
     pub name: String,
     /// Unlimited buffers and no marking (the fabric switch of `racks`).
     pub unlimited: bool,
+    /// Its own buffer, if it is not that of the network's switches.
+    pub buffer: Option<Amount>,
 }
 
 /// One direction of a link.
@@ -172,7 +182,7 @@ impl Graph {
     }
     /// Adds a switch and returns its node number.
     pub fn switch(&mut self, name: impl Into<String>, unlimited: bool) -> u32 {
-        self.switches.push(SwitchNode { name: name.into(), unlimited });
+        self.switches.push(SwitchNode { name: name.into(), unlimited, buffer: None });
         self.hosts + self.switches.len() as u32 - 1
     }
     /// Joins two nodes with a link in each direction.
@@ -227,6 +237,41 @@ impl Graph {
             }
         }
         reached.iter().take(self.hosts as usize).flatten().copied().max().unwrap_or_default()
+    }
+    /// Gives switches buffers of their own, by their names; `others` is for the rest. A name without a
+    /// number is for all that have one behind it: `leaf` for `leaf 0`, `leaf 1`. Returns the buffer of switches without
+    /// one of their own.
+    pub(crate) fn set_buffers(&mut self, buffers: &[(Option<String>, Amount)]) -> Result<Amount, String> {
+        if let [(None, amount)] = buffers {
+            return Ok(*amount);
+        }
+        let (limited, unlimited): (Vec<&SwitchNode>, Vec<_>) = self.switches.iter().partition(|node| !node.unlimited);
+        let names = || buffers.iter().filter_map(|(name, _)| name.as_deref());
+        let is_for =
+            |name: &str, nodes: &[&SwitchNode]| nodes.iter().any(|node| name == node.name || name == stem(node));
+        if let Some(name) = names().find(|name| *name != OTHERS && !is_for(name, &limited)) {
+            let is_unlimited = is_for(name, &unlimited);
+            let stems = limited.iter().map(|node| stem(node));
+            let near = units::nearest(name, limited.iter().map(|node| node.name.as_str()).chain(stems));
+            return Err(match near {
+                _ if is_unlimited => format!("the buffer of switch `{name}` is unlimited"),
+                Some(near) => format!("there is no switch `{name}`; did you mean `{near}`?"),
+                None => format!("there is no switch `{name}`"),
+            });
+        }
+        let mut used = vec![false; buffers.len()];
+        for switch in self.switches.iter_mut().filter(|switch| !switch.unlimited) {
+            let find = |wanted: &str| buffers.iter().position(|(name, _)| name.as_deref() == Some(wanted));
+            let Some(found) = find(&switch.name).or_else(|| find(stem(switch))).or_else(|| find(OTHERS)) else {
+                return Err(format!("switch `{}` has no buffer: name it, or `{OTHERS}`", switch.name));
+            };
+            used[found] = true;
+            switch.buffer = Some(buffers[found].1);
+        }
+        match names().zip(used).find(|(_, used)| !used) {
+            Some((name, _)) => Err(format!("`{name}` is for no switch: each has a nearer name")),
+            None => Ok(buffers[0].1),
+        }
     }
     /// Returns a node's name for reports.
     pub fn name(&self, node: u32) -> String {

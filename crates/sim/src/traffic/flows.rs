@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use units::{Default, Key, Kind, Problem, Range, Stream, Values};
+use units::{Default, FlowSpec, Key, Kind, Problem, Range, Stream, Values};
 
 use super::deadline::{self, Allowed};
 use super::{Built, Context, DEADLINE, Descriptor, FROM, Listed, Nature, Request, SIZE, START, TO};
@@ -30,13 +30,13 @@ const KEYS: &[Key] = &[Key {
 pub const ENTRY_KEYS: &[Key] = &[FROM, TO, SIZE, START, DEADLINE];
 
 fn build(values: &Values, context: &Context) -> Built {
-    listed("flows", values, context)
+    requests("flows", &values.flows("flows"), values, context)
 }
 
-/// Requests from a key of kind `Flows` or `FlowFile`.
-pub(super) fn listed(key: &'static str, values: &Values, context: &Context) -> Built {
+/// Returns the generator of messages that the value of `key` lists.
+pub(super) fn requests(key: &'static str, flows: &[FlowSpec], values: &Values, context: &Context) -> Built {
     let (mut requests, mut times_alone) = (Vec::new(), BTreeMap::new());
-    for (i, flow) in values.flows(key).iter().enumerate() {
+    for (i, flow) in flows.iter().enumerate() {
         super::check_hosts(key, &[flow.from, flow.to], context.graph)?;
         if flow.from == flow.to {
             return Err(Problem::new(key, format!("host {} would send to itself", flow.from)));
