@@ -27,11 +27,8 @@ pub struct Packet {
     pub size: u16,
     /// Bytes of its data.
     pub payload: u16,
-    /// Its kind, and marks by switches.
+    /// Its kind, marks by switches, and its path where its connection has several.
     pub flags: Flags,
-    /// Data: its path among those of its connection. ACK: the path of the latest data that has arrived, or a value of at
-    /// least 128 if that was marked. Set by the simulator where a connection has several.
-    pub path: u8,
 }
 
 impl Packet {
@@ -50,7 +47,6 @@ impl Packet {
         size: 0,
         payload: 0,
         flags: Flags::NONE,
-        path: 0,
     };
 
     /// Returns a data packet.
@@ -67,7 +63,7 @@ impl Packet {
     #[inline]
     pub fn to_words(&self) -> [u64; 5] {
         let sizes = u64::from(self.generation) << 48 | u64::from(self.size) << 32 | u64::from(self.payload) << 16;
-        let sizes = sizes | u64::from(self.path) << 8 | u64::from(self.flags.0);
+        let sizes = sizes | u64::from(self.flags.0);
         let waits = pair(self.rank, self.wait_or_extension);
         [self.seq, self.stamp.0, pair(self.connection.0, self.route), waits, sizes]
     }
@@ -85,8 +81,7 @@ impl Packet {
             generation: (sizes >> 48) as u16,
             size: (sizes >> 32) as u16,
             payload: (sizes >> 16) as u16,
-            flags: Flags(sizes as u8),
-            path: (sizes >> 8) as u8,
+            flags: Flags(sizes as u16),
         }
     }
     /// Returns whether a switch has removed its payload.
@@ -100,9 +95,9 @@ impl Packet {
     }
 }
 
-/// A set of bits of a packet.
+/// A set of bits of a packet, the lower eight; and the number of a path, the upper eight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Flags(u8);
+pub struct Flags(u16);
 
 impl Flags {
     /// No flag: data that is not ECN-capable.
@@ -143,6 +138,17 @@ impl Flags {
     #[inline]
     pub fn with_if(self, condition: bool, other: Flags) -> Flags {
         Flags(self.0 | if condition { other.0 } else { 0 })
+    }
+    /// Returns these bits and the number of a path. Data: its path among those of its connection. ACK: the path of the
+    /// latest data that has arrived, or at least 128 if that was marked. Set by the simulator.
+    #[inline]
+    pub const fn on_path(self, path: u8) -> Flags {
+        Flags(self.0 & 0xff | (path as u16) << 8)
+    }
+    /// Returns the number of the path.
+    #[inline]
+    pub fn path(self) -> u8 {
+        (self.0 >> 8) as u8
     }
 }
 
@@ -210,8 +216,7 @@ mod tests {
             generation: 0x8001,
             size: 0xfff0,
             payload: 0x7ffe,
-            flags: Flags::EXTENDED.with(Flags::CE),
-            path: 0xa5,
+            flags: Flags::EXTENDED.with(Flags::CE).on_path(0xa5),
         };
         assert_eq!(Packet::from_words(packet.to_words()), packet);
         assert_eq!(Packet::from_words(Packet::BLANK.to_words()), Packet::BLANK);

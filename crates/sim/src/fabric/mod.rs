@@ -241,7 +241,9 @@ impl Net {
     pub(crate) fn send(&mut self, mut packet: Packet) {
         self.counters.packets_sent += 1;
         if self.has_paths() {
-            self.choose_path(&mut packet);
+            // Not by reference, for the reason below.
+            (packet.route, packet.flags) =
+                self.choose_path((packet.connection, packet.generation), packet.route, packet.flags);
         }
         let link = self.router.link(packet.route);
         let mode = self.ports[link].mode;

@@ -27,7 +27,7 @@ pub(super) struct Paths {
     seed: u64,
 }
 
-/// The bit of [`Packet::path`] in an acknowledgement of a packet that was marked or trimmed, or of none.
+/// The bit of [`Flags::path`] in an acknowledgement of a packet that was marked or trimmed, or of none.
 const MARKED: u8 = 0x80;
 
 /// One of the two ends of a connection.
@@ -117,32 +117,39 @@ impl Net {
         }
     }
 
-    /// Replaces the route of a packet that its host sends by the one that the balancer chooses.
+    /// Returns the route and the flags of a packet that its host sends, as the balancer chooses, given the route of its
+    /// connection.
     #[inline(never)]
-    pub(super) fn choose_path(&mut self, packet: &mut Packet) {
-        let Some(mut paths) = self.paths.take() else { return };
+    pub(super) fn choose_path(
+        &mut self,
+        (id, generation): (ConnectionId, u16),
+        route: u32,
+        flags: Flags,
+    ) -> (u32, Flags) {
+        let Some(mut paths) = self.paths.take() else { return (route, flags) };
+        let connection = Incarnation { id, generation };
         let (now, epoch) = (self.now, paths.epoch);
-        let which = Paths::sends(packet.flags);
-        let host = HostId(self.graph.links[self.router.link(packet.route).index()].from);
-        let end = paths.end(Incarnation::of(packet), which);
+        let which = Paths::sends(flags);
+        let host = HostId(self.graph.links[self.router.link(route).index()].from);
+        let end = paths.end(connection, which);
         if end.keeps {
             self.paths = Some(paths);
-            return;
+            return (route, flags);
         }
-        if end.route != packet.route || end.epoch != epoch {
-            (end.route, end.epoch) = (packet.route, epoch);
-            let set = match paths.sets.get(&packet.route) {
+        if end.route != route || end.epoch != epoch {
+            (end.route, end.epoch) = (route, epoch);
+            let set = match paths.sets.get(&route) {
                 Some(set) => set.clone(),
                 None => {
-                    let set = self.routes_beside(packet.route, paths.most);
-                    paths.sets.insert(packet.route, set.clone());
+                    let set = self.routes_beside(route, paths.most);
+                    paths.sets.insert(route, set.clone());
                     set
                 }
             };
-            paths.end(Incarnation::of(packet), which).set = set;
+            paths.end(connection, which).set = set;
         }
         let (seed, drawn) = (paths.seed, &mut paths.drawn[host]);
-        let end = paths.ends[packet.connection][which as usize].as_mut().expect("it was looked up above");
+        let end = paths.ends[id][which as usize].as_mut().expect("it was looked up above");
         let draws = end.draws.get_or_insert_with(|| {
             *drawn += 1;
             Draws::of(seed ^ u64::from(host.0) << 32 ^ u64::from(*drawn))
@@ -151,10 +158,11 @@ impl Net {
             1 => 0,
             several => end.balancer.next(now, several, draws),
         };
-        packet.route = end.set[chosen as usize];
+        let taken = end.set[chosen as usize];
         // Each arrival is reported once.
-        packet.path = if which == EndOf::Sending { chosen as u8 } else { std::mem::replace(&mut end.heard, MARKED) };
+        let told = if which == EndOf::Sending { chosen as u8 } else { std::mem::replace(&mut end.heard, MARKED) };
         self.paths = Some(paths);
+        (taken, flags.on_path(told))
     }
 
     /// Returns whether packets that reach hosts are [inspected](Net::inspect).
@@ -172,12 +180,12 @@ impl Net {
             EndOf::Sending => {
                 let bad = packet.flags.has(Flags::CE) || packet.is_trimmed();
                 if let Some(end) = paths.end_of(connection, EndOf::Receiving) {
-                    end.heard = packet.path | if bad { MARKED } else { 0 };
+                    end.heard = packet.flags.path() | if bad { MARKED } else { 0 };
                 }
             }
-            EndOf::Receiving if packet.path & MARKED == 0 => {
+            EndOf::Receiving if packet.flags.path() & MARKED == 0 => {
                 if let Some(end) = paths.end_of(connection, EndOf::Sending) {
-                    end.balancer.unmarked(packet.path.into());
+                    end.balancer.unmarked(packet.flags.path().into());
                 }
             }
             EndOf::Receiving => {}

@@ -406,6 +406,7 @@ impl Sender {
     }
 
     /// Processes an acknowledgement of new data; `news` bytes have newly arrived beyond a gap.
+    #[inline(always)]
     fn on_new_ack(
         &mut self,
         config: &Config,
