@@ -70,7 +70,7 @@ def permutation() -> Iterable[Check]:
 
 
 def trimmed() -> Iterable[Check]:
-    """Bursts into a port that holds little: headers are sent for what has no room, and no timer expires."""
+    """Bursts into a port that holds little: headers are sent in place of packets, and no timer expires."""
     count, each, room = 8, 10, 8
     listed = [{"from": host, "to": count, "size": f"{each * MSS} B"} for host in range(count)]
     network = star(count + 1, delay="10 us", buffer=f"{room} packets", trim=True)

@@ -17,7 +17,7 @@ fn two_to_one(transport: &str, network: &str) -> Outcome {
 }
 
 /// 20 packets of 12 us each need 240 us, headers of 64 B 0.5 us each. Some senders wait for a round trip of 65 us, with
-/// the queue, before they send what was trimmed, and perhaps once more.
+/// the queue, before they send trimmed data again, and perhaps once more.
 #[test]
 fn what_is_trimmed_is_sent_again_within_a_round_trip() {
     for transport in ["dctcp", "tcp", "d2tcp", "homa"] {
@@ -51,7 +51,7 @@ fn headers_have_a_limit_too() {
     assert!(outcome.counters.trims > 0 && outcome.counters.drops > 0, "{:?}", outcome.counters);
 }
 
-/// Nothing else changes: with room for everything, all bytes are those of a run without trimming.
+/// Nothing else changes: with room for everything, all bytes are the same as without trimming.
 #[test]
 fn with_room_nothing_is_trimmed() {
     let text = |trim: &str| format!("{trim}\nmark = '3 packets'");

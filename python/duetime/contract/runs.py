@@ -321,6 +321,8 @@ class Run(TypedDict, Generic[C, N]):
     packet_hops: C
     events: C
     drops: C
+    #: Left out where switches trimmed nothing.
+    trims: NotRequired[C]
     marks: C
     timeouts: C
     timers: Timers[C]

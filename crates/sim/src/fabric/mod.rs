@@ -531,7 +531,7 @@ impl Net {
         if let Some(least) = self.min_propagation(HostId(from), to) {
             return least;
         }
-        self.least_propagation(path).unwrap_or_else(|| self.delay_along(path))
+        self.min_propagation_of_set(path).unwrap_or_else(|| self.delay_along(path))
     }
 
     /// Returns the propagation delay of a route.

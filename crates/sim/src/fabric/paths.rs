@@ -222,7 +222,7 @@ impl Net {
     }
 
     /// Returns the least propagation delay of a route's set, if packets may take several routes.
-    pub(super) fn least_propagation(&mut self, route: u32) -> Option<Span> {
+    pub(super) fn min_propagation_of_set(&mut self, route: u32) -> Option<Span> {
         let mut paths = self.paths.take()?;
         let set = paths.sets.entry(route).or_insert_with(|| self.routes_beside(route, paths.most)).clone();
         self.paths = Some(paths);

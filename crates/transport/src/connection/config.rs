@@ -376,8 +376,8 @@ pub(crate) fn settle(values: &mut Values, surroundings: &Surroundings) {
     }
 }
 
-/// How many of the longest round trips without queues a packet may be behind those that overtook it, where packets of a
-/// connection take several paths.
+/// The time by which a packet may be behind others that overtook it, in longest round trips without queues, where
+/// packets of a connection take several paths.
 pub(crate) const TOLERATED: u64 = 4;
 
 /// Sets the defaults for a network in which packets overtake each other though none is lost.

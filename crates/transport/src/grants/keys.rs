@@ -106,8 +106,8 @@ pub(super) fn settle(values: &mut Values, surroundings: &Surroundings, products:
 /// faster ones.
 const MEASURED_UP_TO: Rate = Rate::from_gbps(10);
 
-/// The least of `resend_after` in longest round trips without queues where packets of a message take several paths: it
-/// must be more than a packet can be behind others of its message. Measured with `homa` at 400 Gbps, oversubscribed 2:1.
+/// Minimum of `resend_after` in longest round trips without queues, where packets of a message take several paths. A
+/// packet can be nearly as far behind others of its message: measured with `homa` at 400 Gbps, oversubscribed 2:1.
 const REORDERED_TRIPS: u64 = 24;
 
 /// Name of the time, among the values, by which an answer may be ahead of data that was sent before.

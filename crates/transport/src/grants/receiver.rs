@@ -72,7 +72,7 @@ impl Receiver {
         self.state.on_packet(now, packet, ask, out);
     }
 
-    /// Processes a packet whose payload a switch has removed. Its data is granted again, and what its header says counts.
+    /// Processes a packet whose payload a switch has removed. Its data is granted again, and its header counts.
     pub fn on_trimmed(
         &mut self,
         config: &connection::Config,

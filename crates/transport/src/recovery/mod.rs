@@ -373,7 +373,7 @@ impl Recovery {
             if let Some(srtt) = self.rto.srtt().filter(|_| open) {
                 let held_back = flight <= u64::from(config.mss) && config.ack_every > 1;
                 let delay = if held_back { config.ack_delay } else { Span::ZERO };
-                // What may be overtaken may be late by as much, too.
+                // The last packet may be as late as one that others overtake.
                 let late = config.reordering.unwrap_or(Span::ZERO);
                 rack.probe_at = (now + srtt * 2 + delay + late).min(self.rto_at);
                 return Some(rack.probe_at);

@@ -347,7 +347,7 @@ mod tests {
         rack.sent(later, 2000, 3000);
         assert_eq!((rack.trimmed(2000, false), rack.lost_bytes()), (None, 0), "the first copy's news, late");
         assert_eq!((rack.trimmed(2000, true), rack.lost_bytes()), (Some(later), 1000));
-        // What has arrived all the same is not sent again.
+        // Data that has arrived all the same is not sent again.
         rack.arrived(&around(100), 3000, &[]);
         assert_eq!((rack.trimmed(2000, true), rack.lost_bytes(), rack.next_lost()), (None, 0, None));
     }

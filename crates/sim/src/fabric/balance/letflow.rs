@@ -22,14 +22,14 @@ fn balancer(values: &Values) -> Box<dyn SwitchBalancer> {
     Box::new(LetFlow { gap: values.time("flowlet_gap"), flows: BTreeMap::new(), forget_at: MIN_FLOWS })
 }
 
-/// Number of flows from which a switch first forgets those that have paused.
+/// Number of flows from which a switch first forgets paused ones.
 const MIN_FLOWS: usize = 1024;
 
 struct LetFlow {
     gap: Span,
     /// By connection and direction: when another link may be taken, and the index of the present one.
     flows: BTreeMap<(Incarnation, bool), (Instant, usize)>,
-    /// The number of flows at which those that have paused are forgotten.
+    /// The number of flows at which paused ones are forgotten.
     forget_at: usize,
 }
 

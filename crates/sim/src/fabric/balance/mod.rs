@@ -20,7 +20,7 @@ pub(crate) struct Descriptor {
     pub help: &'static str,
     /// Its keys in `[network]`.
     pub keys: &'static [Key],
-    /// Who chooses, and how its state is created.
+    /// The chooser of paths, with the function that creates its state.
     pub chooser: Chooser,
     /// Packets of a connection overtake each other though none is lost.
     pub reorders: bool,
@@ -28,10 +28,10 @@ pub(crate) struct Descriptor {
     pub listens: bool,
 }
 
-/// Who chooses the paths of packets.
+/// The place at which the paths of packets are chosen.
 #[derive(Clone, Copy)]
 pub(crate) enum Chooser {
-    /// Nobody: all packets of a flow take one path, which a hash decides.
+    /// None: all packets of a flow take one path, which a hash decides.
     Hash,
     /// The host that sends a packet.
     Hosts(MakeBalancer),

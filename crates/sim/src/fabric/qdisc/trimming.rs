@@ -1,4 +1,4 @@
-//! Trimming: a queue in front of a discipline's for packets without payload, among them what is left of trimmed ones.
+//! Trimming: a queue in front of a discipline's for packets without payload, among them trimmed ones.
 
 use transport::Packet;
 use units::{Amount, Default, Key, Kind, Range, Values};
@@ -68,7 +68,7 @@ impl Trim {
         smaller
     }
 
-    /// Returns whether a packet without payload may be queued behind those of `length`.
+    /// Returns whether a packet without payload may be queued behind packets of this `length`.
     pub(crate) fn has_room(self, length: Length, packet: &Packet) -> bool {
         let with_it = Length { packets: length.packets + 1, bytes: length.bytes + u64::from(packet.size) };
         !self.limit.exceeded(with_it)
