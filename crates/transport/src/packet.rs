@@ -139,7 +139,7 @@ impl Flags {
     pub fn with_if(self, condition: bool, other: Flags) -> Flags {
         Flags(self.0 | if condition { other.0 } else { 0 })
     }
-    /// Returns these bits and the number of a path. Data: its path among fields of its connection. ACK: the path of the
+    /// Returns these bits and the number of a path. Data: its path among the paths of its connection. ACK: the path of the
     /// latest data that has arrived, or at least 128 if that was marked. Set by the simulator.
     #[inline]
     pub const fn on_path(self, path: u8) -> Flags {
