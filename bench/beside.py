@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import polars as pl
 from run import BENCH, DUETIME, ROOT, append, cpu, how_built, millions, spent, watched
 from validate import htsim, ns3
-from validate.arrivals import Absent, quantity, write_trace
+from validate.arrivals import Absent, of_all, quantity, write_trace
 
 import duetime as dt
 
@@ -153,7 +153,7 @@ def planned(scenario: Mapping[str, Any], length: str, peer: str) -> Iterable[str
     yield f"wire {wire}"
     yield f"initial_window {round(float(transport['initial_window']))}"
     yield f"ack_every {transport['ack_every']}"
-    yield f"buffer {ns3.packets(network['buffer']) * unit}"
+    yield f"buffer {ns3.packets(of_all(network['buffer'])) * unit}"
     yield f"mark {ns3.packets(at_hosts) * unit}"
     yield f"mark_uplink {ns3.packets(between) * unit}"
     yield from ns3.wires(network)

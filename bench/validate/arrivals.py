@@ -94,6 +94,13 @@ def one_amount(mark: str | dict[str, str] | None) -> str | None:
     return mark
 
 
+def of_all(buffer: str | dict[str, str]) -> str:
+    """Return the buffer of all switches; `ValueError` where switches differ."""
+    if isinstance(buffer, dict):
+        raise ValueError("the other simulators' switches all have the same buffer")
+    return buffer
+
+
 def quantity(text: str) -> float:
     """A quantity of a resolved scenario: seconds, bytes or bits per second."""
     value, unit = text.split()

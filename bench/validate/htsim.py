@@ -14,7 +14,18 @@ from typing import Any
 
 import duetime as dt
 from validate import beside
-from validate.arrivals import Absent, Arrivals, Outcome, compiled, draw, ended, one_amount, ours, quantity
+from validate.arrivals import (
+    Absent,
+    Arrivals,
+    Outcome,
+    compiled,
+    draw,
+    ended,
+    of_all,
+    one_amount,
+    ours,
+    quantity,
+)
 
 PEER = Path(__file__).resolve().parents[1] / "peers" / "htsim" / "peer.cc"
 SETUP = Path(__file__).parent / "setups" / "whole-packets.toml"
@@ -89,7 +100,7 @@ def planned(arrivals: Arrivals, transport: str) -> Iterable[str]:
     yield f"mss {mss}"
     yield f"wire {mss + round(quantity(chosen['header']))}"
     yield f"initial_window {round(float(chosen['initial_window']))}"
-    yield f"buffer {round(quantity(network['buffer']))}"
+    yield f"buffer {round(quantity(of_all(network['buffer'])))}"
     mark = one_amount(network.get("mark"))
     yield f"mark {round(quantity(mark)) if mark else 0}"
     yield f"jitter {0 if network.get('host_jitter') else 1}"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import duetime as dt
-from validate.arrivals import Absent, Arrivals, Outcome, compiled, ended, one_amount, quantity
+from validate.arrivals import Absent, Arrivals, Outcome, compiled, ended, of_all, one_amount, quantity
 
 PEER = Path(__file__).resolve().parents[1] / "peers" / "ns3" / "peer.cc"
 LIBRARIES = ("core", "network", "internet", "point-to-point", "traffic-control")
@@ -128,7 +128,7 @@ def planned(
     yield f"initial_window {round(float(chosen['initial_window']))}"
     yield f"g {chosen.get('g', 0.0625)}"
     yield f"initial_alpha {chosen.get('initial_alpha', 1)}"
-    yield f"buffer {packets(network['buffer'])}"
+    yield f"buffer {packets(of_all(network['buffer']))}"
     limited = network["host_queue"] != "unlimited"
     yield f"socket_buffer {SOCKET_BUFFER if limited else 0}"
     yield f"host_packets {HOST_PACKETS if limited else 0}"
