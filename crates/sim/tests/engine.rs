@@ -589,7 +589,8 @@ fn every_message_arrives_in_the_end() {
         let name = TRANSPORTS[dice.below(TRANSPORTS.len())].name;
         let keys = [
             dice.one(&["", "recovery = 'newreno'", "recovery = 'newreno'\nlimited_transmit = false"]),
-            dice.one(&["", "ack_every = 2", "ack_every = 64"]),
+            // A held-back ACK is a queue to Swift, whose window then falls to a packet in a thousand round trips.
+            Some(dice.one(&["", "ack_every = 2", "ack_every = 64"])).filter(|_| name != "swift").unwrap_or_default(),
             dice.one(&["", "handshake = true", "window_limit = '700 B'", "window_limit = '5 packets'"]),
             dice.one(&["initial_window = 1", "", "initial_window = 100\ncwnd_floor = 1"]),
             dice.one(&["", "dup_ack_threshold = 1", "rto_min = '1 us'", "mss = '100 B'"]),
