@@ -166,7 +166,7 @@ impl Net {
             host_ports: HostPorts::UNLIMITED,
             jitter: Jitter::new(host_jitter, seed),
             takes_care: at_switches(&settings),
-            inspects: service.trim.is_some() || balance::listens(&settings),
+            inspects: service.trim.is_some() || balance::of(&settings).listens,
             faults: None,
             log: None,
             part: None,

@@ -267,13 +267,12 @@ impl Network {
     /// Returns the properties of the network that transports may use.
     pub fn surroundings(&self) -> Surroundings {
         let line_rate = self.graph.host_rates().first().copied().unwrap_or(Rate(1));
-        let balancer = self.settings.choice_if_set(balance::KEY.name).and_then(balance::find);
         let (base_rtt, hops) = self.graph.longest_round_trip(Surroundings::PACKET, Surroundings::ACK);
         Surroundings {
             line_rate,
             base_rtt,
             hops,
-            reorders: balancer.is_some_and(|balancer| balancer.reorders),
+            reorders: balance::of(&self.settings).reorders,
             trims: Trim::from_values(&self.settings).is_some(),
         }
     }

@@ -57,7 +57,7 @@ struct End {
 impl Paths {
     /// Returns none unless hosts choose the paths of packets.
     pub(super) fn from_values(settings: &Values, hosts: u32, seed: u64) -> Option<Box<Paths>> {
-        let descriptor = balance::find(settings.choice_if_set(balance::KEY.name)?)?;
+        let descriptor = balance::of(settings);
         let Chooser::Hosts(make) = descriptor.chooser else { return None };
         Some(Box::new(Paths {
             descriptor,

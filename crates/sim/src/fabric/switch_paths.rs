@@ -22,15 +22,13 @@ pub(super) struct SwitchPaths {
 
 /// Returns whether the checked values of `[network]` let switches choose.
 pub(crate) fn at_switches(settings: &Values) -> bool {
-    let descriptor = settings.choice_if_set(balance::KEY.name).and_then(balance::find);
-    descriptor.is_some_and(|descriptor| matches!(descriptor.chooser, Chooser::Switches(_)))
+    matches!(balance::of(settings).chooser, Chooser::Switches(_))
 }
 
 impl SwitchPaths {
     /// Returns none unless switches choose the paths of packets.
     pub(super) fn from_values(settings: &Values, graph: &Graph, seed: u64) -> Option<Box<SwitchPaths>> {
-        let descriptor = balance::find(settings.choice_if_set(balance::KEY.name)?)?;
-        let Chooser::Switches(make) = descriptor.chooser else { return None };
+        let Chooser::Switches(make) = balance::of(settings).chooser else { return None };
         let mut seeds = Stream::new(seed, "paths at switches", 0);
         let switches = graph.switches.iter().map(|_| (make(settings), Draws::of(seeds.bits()))).collect();
         let (routes, choices, queues) = (BTreeMap::new(), Vec::new(), Vec::new());

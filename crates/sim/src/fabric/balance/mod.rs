@@ -55,14 +55,10 @@ pub(crate) const BALANCERS: &[Descriptor] = &[
     drill::DESCRIPTOR,
 ];
 
-/// Returns the balancer of that name.
-pub(crate) fn find(name: &str) -> Option<&'static Descriptor> {
-    BALANCERS.iter().find(|balancer| balancer.name == name)
-}
-
-/// Returns whether the checked values of `[network]` name a balancer that uses news of arrived packets.
-pub(super) fn listens(values: &Values) -> bool {
-    values.choice_if_set(KEY.name).and_then(find).is_some_and(|balancer| balancer.listens)
+/// Returns the balancer that the checked values of `[network]` name, the default without the key.
+pub(crate) fn of(values: &Values) -> &'static Descriptor {
+    let named = values.choice_if_set(KEY.name).and_then(|name| BALANCERS.iter().find(|other| other.name == name));
+    named.unwrap_or(&BALANCERS[0])
 }
 
 /// The key `balance` of `[network]`.
@@ -133,7 +129,11 @@ mod tests {
 
     #[test]
     fn names_are_those_of_the_list() {
-        assert!(NAMES.iter().all(|name| find(name).is_some_and(|found| found.name == *name)));
+        assert!(NAMES.into_iter().all(|name| {
+            let mut values = Values::default();
+            values.set(KEY.name, units::Value::Choice(name));
+            of(&values).name == name
+        }));
         assert!(matches!(BALANCERS[0].chooser, Chooser::Hash), "the default costs nothing");
     }
 
