@@ -145,6 +145,12 @@ impl Values {
     pub fn set_default(&mut self, name: &'static str, value: Value) {
         self.put(Entry { name, value, given: false });
     }
+    /// Sets a key that has no value to one that follows from the others.
+    pub fn follow(&mut self, name: &'static str, value: impl FnOnce(&Values) -> Value) {
+        if self.find(name).is_none() {
+            self.set_default(name, value(self));
+        }
+    }
     fn put(&mut self, entry: Entry) {
         match self.0.iter_mut().find(|other| other.name == entry.name) {
             Some(slot) => *slot = entry,

@@ -1,7 +1,7 @@
 //! The common part of controllers that use the round-trip time of each acknowledgement: defaults that follow from the
 //! path, and their common signal.
 
-use units::{Bytes, Default, Key, Kind, Range, Span, Value, Values};
+use units::{Bytes, Default, Key, Kind, Range, Span, Values};
 
 use crate::{Signal, Surroundings};
 
@@ -22,17 +22,9 @@ pub(super) const KEYS: &[Key] = &[Key {
     source: "Swift 3.3, TIMELY 3.1 and UE 1.0, 3.6.13.1: the time that the receiver takes is no part of the sample",
 }];
 
-/// Sets a parameter that follows from others or from the network, where nothing else sets it.
-pub(super) fn follow(values: &mut Values, name: &'static str, value: impl FnOnce(&Values) -> Value) {
-    if values.find(name).is_none() {
-        let value = value(values);
-        values.set_default(name, value);
-    }
-}
-
 /// Returns a full packet's size on the wire.
 pub(super) fn packet(values: &Values) -> Bytes {
-    Bytes(values.size("mss").0 + values.size("header").0)
+    values.size("mss") + values.size("header")
 }
 
 /// Returns what a host's link carries in a time, in packets of a wire size, at least one.

@@ -213,16 +213,16 @@ const KEYS: &[Key] = &[
 
 fn settle(values: &mut Values, surroundings: &Surroundings) {
     let packet = delay::packet(values);
-    delay::follow(values, "base_rtt", |_| Value::Time(surroundings.round_trip_of(packet)));
+    values.follow("base_rtt", |_| Value::Time(surroundings.round_trip_of(packet)));
     let share = if surroundings.trims { 0.75 } else { 1.0 };
-    delay::follow(values, "target_delay", |values| Value::Time(delay::times(values.time("base_rtt"), share)));
-    delay::follow(values, "reference_rtt", |values| Value::Time(values.time("base_rtt")));
-    delay::follow(values, "adjust_period", |values| Value::Time(values.time("base_rtt")));
-    delay::follow(values, "quick_delay", |values| Value::Time(delay::times(values.time("target_delay"), 4.0)));
-    delay::follow(values, "line_rate", |_| Value::Rate(surroundings.line_rate));
+    values.follow("target_delay", |values| Value::Time(delay::times(values.time("base_rtt"), share)));
+    values.follow("reference_rtt", |values| Value::Time(values.time("base_rtt")));
+    values.follow("adjust_period", |values| Value::Time(values.time("base_rtt")));
+    values.follow("quick_delay", |values| Value::Time(delay::times(values.time("target_delay"), 4.0)));
+    values.follow("line_rate", |_| Value::Rate(surroundings.line_rate));
     let product = product(values);
-    delay::follow(values, "delay_weight", |_| Value::Number((packet.as_f64() / (MEMORY * product)).min(1.0)));
-    delay::follow(values, "initial_window", |values| {
+    values.follow("delay_weight", |_| Value::Number((packet.as_f64() / (MEMORY * product)).min(1.0)));
+    values.follow("initial_window", |values| {
         let packets = values.number("max_window") * product / packet.as_f64();
         Value::Number(packets.floor().clamp(1.0, 1e6))
     });

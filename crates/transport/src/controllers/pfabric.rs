@@ -164,23 +164,18 @@ pub(super) const KEYS: &[Key] = &[
 ];
 
 fn settle(values: &mut Values, surroundings: &Surroundings) {
-    let mut follows = |name, value: &dyn Fn(&Values) -> Value| {
-        if values.find(name).is_none() {
-            values.set_default(name, value(values));
-        }
-    };
     let line_rate = |values: &Values| {
         let packet = values.size("mss") + values.size("header");
         surroundings.bandwidth_delay(packet).round()
     };
-    follows("initial_window", &|values| Value::Number(line_rate(values)));
-    follows("window_limit", &|values| {
+    values.follow("initial_window", |values| Value::Number(line_rate(values)));
+    values.follow("window_limit", |values| {
         let packets = values.number("initial_window").max(line_rate(values)) * LIMIT;
         Value::Amount(Amount::Packets(packets.ceil() as u64))
     });
-    follows("rto_min", &|_| Value::Time(surroundings.base_rtt * RTO_ROUND_TRIPS));
-    follows("rto_initial", &|values| Value::Time(values.time("rto_min")));
-    follows("rto_max", &|values| Value::Time(values.time("rto_min").max(values.time("rto_initial"))));
+    values.follow("rto_min", |_| Value::Time(surroundings.base_rtt * RTO_ROUND_TRIPS));
+    values.follow("rto_initial", |values| Value::Time(values.time("rto_min")));
+    values.follow("rto_max", |values| Value::Time(values.time("rto_min").max(values.time("rto_initial"))));
 }
 
 fn build(values: &Values) -> Pfabric {

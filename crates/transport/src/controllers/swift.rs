@@ -147,11 +147,11 @@ fn settle(values: &mut Values, surroundings: &Surroundings) {
     let base = surroundings.round_trip_of(packet);
     let sent =
         |packets: f64| Span::from_ps_f64(packets * packet.as_f64() * 8e12 / surroundings.line_rate.0.max(1) as f64);
-    delay::follow(values, "base_target", |_| Value::Time((base / 2).max(sent(MIN_PACKETS))));
-    delay::follow(values, "hop_target", |_| Value::Time((base / u64::from(surroundings.hops.max(1))).max(Span(1))));
-    delay::follow(values, "fs_range", |values| Value::Time(delay::times(values.time("base_target"), RANGE)));
-    delay::follow(values, "initial_window", |_| Value::Number(delay::product(base, surroundings, packet).round()));
-    delay::follow(values, "window_limit", |values| {
+    values.follow("base_target", |_| Value::Time((base / 2).max(sent(MIN_PACKETS))));
+    values.follow("hop_target", |_| Value::Time((base / u64::from(surroundings.hops.max(1))).max(Span(1))));
+    values.follow("fs_range", |values| Value::Time(delay::times(values.time("base_target"), RANGE)));
+    values.follow("initial_window", |_| Value::Number(delay::product(base, surroundings, packet).round()));
+    values.follow("window_limit", |values| {
         let filled = base + values.time("base_target");
         let packets = (LIMIT * delay::product(filled, surroundings, packet)).max(values.number("initial_window"));
         Value::Amount(Amount::Packets(packets.ceil() as u64))

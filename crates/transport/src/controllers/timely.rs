@@ -175,10 +175,10 @@ const KEYS: &[Key] = &[
 
 fn settle(values: &mut Values, surroundings: &Surroundings) {
     let base = surroundings.round_trip_of(delay::packet(values));
-    delay::follow(values, "min_rtt", |_| Value::Time(base));
-    delay::follow(values, "t_low", |values| Value::Time(delay::times(values.time("min_rtt"), LOW_ROUND_TRIPS)));
-    delay::follow(values, "t_high", |values| Value::Time(delay::times(values.time("min_rtt"), HIGH_ROUND_TRIPS)));
-    delay::follow(values, "add_step", |_| Value::Rate(Rate((surroundings.line_rate.0 / STEPS_PER_LINK).max(1))));
+    values.follow("min_rtt", |_| Value::Time(base));
+    values.follow("t_low", |values| Value::Time(delay::times(values.time("min_rtt"), LOW_ROUND_TRIPS)));
+    values.follow("t_high", |values| Value::Time(delay::times(values.time("min_rtt"), HIGH_ROUND_TRIPS)));
+    values.follow("add_step", |_| Value::Rate(Rate((surroundings.line_rate.0 / STEPS_PER_LINK).max(1))));
 }
 
 fn build(values: &Values, connection: &connection::Config) -> Result<Timely, Problem> {

@@ -3,7 +3,7 @@
 
 use units::{Amount, Bytes, Default, Key, Kind, Range, Span, Value, Values};
 
-use super::keys::{self, follows, payload, policy, rule, settle};
+use super::keys::{self, payload, policy, rule, settle};
 use super::limits::Cut;
 use super::policy::{Classes, Follows, Order, Policy, Undated};
 use super::{Config, SIGNALS};
@@ -86,7 +86,7 @@ fn settle_fixed(values: &mut Values, surroundings: &Surroundings) {
 fn settle_amounts(values: &mut Values, product: f64) {
     for (name, products) in [("outstanding", 4.0), (BUSY, 1.5), ("sender_limit", 1.0), ("unasked", 1.0)] {
         let packets = (product * products).ceil() as u64;
-        follows(values, name, |_| Value::Amount(Amount::Packets(packets.max(AT_ONCE))));
+        values.follow(name, |_| Value::Amount(Amount::Packets(packets.max(AT_ONCE))));
     }
     values.set_default(LIMIT_CUT, Value::Number(MAX_CUT.min(MAX_CUT * PACKETS / product)));
 }

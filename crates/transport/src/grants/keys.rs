@@ -93,12 +93,12 @@ pub(super) fn settle(values: &mut Values, surroundings: &Surroundings, products:
         false => (3, Span::ZERO),
     };
     values.set_default(REORDERING, Value::Time(reordering));
-    follows(values, "resend_after", |_| Value::Time(at_rate(Span::from_millis(1)).max(surroundings.base_rtt * trips)));
-    follows(values, "ask_again", |values| Value::Time(values.time("resend_after")));
-    follows(values, "ask_limit", |_| Value::Time(at_rate(Span::from_millis(8))));
-    follows(values, "review", |_| Value::Time(at_rate(Span::from_micros(100))));
+    values.follow("resend_after", |_| Value::Time(at_rate(Span::from_millis(1)).max(surroundings.base_rtt * trips)));
+    values.follow("ask_again", |values| Value::Time(values.time("resend_after")));
+    values.follow("ask_limit", |_| Value::Time(at_rate(Span::from_millis(8))));
+    values.follow("review", |_| Value::Time(at_rate(Span::from_micros(100))));
     for &(name, factor) in products {
-        follows(values, name, |_| Value::Amount(Amount::Packets((product * factor).ceil() as u64)));
+        values.follow(name, |_| Value::Amount(Amount::Packets((product * factor).ceil() as u64)));
     }
 }
 
@@ -115,13 +115,6 @@ const REORDERING: &str = "reordering";
 
 /// Name of the line rate among the values, for which amounts are computed.
 const LINE_RATE: &str = "line_rate";
-
-/// Sets a key that was left out to the value that follows from the others.
-pub(super) fn follows(values: &mut Values, name: &'static str, value: impl FnOnce(&Values) -> Value) {
-    if values.find(name).is_none() {
-        values.set_default(name, value(values));
-    }
-}
 
 /// Returns the network's bandwidth-delay product, in full packets.
 pub(super) fn product(values: &Values, surroundings: &Surroundings) -> f64 {

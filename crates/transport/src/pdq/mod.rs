@@ -110,12 +110,8 @@ const KEYS: &[Key] = &[
 ];
 
 fn settle(values: &mut Values, surroundings: &Surroundings) {
-    if values.find("base_rtt").is_none() {
-        values.set_default("base_rtt", Value::Time(surroundings.base_rtt));
-    }
-    if values.find("expiry").is_none() {
-        values.set_default("expiry", Value::Time(values.time("base_rtt") * agent::EXPIRY));
-    }
+    values.follow("base_rtt", |_| Value::Time(surroundings.base_rtt));
+    values.follow("expiry", |values| Value::Time(values.time("base_rtt") * agent::EXPIRY));
 }
 
 /// Parameters of a connection's ends and of the ports on its path.

@@ -97,9 +97,7 @@ pub(crate) fn settle(values: &mut Values, surroundings: &Surroundings) {
         let credit = (CREDIT_PRODUCTS * product).max(MIN_CREDIT * mss);
         values.set_default("receiver_credit", Value::Amount(Amount::Bytes(credit)));
     }
-    if values.find("receiver_patience").is_none() {
-        values.set_default("receiver_patience", Value::Time(surroundings.base_rtt * PATIENCE_ROUND_TRIPS));
-    }
+    values.follow("receiver_patience", |_| Value::Time(surroundings.base_rtt * PATIENCE_ROUND_TRIPS));
 }
 
 /// A window transport whose receivers schedule.

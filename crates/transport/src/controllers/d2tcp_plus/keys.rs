@@ -120,9 +120,7 @@ pub(super) const KEYS: &[Key] = &[
 
 /// Sets the base RTT that is not written to the longest round trip of the network.
 pub(super) fn settle(values: &mut Values, surroundings: &Surroundings) {
-    if values.find("base_rtt").is_none() {
-        values.set_default("base_rtt", Value::Time(surroundings.base_rtt));
-    }
+    values.follow("base_rtt", |_| Value::Time(surroundings.base_rtt));
 }
 
 /// The values of [`KEYS`]; times in seconds.
