@@ -1,7 +1,7 @@
 //! Lines of data files with their places.
 
 use serde_json::Value as Json;
-use units::Excerpt;
+use units::{Default, Excerpt, Key, Kind, Range};
 
 use crate::error::{Checked, Fault};
 
@@ -9,6 +9,16 @@ use crate::error::{Checked, Fault};
 pub(crate) const COLUMNS: [&str; 5] = ["start", "src", "dst", "bytes", "deadline"];
 /// Former names of columns, which are read with a note, and their names.
 pub(crate) const FORMER: [(&str, &str); 2] = [("from", "src"), ("to", "dst")];
+
+/// The key of a column that has another name in a file.
+pub(crate) const IN_FILE: Key = Key {
+    name: "in_file",
+    kind: Kind::Text,
+    default: Default::Required,
+    range: Range::ANY,
+    help: "its name in the file",
+    source: "",
+};
 
 /// A line of a file with its number, or the lines of an object.
 #[derive(Clone, Copy)]

@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::document::Node;
 use crate::error::{At, Checked, Fault, clip};
 use crate::evaluate;
-use crate::lines::{COLUMNS, FORMER, Line, cell, is_written, shorten, written};
+use crate::lines::{COLUMNS, FORMER, IN_FILE, Line, cell, is_written, shorten, written};
 use crate::of_request;
 use crate::suggest;
 
@@ -52,19 +52,7 @@ pub(crate) const KEYS: &[Key] = &[
     },
 ];
 
-const THEIRS: Nested = Nested {
-    what: "column",
-    keys: &[Key {
-        name: "in_file",
-        kind: Kind::Text,
-        default: Default::Required,
-        range: Range::ANY,
-        help: "its name in the file",
-        source: "",
-    }],
-    shorthand: Some("in_file"),
-    example: "\"time\"",
-};
+const THEIRS: Nested = Nested { what: "column", keys: &[IN_FILE], shorthand: Some("in_file"), example: "\"time\"" };
 
 /// The meaning of a file's names and numbers.
 pub(crate) struct Shape {

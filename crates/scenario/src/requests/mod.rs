@@ -12,7 +12,7 @@ use units::{Default, Instant, Key, Kind, Nested, Range, RequestTrace, Values};
 use crate::context::Context;
 use crate::document::{Data, Entry, Node, Table};
 use crate::error::{Checked, Fault, clip};
-use crate::lines::Line;
+use crate::lines::{IN_FILE, Line};
 use crate::ranges::wrong;
 use crate::suggest;
 use crate::values::read_table;
@@ -132,19 +132,8 @@ pub(crate) const KEYS: &[Key] = &[
     },
 ];
 
-const COLUMNS: Nested = Nested {
-    what: "column",
-    keys: &[Key {
-        name: "in_file",
-        kind: Kind::Text,
-        default: Default::Required,
-        range: Range::ANY,
-        help: "its name in the file",
-        source: "",
-    }],
-    shorthand: Some("in_file"),
-    example: "\"TIMESTAMP\"",
-};
+const COLUMNS: Nested =
+    Nested { what: "column", keys: &[IN_FILE], shorthand: Some("in_file"), example: "\"TIMESTAMP\"" };
 
 /// Reads the file that a table names, and returns its requests and the table as it is written.
 pub(crate) fn read(key: &Key, node: &Node, context: &Context) -> Checked<(RequestTrace, Json)> {
