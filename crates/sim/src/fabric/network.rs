@@ -272,7 +272,7 @@ impl Network {
             line_rate,
             base_rtt,
             hops,
-            reorders: balance::of(&self.settings).reorders,
+            reorders: balance::of(&self.settings).reorders(),
             trims: Trim::from_values(&self.settings).is_some(),
         }
     }

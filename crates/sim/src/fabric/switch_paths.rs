@@ -43,7 +43,7 @@ impl Net {
         self.switch_paths.is_some()
     }
 
-    /// Returns the time in which a port will have sent what it has, up to a transmission that has just ended.
+    /// Returns the time in which a port will have sent its queue; a transmission that has just ended may count.
     fn drained_in(&self, link: LinkId) -> Span {
         let port = &self.ports[link];
         let sending = port.idle_at().saturating_sub(self.now);

@@ -13,7 +13,6 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     help: "each switch sends a packet over the link with the shortest queue among two drawn at random and the best so far",
     keys: &[],
     chooser: Chooser::Switches(balancer),
-    reorders: true,
     listens: false,
 };
 

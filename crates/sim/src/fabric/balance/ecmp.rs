@@ -8,6 +8,5 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     help: "a hash of the flow chooses, so that all its packets take one path",
     keys: &[],
     chooser: Chooser::Hash,
-    reorders: false,
     listens: false,
 };

@@ -10,7 +10,6 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     help: "after a pause of flowlet_gap a flow takes one drawn at random, and stays there until the next pause",
     keys: KEYS,
     chooser: Chooser::Hosts(balancer),
-    reorders: true,
     listens: false,
 };
 

@@ -14,7 +14,6 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     help: "as flowlet, but each switch chooses the next link, so that flowlets are as short as queues let them be there",
     keys: &[],
     chooser: Chooser::Switches(balancer),
-    reorders: true,
     listens: false,
 };
 

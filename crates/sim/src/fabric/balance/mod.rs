@@ -22,10 +22,15 @@ pub(crate) struct Descriptor {
     pub keys: &'static [Key],
     /// The chooser of paths, with the function that creates its state.
     pub chooser: Chooser,
-    /// Packets of a connection overtake each other though none is lost.
-    pub reorders: bool,
     /// It uses news of the packets that have arrived.
     pub listens: bool,
+}
+
+impl Descriptor {
+    /// Returns whether packets of a connection may overtake each other though none is lost.
+    pub(crate) fn reorders(&self) -> bool {
+        !matches!(self.chooser, Chooser::Hash)
+    }
 }
 
 /// The place at which the paths of packets are chosen.
@@ -101,8 +106,8 @@ pub(crate) trait Balancer: Send {
 
 /// The rule by which one switch chooses the next link of each packet.
 pub(crate) trait SwitchBalancer: Send {
-    /// Returns the index of the next link of a packet to a host, of several whose ports have sent all that they have in
-    /// these times.
+    /// Returns the index of the next link of a packet to a host, of several, given the times in which their ports will
+    /// have sent their queues.
     fn next(&mut self, now: Instant, packet: &Packet, to: HostId, queues: &[Span], draws: &mut Draws) -> usize;
 }
 

@@ -14,7 +14,6 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
            as with spray",
     keys: KEYS,
     chooser: Chooser::Hosts(balancer),
-    reorders: true,
     listens: true,
 };
 

@@ -13,7 +13,6 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     help: "each packet takes another one, each path once in turn, in an order that is drawn anew each time",
     keys: &[],
     chooser: Chooser::Hosts(balancer),
-    reorders: true,
     listens: false,
 };
 
