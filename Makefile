@@ -391,6 +391,9 @@ $(TOOLS): requirements/dev.txt
 
 $(BUILT): $(TOOLS) $(RUST)
 	$(BIN)/maturin develop --release --locked
+	# Maturin has written these through their links, with the same bytes: were they newer, the wheel's build would
+	# compile again what is compiled.
+	find experiments scenarios -type f -exec touch -r $(TOOLS) {} +
 	touch $@
 
 PROFILED = $(if $(PGO),$$(if why=$$(packaging/profiler); then echo --pgo; else echo "SKIPPED: PGO: $$why" >&2; fi))
