@@ -27,7 +27,7 @@ from duetime.engine.work import TABLES
 from duetime.quantities import counted
 from duetime.results import Bound, Result
 from duetime.run import resolve, resolve_each, simulate
-from duetime.statistics import merged_runs, over_seeds, paired, seeds_differ
+from duetime.statistics import merged_runs, over_seeds, paired, seeds_differ, with_trims
 from duetime.tabular import ALL, bound_figures, flat
 from duetime.verdict import verdicts
 
@@ -46,7 +46,7 @@ R = TypeVar("R", Result, list[Result])
 #: Where a comparison's folder keeps finished runs.
 RUNS = "runs"
 #: The parts of a run's JSON that are compared figure by figure.
-COMPARED = ("drops", "marks", "timeouts", "retransmits", "summary", "classes", "sets")
+COMPARED = ("drops", "trims", "marks", "timeouts", "retransmits", "summary", "classes", "sets")
 
 
 class Comparison(Generic[R]):
@@ -185,9 +185,11 @@ class Comparison(Generic[R]):
             pairs = [(result.data, others[result.seed]) for result in results if result.seed in others]
             if transport == against or not pairs:
                 continue
-            ours = [{key: one.get(key) for key in COMPARED} for one, _ in pairs]
-            theirs = [{key: other.get(key) for key in COMPARED} for _, other in pairs]
-            merged = cast("Differences[Seeds, Seeds]", paired(ours, theirs))
+            both = with_trims([run for pair in pairs for run in pair])
+            compared = [
+                {key: run.get(key) for key in COMPARED if key != "trims" or key in run} for run in both
+            ]
+            merged = cast("Differences[Seeds, Seeds]", paired(compared[::2], compared[1::2]))
             found[transport] = _of_one_seed(merged) if self.seeds is None else merged
         return found
 

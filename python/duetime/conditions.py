@@ -56,7 +56,7 @@ OF_REQUESTS = (
     *(f"slowdown.{each}" for each in ("mean", "p50", "p99", "p999")),
 )
 #: Figures of the whole run only.
-TOTALS = ("drops", "marks", "timeouts", "retransmits")
+TOTALS = ("drops", "trims", "marks", "timeouts", "retransmits")
 #: Figures of classes that all together do not have.
 OF_CLASSES = ("bottleneck_delay_us", "bottleneck_mbps", "too_late")
 
@@ -134,7 +134,7 @@ class Condition:
         return bound_at(self._part(result), tuple(_steps(self.figure)))
 
     def _of(self, result: OfTransport) -> Figure:
-        part = result if self.figure in TOTALS else self._part(result)
+        part = {"trims": 0, **result} if self.figure in TOTALS else self._part(result)
         return at(part, _steps(self.figure))
 
     def _part(self, result: OfTransport) -> Mapping[str, object]:

@@ -86,7 +86,16 @@ def over_seeds(objects: Sequence[Mapping[str, object]]) -> dict[str, object]:
 
 def merged_runs(runs: Sequence[Run[int, float]]) -> Merged:
     """Return the runs of one transport, one for each seed, as one object (`over_seeds`)."""
-    return cast("Merged", over_seeds(runs))
+    return cast("Merged", over_seeds(with_trims(runs)))
+
+
+def with_trims(runs: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:
+    """Return the runs with `trims` in all if it is in any: a run without trimmed packets leaves it out."""
+    return (
+        [{**run, "trims": run.get("trims", 0)} for run in runs]
+        if any("trims" in run for run in runs)
+        else [*runs]
+    )
 
 
 def seeds_differ(objects: Sequence[Mapping[str, object]]) -> bool:

@@ -19,14 +19,15 @@ ALL = "all"
 #: The figures of a bound that a run has too.
 OF_BOUND: Final = ("missed", "missed_percent")
 #: The figures of a run that no class has.
-TOTALS = ("packets_delivered", "drops", "marks", "timeouts", "retransmits")
+TOTALS = ("packets_delivered", "drops", "trims", "marks", "timeouts", "retransmits")
 
 
 def of_run(data: OfTransport) -> list[Row]:
     """Return a row for all messages of a run, also of one over several seeds, and for each class and set."""
     seeds = {"seeds": len(data["seeds"])} if "seeds" in data else {}
     about: Row = {"transport": data["transport"], "seed": data["seed"], **seeds}
-    bound, totals = data["bound"], flat({name: data.get(name) for name in TOTALS})
+    counted = [name for name in TOTALS if name != "trims" or name in data]
+    bound, totals = data["bound"], flat({name: data.get(name) for name in counted})
     rows = [_row(about, ALL, {**data["summary"]}, bound_figures(bound), totals)]
     for name, part in data["classes"].items():
         # A class may have this name too.

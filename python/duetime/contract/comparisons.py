@@ -12,6 +12,8 @@ class Differences(TypedDict, Generic[C, N]):
     """The differences of one transport to another, seed by seed."""
 
     drops: C
+    #: Left out where neither trimmed a packet.
+    trims: NotRequired[C]
     marks: C
     timeouts: C
     retransmits: C

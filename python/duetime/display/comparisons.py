@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from duetime.contract.comparisons import OfPair
     from duetime.display.figures import Part
 
-COUNTED: Final = ("drops", "marks", "timeouts", "retransmits")
+COUNTED: Final = ("drops", "trims", "marks", "timeouts", "retransmits")
 #: The words where differences are left out.
 NARROW = "the differences, figure by figure, need more room; --json has them"
 
@@ -63,14 +63,20 @@ def table(compared: AnyComparison) -> Shown:
                 beside += [signed(other, write) for other in others]
                 grid.add([name, what], [*(written(value, write) for value in values), *beside])
         grid.line()
-    for total in COUNTED:
+    trimmed = any("trims" in run for run in runs.values())
+    for total in (each for each in COUNTED if each != "trims" or trimmed):
         beside = [""] if least else []
-        beside += [signed(each[total], as_count) for each in differences.values()]
-        grid.add(["", total], [*(written(run[total], as_count) for run in runs.values()), *beside])
+        beside += [signed(_total(each, total), as_count) for each in differences.values()]
+        grid.add(["", total], [*(written(_total(run, total), as_count) for run in runs.values()), *beside])
     lines = [least.sentence()] if least else []
     lines += [*_of_seeds(compared), *left_open(list(runs.values()))]
     lines += [line for name, run in runs.items() for line in timers(run, f" of {name}")]
     return grid, [*lines, *(each["sentence"] for each in compared.verdicts)]
+
+
+def _total(counted: OfTransport | OfPair, total: str) -> Value:
+    """Find a total of a run or of differences; 0 trims where there is no word of them."""
+    return cast("Value", {"trims": 0, **counted}[total])
 
 
 def _part(differences: OfPair, place: Place) -> Part:

@@ -59,6 +59,7 @@ PARTS = {
 #: Figures that no chart shows: key of the JSON contract -> how it is called.
 COUNTED = {
     "drops": "packets dropped",
+    "trims": "packets trimmed",
     "marks": "packets marked",
     "timeouts": "retransmission timeouts",
     "retransmits": "retransmissions",
@@ -407,7 +408,7 @@ def _used(arm: Arm) -> tuple[npt.NDArray[np.float64], int]:
 
 def _table(objects: Mapping[str, OfTransport]) -> Table:
     rows = [
-        *(((key,), word) for key, word in COUNTED.items()),
+        *(((key,), word) for key, word in COUNTED.items() if any(key in each for each in objects.values())),
         (("summary", "fct_us", "p999"), "completion time, p99.9 (us)"),
         (("summary", "slowdown", "mean"), "slowdown, mean"),
         (("summary", "slowdown", "p999"), "slowdown, p99.9"),

@@ -119,19 +119,20 @@ impl Hosts {
     /// Passes a packet that has reached its host to the connection's end there.
     #[inline(always)]
     pub(crate) fn deliver(&mut self, net: &mut Net, configs: &[Config], packet: &Packet) -> Progress {
-        if net.inspects() && self.inspected(net, configs, packet) {
-            return Progress::None;
-        }
-        if packet.flags.has(Flags::EXTENDED) {
-            return self.deliver_extended(net, configs, packet);
+        // One branch for both.
+        if net.inspects() | packet.flags.has(Flags::EXTENDED) {
+            return self.deliver_apart(net, configs, packet);
         }
         self.hand_on(net, configs, packet, None)
     }
 
-    /// As [`deliver`](Hosts::deliver), for a packet with an extension. Not inlined, so that packets without one bear no
-    /// cost.
+    /// As [`deliver`](Hosts::deliver), for a packet with an extension, or to be inspected. Not inlined, so that others
+    /// bear no cost.
     #[inline(never)]
-    fn deliver_extended(&mut self, net: &mut Net, configs: &[Config], packet: &Packet) -> Progress {
+    fn deliver_apart(&mut self, net: &mut Net, configs: &[Config], packet: &Packet) -> Progress {
+        if net.inspects() && self.inspected(net, configs, packet) {
+            return Progress::None;
+        }
         let mut extension = net.take_extension(packet);
         self.hand_on(net, configs, packet, extension.as_mut())
     }

@@ -19,6 +19,7 @@ pub(super) struct Backlog {
 
 impl Backlog {
     /// Adds a packet that begins its transmission at `start` and has `size` wire bytes.
+    #[inline(always)]
     pub(super) fn add(&mut self, watch: &mut Watch, now: Instant, start: Instant, size: u64) {
         self.advance_to(watch, now);
         watch.stay(self.packets(), now);

@@ -119,6 +119,7 @@ impl PendingArrivals {
     }
 
     /// As [`take`](PendingArrivals::take), where some arrivals are reordered.
+    #[inline(always)]
     pub(super) fn take_of_both(&mut self, early: &mut Reordered, packet_pool: &PacketPool) -> (Instant, u32) {
         let (taken, in_order_at) = match self.first_early(early, packet_pool) {
             Some(&(moment, _, number)) => {
