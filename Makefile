@@ -93,7 +93,7 @@ test-dummies: ## Run the Rust tests with one more transport, marker, topology an
 
 .PHONY: test-python
 test-python: $(BUILT) programs playground ## Run the Python tests, two at a time; those by the clock alone
-	$(BIN)/pytest --numprocesses 2 --dist loadgroup -m "not real"
+	$(BIN)/pytest --numprocesses 2 --dist loadgroup --durations 30 -m "not real"
 	$(BIN)/pytest -m real
 
 .PHONY: goldens

@@ -11,7 +11,7 @@ import pytest
 import duetime as dt
 from conftest import SCENARIOS, SMALL, Command
 from duetime.comparison import _least
-from duetime.statistics import estimate, over_seeds
+from duetime.statistics import estimate, over_seeds, with_trims
 
 
 def test_each_transport_has_its_object(duetime: Command, small: Path) -> None:
@@ -321,6 +321,47 @@ def test_the_commands_of_the_page_run(duetime: Command, tmp_path: Path) -> None:
     for command in commands:
         done = duetime(*shlex.split(command)[1:])
         assert done.returncode == 0, done.stderr
+
+
+#: Ten hosts answer one through a buffer of ten packets, which drops or trims the rest.
+TRIMMED = """
+[run]
+duration = "20 ms"
+[network]
+topology = "star"
+hosts = 11
+buffer = "15 KB"
+sharing = "per-port"
+trim = true
+[transport]
+name = "dctcp"
+[[traffic]]
+name = "answers"
+pattern = "fan-in"
+workers = 10
+size = "30 KB"
+interval = "10 ms"
+"""
+
+
+def test_trims_are_beside_drops_where_there_are_any(duetime: Command, small: Path, tmp_path: Path) -> None:
+    trimmed = tmp_path / "trimmed.toml"
+    trimmed.write_text(TRIMMED)
+    compared = dt.compare(trimmed, transports=["tcp", "dctcp"], seeds=2)
+    of = {name: run["trims"] for name, run in compared.data["runs"].items()}
+    assert all(min(each["values"]) > 0 for each in of.values())
+    expected = of["dctcp"]["mean"] - of["tcp"]["mean"]
+    assert compared.data["differences"]["dctcp"]["trims"]["mean"] == pytest.approx(expected)
+    done = duetime("compare", trimmed, "--transports", "tcp,dctcp")
+    rows = [line.split()[0] for line in done.stdout.splitlines() if line.strip()]
+    assert rows[rows.index("drops") + 1] == "trims"
+    done = duetime("compare", small, "--transports", "tcp,dctcp")
+    assert "trims" not in done.stdout
+
+
+def test_a_run_without_trims_has_none_among_others_with_them() -> None:
+    assert with_trims([{"drops": 1}, {"trims": 4}]) == [{"drops": 1, "trims": 0}, {"trims": 4}]
+    assert with_trims([{"drops": 1}, {"drops": 2}]) == [{"drops": 1}, {"drops": 2}]
 
 
 def test_timers_are_told_of_transports_with_timeouts(duetime: Command, small: Path) -> None:

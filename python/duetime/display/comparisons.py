@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from duetime.display.bounds import Least
 from duetime.display.figures import (
@@ -24,6 +24,8 @@ from duetime.statistics import FEW_SEEDS
 if TYPE_CHECKING:
     from duetime.comparison import AnyComparison
     from duetime.contract.comparisons import OfPair
+    from duetime.contract.runs import Figure as Value
+    from duetime.contract.runs import OfTransport
     from duetime.display.figures import Part
 
 COUNTED: Final = ("drops", "trims", "marks", "timeouts", "retransmits")

@@ -104,6 +104,7 @@ const KEYS: &[Key] = &[
     marker::KEY,
     balance::KEY,
     balance::PATHS,
+    balance::PATH_CHOICE,
     Key {
         name: "frame_overhead",
         kind: Kind::Size,

@@ -16,6 +16,8 @@ pub(super) struct Paths {
     settings: Values,
     /// The most paths of a connection.
     most: u32,
+    /// Switches hash the number of a path.
+    hashed: bool,
     /// For each route that a connection was given, all routes that its packets take.
     sets: BTreeMap<u32, Box<[u32]>>,
     /// Incremented when routing has changed, and the sets are out of date.
@@ -64,6 +66,7 @@ impl Paths {
             make,
             settings: settings.clone(),
             most: settings.count(balance::PATHS.name) as u32,
+            hashed: settings.choice(balance::PATH_CHOICE.name) == "hashed",
             sets: BTreeMap::new(),
             epoch: 0,
             ends: Table::default(),
@@ -141,7 +144,7 @@ impl Net {
             let set = match paths.sets.get(&route) {
                 Some(set) => set.clone(),
                 None => {
-                    let set = self.routes_beside(route, paths.most);
+                    let set = self.routes_beside(route, paths.most, paths.hashed);
                     paths.sets.insert(route, set.clone());
                     set
                 }
@@ -192,8 +195,9 @@ impl Net {
         }
     }
 
-    /// Returns a route's set: at most `most` shortest routes between its ends, of which it is one.
-    fn routes_beside(&mut self, route: u32, most: u32) -> Box<[u32]> {
+    /// Returns a route's set: at most `most` shortest routes between its ends, of which it is the first. If they are
+    /// `hashed`, there are `most`, and several may be one.
+    fn routes_beside(&mut self, route: u32, most: u32, hashed: bool) -> Box<[u32]> {
         let links = (route..).map(|position| self.router.link(position)).take_while(|link| *link != Router::END);
         let links: Vec<LinkId> = links.collect();
         let end = |link: Option<&LinkId>| link.map(|link| self.graph.links[link.index()]);
@@ -201,10 +205,14 @@ impl Net {
             unreachable!("a route has links")
         };
         let (from, to) = (HostId(first.from), HostId(last.to));
-        let several = self.router.ways(from, to).min(u64::from(most)) as u32;
+        let several = match self.router.ways(from, to) {
+            1 => 1,
+            _ if hashed => most,
+            ways => ways.min(u64::from(most)) as u32,
+        };
         let mut set: Vec<u32> = Vec::with_capacity(several as usize);
         for number in 0..several {
-            let (position, is_new) = self.router.way(from, to, &links, number);
+            let (position, is_new) = self.router.way(from, to, &links, number, hashed);
             if is_new && let Some(part) = &mut self.part {
                 part.publish_route(position, self.router.latest());
             }
@@ -224,7 +232,8 @@ impl Net {
     /// Returns the least propagation delay of a route's set, if packets may take several routes.
     pub(super) fn min_propagation_of_set(&mut self, route: u32) -> Option<Span> {
         let mut paths = self.paths.take()?;
-        let set = paths.sets.entry(route).or_insert_with(|| self.routes_beside(route, paths.most)).clone();
+        let set =
+            paths.sets.entry(route).or_insert_with(|| self.routes_beside(route, paths.most, paths.hashed)).clone();
         self.paths = Some(paths);
         set.iter().map(|&route| self.delay_along(route)).min()
     }

@@ -102,14 +102,17 @@ impl Router {
 
     /// Returns the position of one of the shortest routes between two hosts, and whether it is new. Number 0 has the
     /// links of `first`. Successive numbers differ from it as early and as evenly as possible: the choice of each node
-    /// moves on by one digit of the number.
-    pub(super) fn way(&mut self, from: HostId, to: HostId, first: &[LinkId], number: u32) -> (u32, bool) {
+    /// moves on by one digit of the number. If they are `hashed`, each node hashes the number instead.
+    pub(super) fn way(&mut self, from: HostId, to: HostId, first: &[LinkId], number: u32, hashed: bool) -> (u32, bool) {
         let (salt, mut rest) = (self.salt, number as usize);
         // Behind the first other node, where `first` does not pass, its hash decides where to begin.
         let hash = first.iter().fold(salt, |hash, link| mix64(hash ^ u64::from(link.0)));
         self.walk(from, to, |node, choices| {
             let own = choices.iter().position(|step| first.contains(&step.0));
             let own = own.unwrap_or_else(|| (mix64(hash ^ u64::from(node)) % choices.len() as u64) as usize);
+            if hashed && number > 0 {
+                return (mix64(mix64(hash ^ u64::from(number)) ^ u64::from(node)) % choices.len() as u64) as usize;
+            }
             let digit = rest % choices.len();
             rest /= choices.len();
             (own + digit) % choices.len()
@@ -342,10 +345,17 @@ mod tests {
             let links: Vec<LinkId> =
                 (own..).map(|at| router.link(at)).take_while(|link| *link != Router::END).collect();
             assert_eq!((router.ways(HostId(0), HostId(3)), router.ways(HostId(0), HostId(1))), (3, 1));
-            let mut ways: Vec<u32> = (0..3).map(|number| router.way(HostId(0), HostId(3), &links, number).0).collect();
+            let mut ways: Vec<u32> =
+                (0..3).map(|number| router.way(HostId(0), HostId(3), &links, number, false).0).collect();
             assert_eq!(ways[0], own);
             ways.sort_unstable();
             assert_eq!(ways, [0, 5, 10], "each kept once");
+            let mut hashed = |number| router.way(HostId(0), HostId(3), &links, number, true).0;
+            assert_eq!(hashed(0), own);
+            let mut counts = [0_u32; 3];
+            (1..=900).for_each(|number| counts[hashed(number) as usize / 5] += 1);
+            // 300 each, with a standard deviation of sqrt(900 x 2 / 9) = 14.
+            assert!(counts.iter().all(|count| count.abs_diff(300) <= 57), "{counts:?}");
         }
         // Without the link to spine 1 there are two.
         let lost = graph.links.iter().position(|link| (link.from, link.to) == (4, 7)).map(LinkId::from_index);

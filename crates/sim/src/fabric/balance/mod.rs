@@ -82,9 +82,20 @@ pub(crate) const PATHS: Key = Key {
     kind: Kind::Count,
     default: Default::Is("16"),
     range: Range::between(1.0, MAX_PATHS as f64),
-    help: "where balance uses several paths, at most so many of the shortest ones between two hosts; they differ from \
-           each other as early and as evenly as possible",
-    source: "htsim's NSCC uses 1 to 256 entropies, which switches hash; here each is another path",
+    help: "where balance uses several paths, at most so many of the shortest ones between two hosts",
+    source: "UE's NSCC uses 1 to 256 entropies, which switches hash; here each is another path unless path_choice is hashed",
+};
+
+/// The key `path_choice` of `[network]`.
+pub(crate) const PATH_CHOICE: Key = Key {
+    name: "path_choice",
+    kind: Kind::Choice(&["even", "hashed"]),
+    default: Default::Is("even"),
+    range: Range::ANY,
+    help: "which links the paths of a connection have where hosts choose: even: they differ from each other as early and \
+           as evenly as possible; hashed: each switch hashes the number of the path (its entropy), so several paths may \
+           be one",
+    source: "RFC 6438 and UE 1.0: switches hash a field of the packet; even is the best that they can do",
 };
 
 /// The most paths that a connection can use: a packet has a byte for its path and a mark.
