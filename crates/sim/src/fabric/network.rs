@@ -31,11 +31,15 @@ pub const ALIASES: &[Alias] = &[
     ("ecn_k", "mark"),
     ("ecn_threshold", "mark"),
     ("k", "mark"),
+    ("kmax", "red_kmax"),
+    ("kmin", "mark"),
     ("latency", "delay"),
     ("marking_threshold", "mark"),
+    ("pmax", "red_pmax"),
     ("queue", "buffer"),
     ("queue_limit", "buffer"),
     ("red", "mark"),
+    ("red_kmin", "mark"),
     ("rtt", "delay"),
     ("speed", "rate"),
     ("threshold", "mark"),
@@ -222,10 +226,11 @@ impl Network {
     /// Returns the network of the checked values of `[network]`.
     ///
     /// # Errors
-    /// `host_buffer` limits a queue that is unlimited, or `buffer` names switches wrongly.
+    /// `host_buffer` limits a queue that is unlimited, `buffer` names switches wrongly, or a marker's keys do not fit.
     pub fn from_values(values: &Values, mut graph: Graph) -> Result<Network, Problem> {
         let buffer =
             graph.set_buffers(&values.amount_by_switch("buffer")).map_err(|why| Problem::new("buffer", why))?;
+        marker::check(values, &graph)?;
         Ok(Network {
             graph,
             switch: Switch {
@@ -249,7 +254,7 @@ impl Network {
     /// priorities require.
     pub fn service(&self, transports: &[Transport], priorities: &Priorities) -> Service {
         let needs = || transports.iter().map(Transport::needs);
-        let by_class = || priorities.are_asked_for().then_some("priority");
+        let by_class = || priorities.discipline();
         let asked = || needs().find_map(|needs| needs.discipline).or_else(by_class);
         let switches = self.settings.choice_if_set("discipline").or_else(asked).unwrap_or(FIFO);
         let switches = qdisc::find(switches).expect("keys and needs name only disciplines of the list");
@@ -261,7 +266,7 @@ impl Network {
             None => &MARKERS[0],
         };
         let trim = Trim::from_values(&self.settings);
-        Service { switches, hosts, marking, priorities: priorities.levels(), trim }
+        Service { switches, hosts, marking, weights: priorities.weights().to_vec(), trim }
     }
 
     /// Returns the properties of the network that transports may use.
@@ -281,7 +286,7 @@ impl Network {
 const FIFO: &str = "fifo";
 
 /// The disciplines and the marker of ports.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Service {
     /// The discipline of the switches' ports.
     pub switches: &'static qdisc::Descriptor,
@@ -289,8 +294,8 @@ pub struct Service {
     pub hosts: &'static qdisc::Descriptor,
     /// The marker of the switches' ports.
     pub marking: &'static marker::Descriptor,
-    /// The number of priorities of the run's packets, for disciplines that use them.
-    pub priorities: u8,
+    /// The weight of each priority of the run's packets, for disciplines that use them.
+    pub weights: Vec<f64>,
     /// How the switches' ports trim packets, if they do.
     pub trim: Option<Trim>,
 }

@@ -335,7 +335,7 @@ mod tests {
             switches,
             hosts,
             marking: marker::find(marking).expect("a marker of that name"),
-            priorities: 3,
+            weights: vec![1.0; 3],
             trim: None,
         }
     }

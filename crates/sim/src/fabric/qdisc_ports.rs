@@ -56,7 +56,7 @@ impl Net {
         self.begin_due(link);
         let now = self.now;
         let port = &mut self.ports[link];
-        let (idle, with_it) = (port.is_idle(now), port.length_with(packet));
+        let (idle, with_it) = (port.is_idle(now), port.counted_with(packet));
         let verdict = port.verdict_on(packet, with_it, now);
         if verdict == Verdict::Drop
             || !(idle || protected || self.make_room(link, packet) || self.keep_headers(link, packet))
@@ -141,11 +141,15 @@ impl Net {
         loop {
             let port = &mut self.ports[link];
             let buffer = port.qdisc_mut().buffer;
-            let room = match buffer {
-                Some(buffer) => self.shared_buffers[buffer.index()].room(port.waiting(), port.waiting_bytes()),
-                None => port.limit(),
+            let fits = match buffer {
+                Some(buffer) => {
+                    let with_it = port.counted_with(packet);
+                    let waiting = (with_it.packets - 1, with_it.bytes - u64::from(packet.size));
+                    !self.shared_buffers[buffer.index()].room(waiting.0, waiting.1).exceeded(with_it)
+                }
+                None => !port.limit().exceeded(port.length_with(packet)),
             };
-            if !room.exceeded(port.length_with(packet)) {
+            if fits {
                 return true;
             }
             if let Some(buffer) = buffer
