@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 
 from validate.check import Check
 from validate.checks import (
+    abm,
     completion,
     d3,
     dctcp,
@@ -35,6 +36,7 @@ CHECKS: dict[str, Callable[[], Iterable[Check]]] = {
     "timeout": timeout.checks,
     "incast": incast.checks,
     "shared-buffer": shared_buffer.checks,
+    "abm": abm.checks,
     "md1": md1.checks,
     "dctcp": dctcp.checks,
     "red": red.checks,

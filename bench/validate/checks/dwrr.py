@@ -28,7 +28,7 @@ def checks() -> Iterable[Check]:
         network = star(count + 1, rate="10 Gbps", delay="5 us", buffer="4 MB", mark="60 KB")
         done = run(network, classes, f"{1e3 * DURATION + 10:g} ms", {"name": "dctcp"}, warm_up="10 ms")
         sent = [
-            known(done.data["classes"][index]["goodput_bps"]) * (size + HEADER) / size
+            known(done.data["classes"][f"class {index}"]["goodput_mbps"]) * (size + HEADER) / size
             for index, size in enumerate(sizes)
         ]
         what = f"weights {':'.join(map(str, weights))}, packets of {', '.join(str(size) for size in sizes)} B"

@@ -23,7 +23,12 @@ def checks() -> Iterable[Check]:
             "load": load / SENDERS * MSS / WIRE,
             "size": f"{MSS} B",
         }
-        marking = {"marking": "red", "mark": f"{kmin} packets", "red_kmax": f"{kmax} packets", "red_pmax": pmax}
+        marking = {
+            "marking": "red",
+            "mark": f"{kmin} packets",
+            "red_kmax": f"{kmax} packets",
+            "red_pmax": pmax,
+        }
         done = run(
             star(SENDERS + 1, buffer="100000 packets", **marking),
             [traffic],
@@ -44,10 +49,10 @@ def checks() -> Iterable[Check]:
             link["marks"][0] / packets,
             0.01 * expected + 3 * deviation,
             "",
-            "the sum over M/D/1's queues, which arrivals find (PASTA), of Pmax (q - Kmin) / (Kmax - Kmin), 0 below "
-            "and 1 above, q with the arriving packet and without the one in transmission; three standard "
-            "errors of draws that 1 / (1 - rho)^2 packets have in common, and 1 %, as a host's own packets never "
-            "meet (one in N = 100)",
+            "the sum over M/D/1's queues, which arrivals find (PASTA), of Pmax (q - Kmin) / (Kmax - Kmin), 0 "
+            "below and 1 above, q with the arriving packet and without the one in transmission; three "
+            "standard errors of draws that 1 / (1 - rho)^2 packets have in common, and 1 %, as a host's own "
+            "packets never meet (one in N = 100)",
         )
 
 

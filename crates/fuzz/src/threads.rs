@@ -70,7 +70,7 @@ fn text(bytes: &mut Bytes) -> String {
         bytes.pick(&["rate = '1 Gbps'", "rate = '10 Gbps'", "rate = '100 Mbps'"]),
         bytes.pick(&["delay = '20 us'", "delay = '1 us'", "delay = '1 ns'", "delay = '200 us'"]),
         bytes.pick(&["buffer = '40 KB'", "buffer = '9 KB'", "buffer = '200 KB'", ""]),
-        bytes.pick(&["sharing = 'per-port'", "sharing = 'dynamic'", "sharing = 'static'", ""]),
+        bytes.pick(&["sharing = 'per-port'", "sharing = 'dynamic'", "sharing = 'static'", "", "sharing = 'abm'"]),
         bytes.pick(&["mark = '12 packets'", "mark = '2 packets'", "", "mark = '10 KB'"]),
         bytes.pick(&["", "host_queue = 'fair'", "host_queue = 'fifo'\nhost_buffer = '2 packets'"]),
         bytes.pick(&["", "frame_overhead = '38 B'\nhost_jitter = '0 s'", "host_jitter = '1 us'"]),

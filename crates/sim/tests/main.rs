@@ -1,5 +1,6 @@
 //! All tests of the simulator as one program, which is compiled and linked once.
 
+mod abm;
 mod alone;
 mod balance;
 mod common;

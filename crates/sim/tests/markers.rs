@@ -4,8 +4,7 @@ use super::common::run;
 
 use sim::Outcome;
 
-/// Packets in a round trip without a queue, of eight flows over links of 100 Gbps that are 2 us long: 4 x 2 us, and two
-/// transmissions of 1500 B in 120 ns each.
+/// Packets in a round trip without a queue, at 100 Gbps: 4 x 2 us of light, and two transmissions of 1500 B in 120 ns.
 const PATH: f64 = (8.0 + 0.24) / 0.12;
 const FLOWS: f64 = 8.0;
 
@@ -24,9 +23,9 @@ fn queue_and_marks(outcome: &Outcome) -> (f64, f64) {
     (link.queue.mean, link.marks as f64 / link.packets as f64)
 }
 
-/// In a round trip a window of W packets grows by one, and is cut by half of the share p of marks if any of its packets
-/// was marked: 1 = (1 - (1 - p)^W) W p / 2. All windows are the path and the queue q, and p = Pmax (q - Kmin) / (Kmax -
-/// Kmin).
+/// In a round trip a window of W packets grows by one. It is cut by half of the share p of marks if any of its packets
+/// was marked. So 1 = (1 - (1 - p)^W) W p / 2. All windows together are the path and the queue q, and
+/// p = Pmax (q - Kmin) / (Kmax - Kmin).
 fn equilibrium(kmax: f64, pmax: f64) -> (f64, f64) {
     let kmin = 100_000.0 / 1500.0;
     let share = |queue: f64| pmax * (queue - kmin) / (kmax / 1500.0 - kmin);

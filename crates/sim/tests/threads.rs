@@ -203,6 +203,7 @@ fn with_every_way_of_sharing_and_choosing() {
         "sharing = 'per-port'\ndiscipline = 'priority'\nwhen_full = 'push-out'",
         "sharing = 'dynamic'\nbuffer = '100 KB'\ndiscipline = 'priority'",
         "sharing = 'dynamic'\nbuffer = '100 KB'\ndiscipline = 'dwrr'",
+        "sharing = 'abm'\nbuffer = '100 KB'\ndiscipline = 'dwrr'",
         "sharing = 'per-port'\nmarking = 'red'\nred_kmax = '20 packets'",
         "sharing = 'dynamic'\nbuffer = '100 KB'\nmarking = 'red'\nred_kmax = '20 packets'\nred_weight = 0.3",
     ] {

@@ -2,6 +2,7 @@
 
 mod agents;
 pub(crate) mod balance;
+mod buffer;
 mod calendar;
 pub(crate) mod channel;
 mod deferred;
@@ -31,7 +32,7 @@ use transport::{Agents, Extension, Flags, Packet};
 use units::{Bytes, HostId, Instant, LinkId, Rate, Span, Stream, Table};
 
 use crate::fabric::marker::Site;
-use crate::fabric::network::{Network, Service, Sharing};
+use crate::fabric::network::{Network, Service};
 use crate::fabric::packet_pool::PacketPool;
 use crate::fabric::port::{Fate, Port, PortMode, units_of_wait};
 use crate::fabric::qdisc::trimming::Trimming;
@@ -115,9 +116,12 @@ impl Net {
         in_order(&mut graph);
         let longest_hop = graph.links.iter().map(|link| link.rate.transmission().of(Bytes(1600)) + link.delay).max();
         let mut shared_buffers = Vec::new();
-        if let Sharing::Dynamic(alpha) = switch.sharing {
+        if let Some(alpha) = switch.sharing.alpha() {
             let limited = graph.switches.iter().filter(|node| !node.unlimited);
-            shared_buffers.extend(limited.map(|node| SharedBuffer::new(node.buffer.unwrap_or(switch.buffer), alpha)));
+            let capacities = limited.map(|node| node.buffer.unwrap_or(switch.buffer));
+            shared_buffers.extend(
+                capacities.map(|capacity| SharedBuffer::new(capacity, alpha).limited_by(switch.sharing.limits())),
+            );
         }
         let plan = Plan::of(&graph, &switch, &service);
         let mut ports = Vec::with_capacity(graph.links.len());
@@ -701,7 +705,7 @@ mod tests {
     use crate::fabric::level::Length;
     use crate::fabric::level::Level;
     use crate::fabric::marker::{MARKERS, Marker};
-    use crate::fabric::network::{HostQueue, Switch};
+    use crate::fabric::network::{HostQueue, Sharing, Switch};
     use crate::fabric::port::{BufferIndex, LinkRole};
     use crate::fabric::qdisc;
     use crate::faults::{Effect, Fault};

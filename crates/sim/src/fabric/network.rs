@@ -5,6 +5,8 @@ use units::{Alias, Amount, Bytes, Default, Key, Kind, Marks, Problem, Range, Rat
 
 use crate::class::Transport;
 use crate::fabric::balance::{self, BALANCERS};
+use crate::fabric::buffer;
+pub use crate::fabric::buffer::Sharing;
 use crate::fabric::marker::{self, MARKERS};
 use crate::fabric::qdisc::trimming::{self, Trim};
 use crate::fabric::qdisc::{self, DISCIPLINES};
@@ -72,22 +74,8 @@ const KEYS: &[Key] = &[
                \"4 MB\" } tells switches apart by name, and a name without its number is for all of them (leaf)",
         source: "D2TCP 4.1.1, 4.2.1: 4 MB; how it is shared is not stated",
     },
-    Key {
-        name: "sharing",
-        kind: Kind::Choice(&["dynamic", "static", "per-port"]),
-        default: Default::Is("dynamic"),
-        range: Range::ANY,
-        help: "a shared pool with dynamic thresholds, an equal split over the ports, or a limit per port",
-        source: "Choudhury and Hahne 1998 (dynamic); open in the papers",
-    },
-    Key {
-        name: "dynamic_alpha",
-        kind: Kind::Number,
-        default: Default::Is("1"),
-        range: Range::above(0.0, 1024.0),
-        help: "a port may hold up to this times the free part of the shared pool",
-        source: "Choudhury and Hahne 1998; 1 is a common setting",
-    },
+    buffer::KEY,
+    buffer::ALPHA,
     Key {
         name: "mark",
         kind: Kind::Marks,
@@ -211,17 +199,6 @@ pub struct Switch {
     pub drop_non_ect: bool,
 }
 
-/// How a switch divides its buffer over its ports.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Sharing {
-    /// A shared buffer; a port may hold up to this factor times the free part.
-    Dynamic(f64),
-    /// An equal part for each port.
-    Static,
-    /// The whole `buffer` for each port.
-    PerPort,
-}
-
 impl Network {
     /// Returns the network of the checked values of `[network]`.
     ///
@@ -235,11 +212,7 @@ impl Network {
             graph,
             switch: Switch {
                 buffer,
-                sharing: match values.choice("sharing") {
-                    "dynamic" => Sharing::Dynamic(values.number("dynamic_alpha")),
-                    "static" => Sharing::Static,
-                    _ => Sharing::PerPort,
-                },
+                sharing: Sharing::from_values(values),
                 marks: values.marks_if_set("mark").unwrap_or(Marks { host: None, uplink: None }),
                 drop_non_ect: values.choice("non_ect") == "drop",
             },

@@ -87,7 +87,9 @@ impl Net {
         let port = &mut self.ports[link];
         port.push(self.now, packet);
         if let Some(buffer) = port.qdisc_mut().buffer {
-            self.shared_buffers[buffer.index()].enter(&packet);
+            let buffer = &mut self.shared_buffers[buffer.index()];
+            buffer.enter(&packet);
+            buffer.changed(link, port, &packet);
         }
         self.arm(link);
     }
@@ -142,11 +144,7 @@ impl Net {
             let port = &mut self.ports[link];
             let buffer = port.qdisc_mut().buffer;
             let fits = match buffer {
-                Some(buffer) => {
-                    let with_it = port.counted_with(packet);
-                    let waiting = (with_it.packets - 1, with_it.bytes - u64::from(packet.size));
-                    !self.shared_buffers[buffer.index()].room(waiting.0, waiting.1).exceeded(with_it)
-                }
+                Some(buffer) => self.shared_buffers[buffer.index()].has_room(link, port, packet),
                 None => !port.limit().exceeded(port.length_with(packet)),
             };
             if fits {
@@ -174,7 +172,9 @@ impl Net {
     pub(super) fn leaves(&mut self, link: LinkId, packet: &Packet) {
         let buffer = self.ports[link].qdisc_mut().buffer;
         if let Some(buffer) = buffer {
-            self.shared_buffers[buffer.index()].leave(packet);
+            let buffer = &mut self.shared_buffers[buffer.index()];
+            buffer.leave(packet);
+            buffer.changed(link, &self.ports[link], packet);
         }
     }
 

@@ -42,7 +42,7 @@ pub struct Site {
     pub role: LinkRole,
     /// The link, and the run's seed: together they name the port's random numbers.
     pub link: LinkId,
-    /// See `link`.
+    /// The seed of all random numbers of the run.
     pub seed: u64,
 }
 

@@ -96,7 +96,7 @@ struct Red {
     /// Kmin and Kmax, in packets or in bytes.
     min: Level,
     max: u64,
-    most_probable: f64,
+    pmax: f64,
     weight: f64,
     /// The average length of the queue, and the end of the transmission behind which it was empty, if it was.
     average: f64,
@@ -111,7 +111,7 @@ impl Red {
         Red {
             min: site.mark,
             max: Level::from(if site.role.to_host() { most.host } else { most.uplink }).value,
-            most_probable: values.number("red_pmax"),
+            pmax: values.number("red_pmax"),
             weight: values.number("red_weight"),
             average: 0.0,
             idle_from: None,
@@ -137,7 +137,7 @@ impl Marker for Red {
         let length = if self.min.in_bytes { with_it.bytes } else { with_it.packets };
         let length = if self.weight < 1.0 { self.averaged(packet, length, now) } else { length as f64 };
         let (min, max) = (self.min.value as f64, self.max as f64);
-        length > max || length > min && self.draws.unit() < self.most_probable * (length - min) / (max - min)
+        length > max || length > min && self.draws.unit() < self.pmax * (length - min) / (max - min)
     }
 
     fn departs(&mut self, packet: &Packet, behind: Length, now: Instant) -> bool {

@@ -81,6 +81,11 @@ impl Port {
         }
     }
 
+    /// Returns the class of a packet, and the share of the link's rate at which its queue is sent.
+    pub(crate) fn drain_of(&self, packet: &Packet) -> (usize, f64) {
+        self.choice().map_or((0, 1.0), |choice| choice.queue.drain_of(packet))
+    }
+
     /// Returns the marker's verdict on an arriving packet, given the length of the queue with it.
     pub(crate) fn verdict_on(&mut self, packet: &Packet, with_it: Length, now: Instant) -> Verdict {
         let choice = self.qdisc_mut();

@@ -120,6 +120,13 @@ impl Queue for Dwrr {
     fn length_of_class(&self, packet: &Packet) -> Length {
         self.shares[self.class(packet)].length
     }
+
+    fn drain_of(&self, packet: &Packet) -> (usize, f64) {
+        let class = self.class(packet);
+        let sending = self.shares.iter().enumerate().filter(|(other, share)| *other == class || !share.ring.is_empty());
+        let all: u64 = sending.map(|(_, share)| share.quantum).sum();
+        (class, self.shares[class].quantum as f64 / all as f64)
+    }
 }
 
 #[cfg(test)]
@@ -181,10 +188,12 @@ mod tests {
         let length = |queue: &dyn Queue, rank| queue.length_of_class(&slot(9, rank, 40).packet);
         assert_eq!(length(&*queue, 0), Length { packets: 4, bytes: 6000 });
         assert_eq!(length(&*queue, Packet::UNTAGGED), Length { packets: 2, bytes: 3000 }, "and rank 2");
+        assert_eq!(queue.drain_of(&slot(9, 1, 40).packet), (1, 0.25), "1 of 2 + 1 + 1");
         assert!(queue.push_out(&slot(9, 0, 40).packet).is_none());
         let sent: Vec<u64> = std::iter::from_fn(|| queue.pop()).map(|slot| slot.packet.seq).collect();
         assert_eq!(sent, [0, 1, 2, 5, 4, 3, 6, 7]);
         assert_eq!(length(&*queue, 0), Length::default());
+        assert_eq!(queue.drain_of(&slot(9, 1, 40).packet), (1, 1.0), "no other class has packets");
     }
 
     /// A class alone has the whole link, and what it did not use is lost when its queue is empty.

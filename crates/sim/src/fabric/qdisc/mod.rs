@@ -74,6 +74,11 @@ pub trait Queue: Send {
     fn length_of_class(&self, _packet: &Packet) -> Length {
         Length::default()
     }
+    /// Returns a packet's class, and the share of the link's rate at which its queue is sent; class 0 and 1 where the
+    /// port's queue counts as one.
+    fn drain_of(&self, _packet: &Packet) -> (usize, f64) {
+        (0, 1.0)
+    }
 }
 
 #[cfg(test)]

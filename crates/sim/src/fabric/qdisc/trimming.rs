@@ -113,6 +113,9 @@ impl Queue for Trimming {
     fn length_of_class(&self, packet: &Packet) -> Length {
         self.data.length_of_class(packet)
     }
+    fn drain_of(&self, packet: &Packet) -> (usize, f64) {
+        self.data.drain_of(packet)
+    }
 }
 
 #[cfg(test)]
