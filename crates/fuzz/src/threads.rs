@@ -70,7 +70,7 @@ fn text(bytes: &mut Bytes) -> String {
         bytes.pick(&["rate = '1 Gbps'", "rate = '10 Gbps'", "rate = '100 Mbps'"]),
         bytes.pick(&["delay = '20 us'", "delay = '1 us'", "delay = '1 ns'", "delay = '200 us'"]),
         bytes.pick(&["buffer = '40 KB'", "buffer = '9 KB'", "buffer = '200 KB'", ""]),
-        bytes.pick(&["sharing = 'per-port'", "sharing = 'dynamic'", "sharing = 'static'", ""]),
+        bytes.pick(&["sharing = 'per-port'", "sharing = 'dynamic'", "sharing = 'static'", "", "sharing = 'abm'"]),
         bytes.pick(&["mark = '12 packets'", "mark = '2 packets'", "", "mark = '10 KB'"]),
         bytes.pick(&["", "host_queue = 'fair'", "host_queue = 'fifo'\nhost_buffer = '2 packets'"]),
         bytes.pick(&["", "frame_overhead = '38 B'\nhost_jitter = '0 s'", "host_jitter = '1 us'"]),
@@ -79,8 +79,9 @@ fn text(bytes: &mut Bytes) -> String {
             "discipline = 'priority'",
             "discipline = 'priority'\nwhen_full = 'push-out'",
             "discipline = 'pfabric'",
+            "discipline = 'dwrr'\nquantum = '300 B'",
         ]),
-        bytes.pick(&["", "", "marking = 'phantom'", "non_ect = 'drop'"]),
+        bytes.pick(&["", "", "marking = 'phantom'", "non_ect = 'drop'", "marking = 'red'\nred_kmax = '30 packets'"]),
     ];
     let transport = |bytes: &mut Bytes| transports[usize::from(bytes.next().unwrap_or(0)) % transports.len()];
     let own = transport(bytes);
@@ -106,7 +107,7 @@ fn text(bytes: &mut Bytes) -> String {
         let more = [
             bytes.pick(&["", "connections = 'persistent'", "connections = 'fresh'"]),
             bytes.pick(&["", "deadline = '1 ms'", "deadline = { base = '400 us', vary = 'uniform(0, 50%)' }"]),
-            bytes.pick(&["", "", "jitter = 'uniform(0 us, 50 us)'", "priority = 1"]),
+            bytes.pick(&["", "", "jitter = 'uniform(0 us, 50 us)'", "priority = 1", "priority = 0\nweight = 3"]),
         ];
         let other = bytes.pick(&[false, false, true]).then(|| format!("transport = '{}'", transport(bytes)));
         all += &format!(

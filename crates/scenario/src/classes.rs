@@ -5,7 +5,7 @@ use sim::Class;
 use sim::network::Network;
 use sim::run::Run;
 use sim::traffic::{self, Above};
-use units::{Kind, RequestTrace, Value, Values};
+use units::{Kind, Problem, RequestTrace, Value, Values};
 
 use crate::context::Context;
 use crate::document::{Data, Entry, Table};
@@ -37,6 +37,17 @@ pub(crate) struct Classes<'a> {
     pub(crate) shared: Option<&'a Table>,
 }
 
+/// Checks that classes above give their common queue no other weight.
+fn one_weight(weight: f64, class: &Class, above: &[Class]) -> Result<(), Problem> {
+    let others = above.iter().filter(|other| other.priority == class.priority);
+    let differs =
+        |other: &Class| other.weight.filter(|theirs| *theirs != weight).map(|theirs| (other.name.clone(), theirs));
+    let Some((name, theirs)) = others.into_iter().find_map(differs) else { return Ok(()) };
+    let queue = class.priority.map_or("without `priority`".into(), |own| format!("of `priority` {own}"));
+    let message = format!("class `{name}` gives the queue of packets {queue} the weight {theirs}");
+    Err(Problem::new("weight", message).hint("write another `priority` for a queue of its own"))
+}
+
 impl Classes<'_> {
     pub(crate) fn read(&self, root: &Table, transports: &mut Transports) -> Checked<(Vec<Class>, Vec<Above>, Json)> {
         const MAX_CLASSES: usize = 4096;
@@ -60,6 +71,9 @@ impl Classes<'_> {
             if classes.iter().any(|other| other.name == class.name) {
                 let at = table.find("name").map_or(table.at, |entry| entry.node.at);
                 return Err(Fault::new(at, format!("another class is called `{}` too", class.name)));
+            }
+            if let Some(weight) = class.weight {
+                one_weight(weight, &class, &classes).map_err(|problem| place(table, problem))?;
             }
             above.push(Above { pattern: class.pattern, values });
             classes.push(class);
@@ -134,6 +148,7 @@ impl Classes<'_> {
             persistent: read.values.choice("connections") == "persistent",
             short: read.values.choice_if_set("flow_class").map(|class| class == "short"),
             priority: read.values.count_if_set("priority").map(|priority| priority as u8),
+            weight: read.values.number_if_set("weight"),
             generator,
         };
         Ok((class, read.values, written))

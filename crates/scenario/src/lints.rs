@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use sim::faults::{Effect, Fault};
-use sim::network::Sharing;
 use sim::priorities::Priorities;
 use sim::{Scenario, Transport};
 use transport::controllers::{Ecn, Window};
@@ -223,7 +222,7 @@ fn no_bottleneck(survey: &Survey) -> Vec<Finding> {
     }
     // The switch whose ports share its buffer with this link's.
     let pool = |link: usize| {
-        let dynamic = matches!(survey.scenario.network.switch.sharing, Sharing::Dynamic(_));
+        let dynamic = survey.scenario.network.switch.sharing.alpha().is_some();
         let switch = graph.links[link].from.checked_sub(graph.hosts)?;
         let shares = dynamic && graph.links[link].buffer.is_none() && !graph.switches[switch as usize].unlimited;
         shares.then_some(switch)

@@ -305,7 +305,7 @@ impl<'a> Ports<'a> {
         let limit = match (spec.buffer, switch.sharing) {
             (Some(own), _) => own,
             // It grows until it is alpha times the free part.
-            (None, Sharing::Dynamic(alpha)) => of_buffer(alpha / (1.0 + alpha)),
+            (None, Sharing::Dynamic(alpha) | Sharing::Limited(alpha, _)) => of_buffer(alpha / (1.0 + alpha)),
             (None, Sharing::Static) => of_buffer(1.0 / f64::from(self.sharers[node as usize])),
             (None, Sharing::PerPort) => buffer,
         };

@@ -22,6 +22,8 @@ pub struct Class {
     pub short: Option<bool>,
     /// The priority of its packets, with any transport, if switches have priorities.
     pub priority: Option<u8>,
+    /// The weight of the queue of its priority, or of packets without one, if switches share links by weight.
+    pub weight: Option<f64>,
     /// The generator of its messages.
     pub generator: Box<dyn Generator>,
 }
@@ -29,9 +31,9 @@ pub struct Class {
 impl Class {
     /// Returns a copy that will send the same.
     pub(crate) fn again(&self) -> Class {
-        let &Class { ref name, ref set, pattern, transport, persistent, short, priority, ref generator } = self;
+        let &Class { ref name, ref set, pattern, transport, persistent, short, priority, weight, ref generator } = self;
         let (name, set, generator) = (name.clone(), set.clone(), generator.again());
-        Class { name, set, pattern, transport, persistent, short, priority, generator }
+        Class { name, set, pattern, transport, persistent, short, priority, weight, generator }
     }
 
     /// Returns the flow of a message, which determines its route.

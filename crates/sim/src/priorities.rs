@@ -7,10 +7,12 @@ use crate::class::{Class, Transport};
 
 /// The priorities of a run's messages.
 pub struct Priorities {
-    levels: u8,
+    /// The weight of each priority; the last is for messages without one.
+    weights: Vec<f64>,
     /// For each transport, the longest deadline of each of its priorities but the last.
     limits: Vec<Option<Vec<Span>>>,
-    asked_for: bool,
+    /// The discipline that classes and transports ask for.
+    discipline: Option<&'static str>,
 }
 
 impl Priorities {
@@ -23,17 +25,24 @@ impl Priorities {
         let ranked = transports.iter().filter_map(|transport| transport.config.levels());
         let most = parted.chain(named).chain(ranked).max();
         // One more, the lowest, for messages with neither deadline nor priority.
-        Priorities { levels: most.unwrap_or(0) + 1, limits, asked_for: most.is_some() }
+        let mut weights = vec![1.0; usize::from(most.unwrap_or(0)) + 1];
+        let last = weights.len() - 1;
+        let weighed = || classes.iter().filter_map(|class| Some((class.priority, class.weight?)));
+        for (priority, weight) in weighed() {
+            weights[priority.map_or(last, usize::from)] = weight;
+        }
+        let by_weight = weighed().next().map(|_| "dwrr");
+        Priorities { weights, limits, discipline: by_weight.or(most.map(|_| "priority")) }
     }
 
-    /// Returns whether any class or transport requires priorities.
-    pub fn are_asked_for(&self) -> bool {
-        self.asked_for
+    /// Returns the discipline that the classes ask for, or the priorities of any transport.
+    pub fn discipline(&self) -> Option<&'static str> {
+        self.discipline
     }
 
-    /// Returns the number of priorities; the last is for messages without one.
-    pub fn levels(&self) -> u8 {
-        self.levels
+    /// Returns the weight of each priority; the last is for messages without one.
+    pub fn weights(&self) -> &[f64] {
+        &self.weights
     }
 
     /// Returns the longest deadline of each priority but the last, for a transport that divides its messages.
@@ -46,7 +55,7 @@ impl Priorities {
         match (class.priority, &self.limits[class.transport], deadline) {
             (Some(priority), ..) => u32::from(priority),
             (None, Some(limits), Some(deadline)) => limits.partition_point(|limit| *limit < deadline) as u32,
-            (None, Some(_), None) => u32::from(self.levels) - 1,
+            (None, Some(_), None) => self.weights.len() as u32 - 1,
             (None, None, _) => Packet::UNTAGGED,
         }
     }

@@ -1,16 +1,19 @@
 //! All tests of the simulator as one program, which is compiled and linked once.
 
+mod abm;
 mod alone;
 mod balance;
 mod common;
 mod cool_down;
 mod cutoffs;
+mod dwrr;
 mod engine;
 mod faults;
 mod grants;
 mod host_queue;
 mod hosts;
 mod lockstep;
+mod markers;
 mod mcp;
 mod nic;
 mod packets;

@@ -202,11 +202,15 @@ fn with_every_way_of_sharing_and_choosing() {
         "sharing = 'per-port'\nbuffer = '9 KB'\nmark = '2 packets'\nhost_jitter = '1 us'",
         "sharing = 'per-port'\ndiscipline = 'priority'\nwhen_full = 'push-out'",
         "sharing = 'dynamic'\nbuffer = '100 KB'\ndiscipline = 'priority'",
+        "sharing = 'dynamic'\nbuffer = '100 KB'\ndiscipline = 'dwrr'",
+        "sharing = 'abm'\nbuffer = '100 KB'\ndiscipline = 'dwrr'",
+        "sharing = 'per-port'\nmarking = 'red'\nred_kmax = '20 packets'",
+        "sharing = 'dynamic'\nbuffer = '100 KB'\nmarking = 'red'\nred_kmax = '20 packets'\nred_weight = 0.3",
     ] {
         let base = text(&format!("{LEAF_SPINE}\n{network}"), "dctcp", "priority = 1");
         let (buffer, mark) = ("buffer = '40 KB'\n", "mark = '12 packets'\n");
         let text = base.replacen(buffer, if network.contains("buffer") { "" } else { buffer }, 1);
-        let text = text.replacen(mark, if network.contains("mark") { "" } else { mark }, 1);
+        let text = text.replacen(mark, if network.contains("mark =") { "" } else { mark }, 1);
         let alone = run(&text);
         assert!(alone.counters.drops > 0, "{network}");
         for threads in [2, 3] {

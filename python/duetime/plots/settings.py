@@ -29,7 +29,7 @@ def limit(about: SavedRun) -> float | None:
         return None
     if network.get("sharing") == "per-port":
         return whole
-    if network.get("sharing") == "dynamic":
+    if network.get("sharing") in ("dynamic", "abm"):
         alpha = float(str(network.get("dynamic_alpha", 1)))
         return whole * alpha / (1 + alpha)
     return None

@@ -2,6 +2,7 @@
 
 mod agents;
 pub(crate) mod balance;
+mod buffer;
 mod calendar;
 pub(crate) mod channel;
 mod deferred;
@@ -31,7 +32,7 @@ use transport::{Agents, Extension, Flags, Packet};
 use units::{Bytes, HostId, Instant, LinkId, Rate, Span, Stream, Table};
 
 use crate::fabric::marker::Site;
-use crate::fabric::network::{Network, Service, Sharing};
+use crate::fabric::network::{Network, Service};
 use crate::fabric::packet_pool::PacketPool;
 use crate::fabric::port::{Fate, Port, PortMode, units_of_wait};
 use crate::fabric::qdisc::trimming::Trimming;
@@ -115,9 +116,12 @@ impl Net {
         in_order(&mut graph);
         let longest_hop = graph.links.iter().map(|link| link.rate.transmission().of(Bytes(1600)) + link.delay).max();
         let mut shared_buffers = Vec::new();
-        if let Sharing::Dynamic(alpha) = switch.sharing {
+        if let Some(alpha) = switch.sharing.alpha() {
             let limited = graph.switches.iter().filter(|node| !node.unlimited);
-            shared_buffers.extend(limited.map(|node| SharedBuffer::new(node.buffer.unwrap_or(switch.buffer), alpha)));
+            let capacities = limited.map(|node| node.buffer.unwrap_or(switch.buffer));
+            shared_buffers.extend(
+                capacities.map(|capacity| SharedBuffer::new(capacity, alpha).limited_by(switch.sharing.limits())),
+            );
         }
         let plan = Plan::of(&graph, &switch, &service);
         let mut ports = Vec::with_capacity(graph.links.len());
@@ -131,12 +135,14 @@ impl Net {
                 shared_buffers[buffer.index()].add(LinkId::from_index(index));
             }
             if plan.reason == Reason::Discipline {
-                let site = Site { rate: spec.rate, mark: plan.mark };
+                let (role, link) = (plan.role, LinkId::from_index(index));
+                let site = Site { rate: spec.rate, mark: plan.mark, role, link, seed };
                 let trim = service.trim.filter(|_| plan.role.at_switch());
-                let queue = (plan.queue.queue)(&settings, service.priorities);
+                let queue = (plan.queue.queue)(&settings, &service.weights);
                 let queue = if trim.is_some() { Trimming::before(queue) } else { queue };
                 port = port.with_qdisc(queue, (plan.marking.marker)(&settings, &site));
                 port.qdisc_mut().trim = trim;
+                port.qdisc_mut().by_class = plan.queue.by_class;
             }
             ports.push(port);
         }
@@ -699,7 +705,7 @@ mod tests {
     use crate::fabric::level::Length;
     use crate::fabric::level::Level;
     use crate::fabric::marker::{MARKERS, Marker};
-    use crate::fabric::network::{HostQueue, Switch};
+    use crate::fabric::network::{HostQueue, Sharing, Switch};
     use crate::fabric::port::{BufferIndex, LinkRole};
     use crate::fabric::qdisc;
     use crate::faults::{Effect, Fault};
@@ -755,7 +761,7 @@ mod tests {
             settings,
         };
         let [switches, hosts] = ordering.map(|name| qdisc::find(name).expect("a discipline of that name"));
-        Net::new(network, seed, Service { switches, hosts, marking: &MARKERS[0], priorities: 3, trim: None })
+        Net::new(network, seed, Service { switches, hosts, marking: &MARKERS[0], weights: vec![1.0; 3], trim: None })
     }
 
     fn net(seed: u64, host_jitter: Option<Span>) -> Net {
@@ -913,7 +919,7 @@ mod tests {
                 let mut net = star(4, seed, None, ["fifo", "fifo"]);
                 let link = net.ports.iter().position(|port| port.place.to_host()).expect("a port to a host");
                 let link = LinkId::from_index(link);
-                let site = Site { rate: Rate::from_gbps(1), mark: Level::share(Amount::Packets(3), 1) };
+                let site = Site::new(Rate::from_gbps(1), Level::share(Amount::Packets(3), 1));
                 if sharing {
                     net.ports[link].mode = PortMode::Shared(BufferIndex::from_index(0));
                     net.shared_buffers.push(SharedBuffer::new(Amount::Packets(12), 1.0));
@@ -925,7 +931,7 @@ mod tests {
                         Port::new(Rate::from_gbps(1), Span::ZERO, LinkRole::SwitchToHost),
                     );
                     let settings = Values::default();
-                    let queue = (qdisc::find("fifo").expect("a discipline of that name").queue)(&settings, 1);
+                    let queue = (qdisc::find("fifo").expect("a discipline of that name").queue)(&settings, &[1.0]);
                     net.ports[link] = port.with_qdisc(queue, (MARKERS[0].marker)(&settings, &site));
                 }
                 let to = net.graph.links[link.index()].to;
@@ -975,7 +981,7 @@ mod tests {
         let link = net.router.link(path + 1);
         let port =
             std::mem::replace(&mut net.ports[link], Port::new(Rate::from_gbps(1), Span::ZERO, LinkRole::HostToHost));
-        let queue = (qdisc::find("fifo").expect("a discipline of that name").queue)(&Values::default(), 1);
+        let queue = (qdisc::find("fifo").expect("a discipline of that name").queue)(&Values::default(), &[1.0]);
         net.ports[link] = port.with_qdisc(queue, Box::new(Phantom { bytes: 0, since: Instant::ZERO }));
         for seq in 0..5 {
             let packet = full(&mut net, (0, 1), seq);

@@ -5,6 +5,8 @@ use units::{Alias, Amount, Bytes, Default, Key, Kind, Marks, Problem, Range, Rat
 
 use crate::class::Transport;
 use crate::fabric::balance::{self, BALANCERS};
+use crate::fabric::buffer;
+pub use crate::fabric::buffer::Sharing;
 use crate::fabric::marker::{self, MARKERS};
 use crate::fabric::qdisc::trimming::{self, Trim};
 use crate::fabric::qdisc::{self, DISCIPLINES};
@@ -31,11 +33,15 @@ pub const ALIASES: &[Alias] = &[
     ("ecn_k", "mark"),
     ("ecn_threshold", "mark"),
     ("k", "mark"),
+    ("kmax", "red_kmax"),
+    ("kmin", "mark"),
     ("latency", "delay"),
     ("marking_threshold", "mark"),
+    ("pmax", "red_pmax"),
     ("queue", "buffer"),
     ("queue_limit", "buffer"),
     ("red", "mark"),
+    ("red_kmin", "mark"),
     ("rtt", "delay"),
     ("speed", "rate"),
     ("threshold", "mark"),
@@ -68,22 +74,8 @@ const KEYS: &[Key] = &[
                \"4 MB\" } tells switches apart by name, and a name without its number is for all of them (leaf)",
         source: "D2TCP 4.1.1, 4.2.1: 4 MB; how it is shared is not stated",
     },
-    Key {
-        name: "sharing",
-        kind: Kind::Choice(&["dynamic", "static", "per-port"]),
-        default: Default::Is("dynamic"),
-        range: Range::ANY,
-        help: "a shared pool with dynamic thresholds, an equal split over the ports, or a limit per port",
-        source: "Choudhury and Hahne 1998 (dynamic); open in the papers",
-    },
-    Key {
-        name: "dynamic_alpha",
-        kind: Kind::Number,
-        default: Default::Is("1"),
-        range: Range::above(0.0, 1024.0),
-        help: "a port may hold up to this times the free part of the shared pool",
-        source: "Choudhury and Hahne 1998; 1 is a common setting",
-    },
+    buffer::KEY,
+    buffer::ALPHA,
     Key {
         name: "mark",
         kind: Kind::Marks,
@@ -208,34 +200,20 @@ pub struct Switch {
     pub drop_non_ect: bool,
 }
 
-/// How a switch divides its buffer over its ports.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Sharing {
-    /// A shared buffer; a port may hold up to this factor times the free part.
-    Dynamic(f64),
-    /// An equal part for each port.
-    Static,
-    /// The whole `buffer` for each port.
-    PerPort,
-}
-
 impl Network {
     /// Returns the network of the checked values of `[network]`.
     ///
     /// # Errors
-    /// `host_buffer` limits a queue that is unlimited, or `buffer` names switches wrongly.
+    /// `host_buffer` limits a queue that is unlimited, `buffer` names switches wrongly, or a marker's keys do not fit.
     pub fn from_values(values: &Values, mut graph: Graph) -> Result<Network, Problem> {
         let buffer =
             graph.set_buffers(&values.amount_by_switch("buffer")).map_err(|why| Problem::new("buffer", why))?;
+        marker::check(values, &graph)?;
         Ok(Network {
             graph,
             switch: Switch {
                 buffer,
-                sharing: match values.choice("sharing") {
-                    "dynamic" => Sharing::Dynamic(values.number("dynamic_alpha")),
-                    "static" => Sharing::Static,
-                    _ => Sharing::PerPort,
-                },
+                sharing: Sharing::from_values(values),
                 marks: values.marks_if_set("mark").unwrap_or(Marks { host: None, uplink: None }),
                 drop_non_ect: values.choice("non_ect") == "drop",
             },
@@ -250,7 +228,7 @@ impl Network {
     /// priorities require.
     pub fn service(&self, transports: &[Transport], priorities: &Priorities) -> Service {
         let needs = || transports.iter().map(Transport::needs);
-        let by_class = || priorities.are_asked_for().then_some("priority");
+        let by_class = || priorities.discipline();
         let asked = || needs().find_map(|needs| needs.discipline).or_else(by_class);
         let switches = self.settings.choice_if_set("discipline").or_else(asked).unwrap_or(FIFO);
         let switches = qdisc::find(switches).expect("keys and needs name only disciplines of the list");
@@ -262,7 +240,7 @@ impl Network {
             None => &MARKERS[0],
         };
         let trim = Trim::from_values(&self.settings);
-        Service { switches, hosts, marking, priorities: priorities.levels(), trim }
+        Service { switches, hosts, marking, weights: priorities.weights().to_vec(), trim }
     }
 
     /// Returns the properties of the network that transports may use.
@@ -282,7 +260,7 @@ impl Network {
 const FIFO: &str = "fifo";
 
 /// The disciplines and the marker of ports.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Service {
     /// The discipline of the switches' ports.
     pub switches: &'static qdisc::Descriptor,
@@ -290,8 +268,8 @@ pub struct Service {
     pub hosts: &'static qdisc::Descriptor,
     /// The marker of the switches' ports.
     pub marking: &'static marker::Descriptor,
-    /// The number of priorities of the run's packets, for disciplines that use them.
-    pub priorities: u8,
+    /// The weight of each priority of the run's packets, for disciplines that use them.
+    pub weights: Vec<f64>,
     /// How the switches' ports trim packets, if they do.
     pub trim: Option<Trim>,
 }

@@ -2,7 +2,7 @@
 //!
 //! The first condition that holds gives the mode:
 //!
-//! - [`PortMode::Qdisc`]: the port has a discipline or marker that is not built in.
+//! - [`PortMode::Qdisc`]: the port has a discipline, marker or buffer policy that is not built in.
 //! - [`PortMode::Deferred`]: all ports of its switch have built-in disciplines and markers, and no adjacent switch
 //!   defers.
 //! - [`PortMode::ToDeferred`]: it sends to such a switch.
@@ -72,7 +72,7 @@ pub enum Reason {
     UnfilledBuffer,
     /// Its switch shares a buffer.
     SharedBuffer,
-    /// Its discipline or marker decides at each departure.
+    /// Its discipline, marker or buffer decides at each departure.
     Discipline,
     /// Agents of a transport observe each arrival.
     Agents,
@@ -100,7 +100,7 @@ impl Reason {
             }
             Reason::SharedBuffer => "the ports of its switch share a buffer: an event for each hop",
             Reason::Discipline => {
-                "its discipline or marker decides at each departure, or it trims: up to two events for each hop"
+                "its discipline, marker or buffer decides at each departure, or it trims: up to two events for each hop"
             }
             Reason::Agents => "agents of a transport observe each arrival: an event for each hop",
             Reason::Balancer => "switches choose the next link of each arrival: an event for each hop",
@@ -156,7 +156,7 @@ impl Plan {
                 let buffer = graph.switches[node].buffer.unwrap_or(switch.buffer);
                 plan.limit = match (spec.buffer, switch.sharing) {
                     (Some(own), _) => Level::share(own, 1),
-                    (None, Sharing::Dynamic(_)) => Level::INFINITE,
+                    (None, Sharing::Dynamic(_) | Sharing::Limited(..)) => Level::INFINITE,
                     (None, Sharing::PerPort) => Level::share(buffer, 1),
                     (None, Sharing::Static) => Level::share(buffer, sharers[node]),
                 };
@@ -164,25 +164,26 @@ impl Plan {
                 plan.mark = Level::from(spec.mark.or(of_switch));
                 plan.marking = service.marking;
                 plan.drop_unmarkable = switch.drop_non_ect;
-                if let (None, Sharing::Dynamic(_)) = (spec.buffer, switch.sharing) {
+                if spec.buffer.is_none() && switch.sharing.alpha().is_some() {
                     (plan.mode, plan.reason) = (PortMode::Shared(buffer_of[node]), Reason::SharedBuffer);
                 }
             }
             let trims = service.trim.is_some() && role.at_switch();
-            if trims || !(plan.queue.built_in && plan.marking.built_in) {
+            let is_limited = plan.mode.buffer().is_some() && matches!(switch.sharing, Sharing::Limited(..));
+            if trims || is_limited || !(plan.queue.built_in && plan.marking.built_in) {
                 plan.reason = Reason::Discipline;
             }
             plan
         };
         let buffers = graph.switches.iter().filter(|node| !node.unlimited);
-        let shared = match switch.sharing {
-            Sharing::Dynamic(alpha) => {
+        let shared = match switch.sharing.alpha() {
+            Some(alpha) => {
                 let mut shared: Vec<(Amount, f64)> =
                     buffers.map(|node| (node.buffer.unwrap_or(switch.buffer), alpha)).collect();
                 shared.dedup();
                 shared
             }
-            _ => Vec::new(),
+            None => Vec::new(),
         };
         Plan { ports: graph.links.iter().map(port).collect(), shared, max_in_flight: None }
     }
@@ -335,7 +336,7 @@ mod tests {
             switches,
             hosts,
             marking: marker::find(marking).expect("a marker of that name"),
-            priorities: 3,
+            weights: vec![1.0; 3],
             trim: None,
         }
     }

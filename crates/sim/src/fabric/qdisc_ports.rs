@@ -56,7 +56,7 @@ impl Net {
         self.begin_due(link);
         let now = self.now;
         let port = &mut self.ports[link];
-        let (idle, with_it) = (port.is_idle(now), port.length_with(packet));
+        let (idle, with_it) = (port.is_idle(now), port.counted_with(packet));
         let verdict = port.verdict_on(packet, with_it, now);
         if verdict == Verdict::Drop
             || !(idle || protected || self.make_room(link, packet) || self.keep_headers(link, packet))
@@ -87,7 +87,9 @@ impl Net {
         let port = &mut self.ports[link];
         port.push(self.now, packet);
         if let Some(buffer) = port.qdisc_mut().buffer {
-            self.shared_buffers[buffer.index()].enter(&packet);
+            let buffer = &mut self.shared_buffers[buffer.index()];
+            buffer.enter(&packet);
+            buffer.changed(link, port, &packet);
         }
         self.arm(link);
     }
@@ -141,11 +143,11 @@ impl Net {
         loop {
             let port = &mut self.ports[link];
             let buffer = port.qdisc_mut().buffer;
-            let room = match buffer {
-                Some(buffer) => self.shared_buffers[buffer.index()].room(port.waiting(), port.waiting_bytes()),
-                None => port.limit(),
+            let fits = match buffer {
+                Some(buffer) => self.shared_buffers[buffer.index()].has_room(link, port, packet),
+                None => !port.limit().exceeded(port.length_with(packet)),
             };
-            if !room.exceeded(port.length_with(packet)) {
+            if fits {
                 return true;
             }
             if let Some(buffer) = buffer
@@ -170,7 +172,9 @@ impl Net {
     pub(super) fn leaves(&mut self, link: LinkId, packet: &Packet) {
         let buffer = self.ports[link].qdisc_mut().buffer;
         if let Some(buffer) = buffer {
-            self.shared_buffers[buffer.index()].leave(packet);
+            let buffer = &mut self.shared_buffers[buffer.index()];
+            buffer.leave(packet);
+            buffer.changed(link, &self.ports[link], packet);
         }
     }
 

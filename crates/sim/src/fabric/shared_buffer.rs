@@ -1,8 +1,9 @@
-//! A switch's shared buffer with dynamic thresholds.
+//! A switch's shared buffer, with dynamic thresholds or limits of another [policy](crate::fabric::buffer).
 
 use transport::Packet;
 use units::{Amount, Instant, LinkId, Table};
 
+use crate::fabric::buffer::{Limits, QueueState};
 use crate::fabric::level::Level;
 use crate::fabric::packet_pool::PacketPool;
 use crate::fabric::port::{Fate, Port};
@@ -17,12 +18,19 @@ pub(super) struct SharedBuffer {
     /// Packets and bytes that were queued at all ports when each was last examined: never less than are queued now.
     packets: u64,
     bytes: u64,
+    /// The limits of queues where they depend on more than the free memory: then its ports have queueing disciplines.
+    limits: Option<Box<dyn Limits>>,
 }
 
 impl SharedBuffer {
     /// Returns an empty buffer.
     pub(super) fn new(capacity: Amount, alpha: f64) -> SharedBuffer {
-        SharedBuffer { capacity, alpha, members: Vec::new(), packets: 0, bytes: 0 }
+        SharedBuffer { capacity, alpha, members: Vec::new(), packets: 0, bytes: 0, limits: None }
+    }
+
+    /// Returns the buffer with these limits of its queues, if there are any.
+    pub(super) fn limited_by(self, limits: Option<Box<dyn Limits>>) -> SharedBuffer {
+        SharedBuffer { limits, ..self }
     }
 
     /// Adds a port to this buffer.
@@ -33,6 +41,9 @@ impl SharedBuffer {
     /// Updates the index of a port of this buffer.
     pub(super) fn moves(&mut self, from: LinkId, to: LinkId) {
         self.members.iter_mut().filter(|member| **member == from).for_each(|member| *member = to);
+        if let Some(limits) = &mut self.limits {
+            limits.moves(from, to);
+        }
     }
 
     /// Returns the ports of the switch.
@@ -139,6 +150,45 @@ impl SharedBuffer {
         leave(port);
         self.packets -= packets - port.waiting_in_line();
         self.bytes -= bytes - port.waiting_bytes();
+    }
+
+    /// Returns whether a packet may be queued at a port with a queueing discipline.
+    pub(super) fn has_room(&self, link: LinkId, port: &Port, packet: &Packet) -> bool {
+        let with_it = port.counted_with(packet);
+        let (packets, bytes) = (with_it.packets - 1, with_it.bytes - u64::from(packet.size));
+        let mut room = self.room(packets, bytes);
+        if let Some(limits) = &self.limits {
+            let (queue, free) = (self.queue(link, port, packet), self.free());
+            room.value = limits.limit(&queue, free).min(queue.length + free);
+        }
+        !room.exceeded(with_it)
+    }
+
+    /// Records that a packet has joined or left a queue at a port with a queueing discipline.
+    pub(super) fn changed(&mut self, link: LinkId, port: &Port, packet: &Packet) {
+        if self.limits.is_some() {
+            let (queue, free) = (self.queue(link, port, packet), self.free());
+            self.limits.iter_mut().for_each(|limits| limits.changed(&queue, free));
+        }
+    }
+
+    /// Returns the queue of a packet's class at a port.
+    fn queue(&self, port_of: LinkId, port: &Port, packet: &Packet) -> QueueState {
+        let with_it = port.counted_with(packet);
+        let (class, drain) = port.drain_of(packet);
+        let length = match self.capacity {
+            Amount::Packets(_) => with_it.packets - 1,
+            Amount::Bytes(_) => with_it.bytes - u64::from(packet.size),
+        };
+        QueueState { port: port_of, class, drain, length }
+    }
+
+    /// Returns the free memory, in the unit of the buffer.
+    fn free(&self) -> u64 {
+        match self.capacity {
+            Amount::Packets(all) => all.saturating_sub(self.packets),
+            Amount::Bytes(all) => all.saturating_sub(self.bytes),
+        }
     }
 
     /// Returns the limit on the queue of a port, in which `packets` and `bytes` are queued.

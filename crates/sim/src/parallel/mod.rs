@@ -85,14 +85,15 @@ pub fn partition(scenario: &Scenario, threads: u32) -> Result<Partition, &'stati
         return Err("switches choose the next links of packets (network.balance)");
     }
     let service = network.service(transports, &Priorities::of(transports, classes));
-    let chooses = !(service.switches.built_in && service.marking.built_in);
+    let is_limited = matches!(network.switch.sharing, Sharing::Limited(..));
+    let chooses = is_limited || !(service.switches.built_in && service.marking.built_in);
     if chooses && transports.iter().any(|transport| transport.agents().is_some()) {
         return Err("switches write into headers of packets whose turn they choose");
     }
     let mut graph = network.graph.clone();
     // In the simulator's order.
     graph.links.sort_by_key(|link| (link.to, link.from));
-    let shared = matches!(network.switch.sharing, Sharing::Dynamic(_));
+    let shared = network.switch.sharing.alpha().is_some();
     Partition::new(&graph, threads, |switch| shared && !graph.switches[switch].unlimited)
 }
 

@@ -126,6 +126,15 @@ pub const KEYS: &[Key] = &[
         help: "switch priority of its packets, 0 first, whatever its transport; asks for the discipline `priority`",
         source: "",
     },
+    Key {
+        name: "weight",
+        kind: Kind::Number,
+        default: Default::Absent,
+        range: Range::between(0.01, 1000.0),
+        help: "weight of the queue of its `priority` at switches that share links by weight, or of the queue of packets \
+               without one; 1 for queues of which no class says it; asks for the discipline `dwrr`",
+        source: "",
+    },
 ];
 
 /// Other words for keys that several patterns have.

@@ -1,13 +1,16 @@
 //! Markers: the rules by which a switch's port marks packets.
 
 mod phantom;
+mod red;
 mod threshold;
 
 use transport::Packet;
-use units::{Default, Instant, Key, Kind, Range, Rate, Values};
+use units::{Default, Instant, Key, Kind, LinkId, Problem, Range, Rate, Values};
 
 use crate::fabric::level::{Length, Level};
+use crate::fabric::port::LinkRole;
 use crate::listed::listed;
+use crate::topology::Graph;
 pub(crate) use threshold::Threshold;
 
 /// A marker's description: its name, its keys in `[network]`, and its state at each port.
@@ -18,6 +21,8 @@ pub struct Descriptor {
     pub help: &'static str,
     /// Its keys in `[network]`.
     pub keys: &'static [Key],
+    /// Checks its keys in the values of `[network]`, for the links of a graph.
+    pub check: fn(&Values, &Graph) -> Result<(), Problem>,
     /// Creates its state at one port.
     pub marker: MakeMarker,
     /// Ports that are first in, first out implement it themselves.
@@ -33,14 +38,33 @@ pub struct Site {
     pub rate: Rate,
     /// K at the port, infinite if none is given.
     pub mark: Level,
+    /// The role of the link.
+    pub role: LinkRole,
+    /// The link, and the run's seed: together they name the port's random numbers.
+    pub link: LinkId,
+    /// The seed of all random numbers of the run.
+    pub seed: u64,
 }
 
 /// All markers; the first is the default if neither a scenario nor a transport names one.
-pub(crate) const MARKERS: &[Descriptor] = &[threshold::DESCRIPTOR, phantom::DESCRIPTOR];
+pub(crate) const MARKERS: &[Descriptor] = &[threshold::DESCRIPTOR, phantom::DESCRIPTOR, red::DESCRIPTOR];
 
 /// Returns the marker of that name.
 pub(crate) fn find(name: &str) -> Option<&'static Descriptor> {
     MARKERS.iter().find(|marker| marker.name == name)
+}
+
+/// Checks the keys of all markers.
+///
+/// # Errors
+/// Keys that do not fit each other or the chosen marker.
+pub(crate) fn check(values: &Values, graph: &Graph) -> Result<(), Problem> {
+    MARKERS.iter().try_for_each(|marker| (marker.check)(values, graph))
+}
+
+/// The check of a marker with whose keys nothing more can be wrong.
+fn unchecked(_: &Values, _: &Graph) -> Result<(), Problem> {
+    Ok(())
 }
 
 /// The key `marking` of `[network]`.
@@ -50,7 +74,7 @@ pub(crate) const KEY: Key = Key {
     default: Default::Absent,
     range: Range::ANY,
     help: HELP,
-    source: "DCTCP 3.1 (threshold), HULL (phantom)",
+    source: "DCTCP 3.1 (threshold), HULL (phantom), DCQCN 3.1 (red)",
 };
 
 listed!(
@@ -75,6 +99,13 @@ pub trait Marker: Send {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Site {
+        /// Returns a port to a host, for tests of any one.
+        pub(crate) fn new(rate: Rate, mark: Level) -> Site {
+            Site { rate, mark, role: LinkRole::SwitchToHost, link: LinkId(0), seed: 1 }
+        }
+    }
 
     #[test]
     fn names_are_those_of_the_list() {

@@ -3,7 +3,7 @@
 use transport::Packet;
 use units::{Bytes, Default, Instant, Key, Kind, Range, Rate, Values};
 
-use super::{Descriptor, Marker, Site};
+use super::{Descriptor, Marker, Site, unchecked};
 use crate::fabric::level::Length;
 
 /// Marking by a phantom queue.
@@ -12,6 +12,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     help: "a packet is marked as it leaves when a counter of what has left, which drains at a share of the link's rate, \
            exceeds `phantom_mark`",
     keys: KEYS,
+    check: unchecked,
     marker: |values, site| Box::new(Phantom::from_values(values, site)),
     built_in: false,
 };
@@ -85,7 +86,7 @@ mod tests {
         let mut values = Values::default();
         values.set_default("phantom_drain", Value::Number(0.95));
         more.iter().for_each(|(name, value)| values.set(name, value.clone()));
-        Phantom::from_values(&values, &Site { rate: Rate::from_gbps(gbps), mark: Level::INFINITE })
+        Phantom::from_values(&values, &Site::new(Rate::from_gbps(gbps), Level::INFINITE))
     }
 
     /// Returns the first marked one of `packets` full packets at a distance of `gap`, counted from 0.

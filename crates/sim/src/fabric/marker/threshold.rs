@@ -3,7 +3,7 @@
 use transport::Packet;
 use units::Instant;
 
-use super::{Descriptor, Marker, Site};
+use super::{Descriptor, Marker, Site, unchecked};
 use crate::fabric::level::{Length, Level};
 
 /// Marking on arrival above a threshold.
@@ -11,6 +11,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "threshold",
     help: "an arriving packet is marked when the queue with it exceeds `mark`",
     keys: &[],
+    check: unchecked,
     marker: |_, site: &Site| Box::new(Threshold { above: site.mark }),
     built_in: true,
 };

@@ -19,6 +19,8 @@ pub(crate) struct QdiscState {
     marker: Box<dyn Marker>,
     /// The shared buffer that the port draws on, if there is one.
     pub buffer: Option<BufferIndex>,
+    /// Markers and shared buffers count the queue of a packet's class, not the port's.
+    pub by_class: bool,
     /// How the port trims packets, if it does, and the queued packets without payload.
     pub trim: Option<Trim>,
     pub control: Length,
@@ -44,6 +46,7 @@ impl Port {
             queue,
             marker,
             buffer,
+            by_class: false,
             trim: None,
             control: Length::default(),
             armed: false,
@@ -65,6 +68,22 @@ impl Port {
     /// Returns the length of the queue with one more packet.
     pub(crate) fn length_with(&self, packet: &Packet) -> Length {
         Length { packets: self.waiting() + 1, bytes: self.waiting_bytes + u64::from(packet.size) }
+    }
+
+    /// As [`length_with`](Port::length_with), of the queue that markers and shared buffers count.
+    pub(crate) fn counted_with(&self, packet: &Packet) -> Length {
+        match self.choice().filter(|choice| choice.by_class) {
+            Some(choice) => {
+                let Length { packets, bytes } = choice.queue.length_of_class(packet);
+                Length { packets: packets + 1, bytes: bytes + u64::from(packet.size) }
+            }
+            None => self.length_with(packet),
+        }
+    }
+
+    /// Returns the class of a packet, and the share of the link's rate at which its queue is sent.
+    pub(crate) fn drain_of(&self, packet: &Packet) -> (usize, f64) {
+        self.choice().map_or((0, 1.0), |choice| choice.queue.drain_of(packet))
     }
 
     /// Returns the marker's verdict on an arriving packet, given the length of the queue with it.

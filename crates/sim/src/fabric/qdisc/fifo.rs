@@ -12,6 +12,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     help: "first in, first out",
     keys: &[],
     queue: |_, _| Box::<Fifo>::default(),
+    by_class: false,
     at_hosts: true,
     built_in: true,
 };
@@ -49,7 +50,7 @@ mod tests {
 
     #[test]
     fn packets_come_out_as_they_went_in_whatever_their_rank() {
-        let mut queue = (DESCRIPTOR.queue)(&Values::default(), 3);
+        let mut queue = (DESCRIPTOR.queue)(&Values::default(), &[1.0; 3]);
         for (number, rank) in [5, 0, Packet::UNTAGGED].into_iter().enumerate() {
             let packet = Packet { rank, ..Packet::data(number as u64, 1460, 40, Instant::ZERO, Flags::NONE) };
             queue.push(Slot { at: Instant::ZERO, packet });

@@ -1,5 +1,6 @@
 //! Queueing disciplines: the order in which a port sends queued packets.
 
+mod dwrr;
 mod fifo;
 mod pfabric;
 mod priority;
@@ -9,6 +10,7 @@ pub(crate) mod trimming;
 use transport::Packet;
 use units::{Default, Key, Kind, Range, Values};
 
+use crate::fabric::level::Length;
 use crate::fabric::packet_pool::Slot;
 use crate::listed::listed;
 
@@ -22,17 +24,20 @@ pub struct Descriptor {
     pub keys: &'static [Key],
     /// Creates its queue at a port.
     pub queue: MakeQueue,
+    /// Markers and shared buffers count the queue of a packet's class, not the port's.
+    pub by_class: bool,
     /// Hosts' ports use it too wherever switches' ports do.
     pub at_hosts: bool,
     /// Ports implement it themselves, unless their marker is not built in.
     pub built_in: bool,
 }
 
-/// Creates the empty queue of one port, from the checked values of `[network]` and the number of priorities.
-pub(crate) type MakeQueue = fn(&Values, u8) -> Box<dyn Queue>;
+/// Creates the empty queue of one port, from the checked values of `[network]` and the weight of each priority.
+pub(crate) type MakeQueue = fn(&Values, &[f64]) -> Box<dyn Queue>;
 
 /// All disciplines, the default first.
-pub(crate) const DISCIPLINES: &[Descriptor] = &[fifo::DESCRIPTOR, priority::DESCRIPTOR, pfabric::DESCRIPTOR];
+pub(crate) const DISCIPLINES: &[Descriptor] =
+    &[fifo::DESCRIPTOR, priority::DESCRIPTOR, pfabric::DESCRIPTOR, dwrr::DESCRIPTOR];
 
 /// Returns the discipline of that name.
 pub(crate) fn find(name: &str) -> Option<&'static Descriptor> {
@@ -65,6 +70,15 @@ pub trait Queue: Send {
     fn push_out(&mut self, arriving: &Packet) -> Option<Packet>;
     /// Returns all queued packets.
     fn packets(&self) -> Box<dyn Iterator<Item = &Packet> + '_>;
+    /// Returns the length of the queue of a packet's class, in disciplines that count [by class](Descriptor::by_class).
+    fn length_of_class(&self, _packet: &Packet) -> Length {
+        Length::default()
+    }
+    /// Returns a packet's class, and the share of the link's rate at which its queue is sent; class 0 and 1 where the
+    /// port's queue counts as one.
+    fn drain_of(&self, _packet: &Packet) -> (usize, f64) {
+        (0, 1.0)
+    }
 }
 
 #[cfg(test)]

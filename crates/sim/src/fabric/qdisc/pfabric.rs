@@ -14,6 +14,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     help: "the earliest packet of the flow that has the most urgent packet, and a full port drops the least urgent one",
     keys: &[],
     queue: |_, _| Box::<Pfabric>::default(),
+    by_class: false,
     at_hosts: true,
     built_in: false,
 };

@@ -13,6 +13,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     help: "strict priorities without preemption; first in, first out within each",
     keys: KEYS,
     queue,
+    by_class: false,
     at_hosts: false,
     built_in: false,
 };
@@ -39,7 +40,8 @@ const KEYS: &[Key] = &[
     },
 ];
 
-fn queue(values: &Values, levels: u8) -> Box<dyn Queue> {
+fn queue(values: &Values, weights: &[f64]) -> Box<dyn Queue> {
+    let levels = weights.len() as u8;
     Box::new(Priority {
         untagged: if values.choice("untagged") == "highest" { 0 } else { levels - 1 },
         pushes_out: values.choice("when_full") == "push-out",
@@ -121,7 +123,7 @@ mod tests {
         let mut values = Values::default();
         values.set("untagged", Value::Choice(untagged));
         values.set("when_full", Value::Choice(when_full));
-        queue(&values, 3)
+        queue(&values, &[1.0; 3])
     }
 
     fn packet(number: u64, rank: u32) -> Packet {

@@ -110,6 +110,12 @@ impl Queue for Trimming {
     fn packets(&self) -> Box<dyn Iterator<Item = &Packet> + '_> {
         Box::new(self.control.iter().map(|slot| &slot.packet).chain(self.data.packets()))
     }
+    fn length_of_class(&self, packet: &Packet) -> Length {
+        self.data.length_of_class(packet)
+    }
+    fn drain_of(&self, packet: &Packet) -> (usize, f64) {
+        self.data.drain_of(packet)
+    }
 }
 
 #[cfg(test)]
@@ -150,7 +156,7 @@ mod tests {
     #[test]
     fn what_has_no_payload_is_sent_first() {
         let mut queue =
-            Trimming::before((super::super::find("fifo").expect("a discipline").queue)(&Values::default(), 1));
+            Trimming::before((super::super::find("fifo").expect("a discipline").queue)(&Values::default(), &[1.0]));
         let mut trimmed = data(2, 1460);
         trim(64, Amount::Packets(9)).trims(&mut trimmed);
         for packet in [data(0, 1460), data(1, 1460), trimmed, Packet::ack(3, 40, Instant::ZERO, Flags::NONE)] {

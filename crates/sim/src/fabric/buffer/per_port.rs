@@ -1,0 +1,7 @@
+//! `per-port`: each port has a buffer of its own.
+
+use super::{Descriptor, Sharing};
+
+/// Buffers of ports.
+pub(super) const DESCRIPTOR: Descriptor =
+    Descriptor { name: "per-port", help: "all of it for each port", sharing: |_| Sharing::PerPort };

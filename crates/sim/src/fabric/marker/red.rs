@@ -1,0 +1,233 @@
+//! `red`: between two lengths of the queue, the probability of a mark rises (Floyd and Jacobson 1993; DCQCN 3.1).
+
+use transport::Packet;
+use units::{Amount, Bytes, Default, Instant, Key, Kind, Marks, Problem, Range, Rate, Stream, Values};
+
+use super::{Descriptor, KEY, Marker, Site};
+use crate::fabric::level::{Length, Level};
+use crate::topology::Graph;
+
+/// Marking with a probability that rises with the queue.
+pub(super) const DESCRIPTOR: Descriptor = Descriptor {
+    name: "red",
+    help: "an arriving packet is marked with a probability that rises from 0 where the queue with it is `mark` (Kmin) to \
+           `red_pmax` at `red_kmax`, and always above",
+    keys: KEYS,
+    check,
+    marker: |values, site| Box::new(Red::from_values(values, site)),
+    built_in: false,
+};
+
+const KEYS: &[Key] = &[
+    Key {
+        name: "red_kmax",
+        kind: Kind::Marks,
+        default: Default::Absent,
+        range: Range::at_least(0.0),
+        help: "with marking red: Kmax, above which every packet is marked; `mark` is Kmin, below which none is",
+        source: "DCQCN 5.2: Kmin 5 KB, Kmax 200 KB; HPCC 5.1: 100 KB and 400 KB at 25 Gbps",
+    },
+    Key {
+        name: "red_pmax",
+        kind: Kind::Share,
+        default: Default::Is("10%"),
+        range: Range::UNIT,
+        help: "with marking red: Pmax, the probability of a mark where the queue is Kmax long",
+        source: "ns-2 and Linux mark 10 % and 2 % at most; DCQCN 5.2: 1 %; HPCC 5.1: 20 %",
+    },
+    Key {
+        name: "red_weight",
+        kind: Kind::Number,
+        default: Default::Is("1"),
+        range: Range::above(0.0, 1.0),
+        help: "with marking red: weight of an arriving packet's queue in the average that counts; 1: the queue itself",
+        source: "1: DCTCP 3.1 and DCQCN use the queue itself; Floyd and Jacobson 1993, 4: 0.002",
+    },
+];
+
+/// Checks that Kmin and Kmax fit each other wherever both are.
+fn check(values: &Values, graph: &Graph) -> Result<(), Problem> {
+    let named = values.choice_if_set(KEY.name);
+    if let (None, Some(given)) = (named, KEYS.iter().find(|key| values.is_given(key.name))) {
+        let hint = format!("write marking = \"red\" beside `{}`", given.name);
+        return Err(Problem::new(given.name, "says nothing without `marking`").hint(hint));
+    }
+    if named != Some(DESCRIPTOR.name) {
+        return Ok(());
+    }
+    let problem = |key: &'static str, message: &str, hint: &str| Err(Problem::new(key, message).hint(hint));
+    let least = values.marks_if_set("mark").unwrap_or(Marks { host: None, uplink: None });
+    let of_links = || graph.links.iter().filter_map(|link| Some((link.to < graph.hosts, link.mark?)));
+    let of_all = [(true, least.host), (false, least.uplink)].into_iter().filter_map(|(host, mark)| Some((host, mark?)));
+    let all: Vec<(bool, Amount)> = of_all.chain(of_links()).collect();
+    if all.is_empty() {
+        return problem(KEY.name, "`red` needs Kmin, which is the key `mark`", "write mark = \"100 KB\"");
+    }
+    let Some(most) = values.marks_if_set("red_kmax") else {
+        return problem(KEY.name, "`red` needs Kmax", "write red_kmax = \"400 KB\"");
+    };
+    for (to_host, least) in all {
+        match (least, if to_host { most.host } else { most.uplink }) {
+            (_, None) => {
+                let kind = if to_host { "host" } else { "uplink" };
+                let message = format!("`mark` is {least} at ports of kind `{kind}`, where `red_kmax` has no value");
+                return problem("red_kmax", &message, &format!("write {kind} = \"{least}\" or more"));
+            }
+            (Amount::Packets(least), Some(Amount::Packets(most)))
+            | (Amount::Bytes(least), Some(Amount::Bytes(most)))
+                if least <= most => {}
+            (Amount::Packets(_), Some(Amount::Packets(most))) | (Amount::Bytes(_), Some(Amount::Bytes(most))) => {
+                let message = format!("Kmax is below Kmin: {least} in `mark`");
+                let unit = if matches!(least, Amount::Packets(_)) { " packets" } else { " B" };
+                let hint = format!("write at least {least}, or a `mark` of at most {most}{unit}");
+                return problem("red_kmax", &message, &hint);
+            }
+            (_, Some(most)) => {
+                let message = format!("Kmax is {most} and `mark`, which is Kmin, {least}");
+                return problem("red_kmax", &message, "count both in packets, or both in bytes");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The marker of one port.
+struct Red {
+    /// Kmin and Kmax, in packets or in bytes.
+    min: Level,
+    max: u64,
+    pmax: f64,
+    weight: f64,
+    /// The average length of the queue, and the end of the transmission behind which it was empty, if it was.
+    average: f64,
+    idle_from: Option<Instant>,
+    rate: Rate,
+    draws: Stream,
+}
+
+impl Red {
+    fn from_values(values: &Values, site: &Site) -> Red {
+        let most = values.marks_if_set("red_kmax").unwrap_or(Marks { host: None, uplink: None });
+        Red {
+            min: site.mark,
+            max: Level::from(if site.role.to_host() { most.host } else { most.uplink }).value,
+            pmax: values.number("red_pmax"),
+            weight: values.number("red_weight"),
+            average: 0.0,
+            idle_from: None,
+            rate: site.rate,
+            draws: Stream::new(site.seed, "red", site.link.index() as u64),
+        }
+    }
+
+    /// Returns the average with an arriving packet's queue. For the time in which the port was idle, as many empty
+    /// queues count as packets of its size could have been sent (Floyd and Jacobson 1993, 4).
+    fn averaged(&mut self, packet: &Packet, length: u64, now: Instant) -> f64 {
+        if let Some(from) = self.idle_from.take_if(|from| *from <= now) {
+            let each = self.rate.transmission().of(Bytes(packet.size.into())).0.max(1);
+            self.average *= libm::pow(1.0 - self.weight, (now - from).0 as f64 / each as f64);
+        }
+        self.average += self.weight * (length as f64 - self.average);
+        self.average
+    }
+}
+
+impl Marker for Red {
+    fn arrives(&mut self, packet: &Packet, with_it: Length, now: Instant) -> bool {
+        let length = if self.min.in_bytes { with_it.bytes } else { with_it.packets };
+        let length = if self.weight < 1.0 { self.averaged(packet, length, now) } else { length as f64 };
+        let (min, max) = (self.min.value as f64, self.max as f64);
+        length > max || length > min && self.draws.unit() < self.pmax * (length - min) / (max - min)
+    }
+
+    fn departs(&mut self, packet: &Packet, behind: Length, now: Instant) -> bool {
+        let empty = self.weight < 1.0 && behind.packets == 0;
+        self.idle_from = empty.then(|| now + self.rate.transmission().of(Bytes(packet.size.into())));
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::port::LinkRole;
+    use transport::Flags;
+    use units::{LinkId, Span, Value};
+
+    fn red(seed: u64, link: u32, weight: f64) -> Red {
+        let mut values = Values::default();
+        let most = |packets| Some(Amount::Packets(packets));
+        values.set("red_kmax", Value::Marks(Marks { host: most(40), uplink: most(80) }));
+        values.set("red_pmax", Value::Number(0.2));
+        values.set("red_weight", Value::Number(weight));
+        let mark = Level::share(Amount::Packets(10), 1);
+        let (rate, role) = (Rate::from_gbps(1), LinkRole::SwitchToHost);
+        Red::from_values(&values, &Site { rate, mark, role, link: LinkId(link), seed })
+    }
+
+    fn packet() -> Packet {
+        Packet::data(0, 1460, 40, Instant::ZERO, Flags::ECT)
+    }
+
+    /// Returns the share of marks among 100 000 packets that find the queue that long.
+    fn share(red: &mut Red, packets: u64) -> f64 {
+        let with_it = Length { packets, bytes: 1500 * packets };
+        (0..100_000).filter(|_| red.arrives(&packet(), with_it, Instant::ZERO)).count() as f64 / 1e5
+    }
+
+    /// Four standard deviations of a share of 100 000 are at most 4 x 0.5 / sqrt(1e5) = 0.0063.
+    #[test]
+    fn the_probability_rises_from_kmin_to_pmax_at_kmax_and_is_one_above() {
+        let mut red = red(1, 0, 1.0);
+        for (packets, expected) in [(9, 0.0), (10, 0.0), (41, 1.0), (1000, 1.0)] {
+            assert_eq!(share(&mut red, packets), expected, "{packets}");
+        }
+        for (packets, expected) in [(11, 0.2 / 30.0), (25, 0.1), (40, 0.2)] {
+            let (found, deviation) = (share(&mut red, packets), f64::sqrt(expected * (1.0 - expected) / 1e5));
+            assert!((found - expected).abs() < 4.0 * deviation, "{packets}: {found}");
+        }
+    }
+
+    #[test]
+    fn between_switches_kmax_is_that_of_uplinks() {
+        let mut values = Values::default();
+        values.set("red_kmax", Value::Marks(Marks { host: None, uplink: Some(Amount::Bytes(3000)) }));
+        values.set("red_pmax", Value::Number(0.0));
+        values.set("red_weight", Value::Number(1.0));
+        let mark = Level::share(Amount::Bytes(1000), 1);
+        let (rate, role) = (Rate::from_gbps(1), LinkRole::SwitchToSwitch);
+        let mut red = Red::from_values(&values, &Site { rate, mark, role, link: LinkId(0), seed: 1 });
+        let marks = |bytes| red.arrives(&packet(), Length { packets: 1, bytes }, Instant::ZERO);
+        assert_eq!([1000, 3000, 3001].map(marks), [false, false, true], "bytes count");
+    }
+
+    #[test]
+    fn ports_and_seeds_draw_of_their_own_and_the_same_again() {
+        let with_it = Length { packets: 40, bytes: 60_000 };
+        let drawn = |seed, link| {
+            let mut red = red(seed, link, 1.0);
+            (0..200).map(|_| red.arrives(&packet(), with_it, Instant::ZERO)).collect::<Vec<_>>()
+        };
+        assert_eq!(drawn(1, 0), drawn(1, 0));
+        assert!(drawn(1, 0) != drawn(1, 1) && drawn(1, 0) != drawn(2, 0));
+    }
+
+    /// With a weight of 1/2, queues of 8, 8 and 8 average 4, 6 and 7. A packet of 1500 B takes 12 us: after 24 us
+    /// without any the average is a quarter.
+    #[test]
+    fn an_average_follows_the_queue_and_falls_while_there_is_none() {
+        let mut red = red(1, 0, 0.5);
+        let averages = [0, 0, 0].map(|_| red.averaged(&packet(), 8, Instant::ZERO));
+        assert_eq!(averages, [4.0, 6.0, 7.0]);
+        let one = Length { packets: 1, bytes: 1500 };
+        red.departs(&packet(), one, Instant::ZERO);
+        assert_eq!(red.averaged(&packet(), 7, Instant::from_millis(1)), 7.0, "one was queued");
+        red.departs(&packet(), Length::default(), Instant::from_millis(2));
+        // The transmission ends after 12 us.
+        let at = Instant::from_millis(2) + Span::from_micros(36);
+        assert_eq!(red.averaged(&packet(), 1, at), (7.0 / 4.0 + 1.0) / 2.0);
+        // Until then the port is not idle.
+        red.departs(&packet(), Length::default(), at);
+        assert_eq!(red.averaged(&packet(), 1, at + Span::from_micros(11)), (1.375 + 1.0) / 2.0);
+    }
+}
