@@ -261,7 +261,8 @@ impl Network {
             None => &MARKERS[0],
         };
         let trim = Trim::from_values(&self.settings);
-        Service { switches, hosts, marking, priorities: priorities.levels(), trim }
+        let records = needs().any(|needs| needs.records);
+        Service { switches, hosts, marking, priorities: priorities.levels(), trim, records }
     }
 
     /// Returns the properties of the network that transports may use.
@@ -293,4 +294,6 @@ pub struct Service {
     pub priorities: u8,
     /// How the switches' ports trim packets, if they do.
     pub trim: Option<Trim>,
+    /// The switches' ports write records into packets at their departure.
+    pub records: bool,
 }

@@ -100,7 +100,7 @@ impl Reason {
             }
             Reason::SharedBuffer => "the ports of its switch share a buffer: an event for each hop",
             Reason::Discipline => {
-                "its discipline or marker decides at each departure, or it trims: up to two events for each hop"
+                "its discipline or marker decides at each departure, or it trims or writes records: up to two events for each hop"
             }
             Reason::Agents => "agents of a transport observe each arrival: an event for each hop",
             Reason::Balancer => "switches choose the next link of each arrival: an event for each hop",
@@ -168,8 +168,8 @@ impl Plan {
                     (plan.mode, plan.reason) = (PortMode::Shared(buffer_of[node]), Reason::SharedBuffer);
                 }
             }
-            let trims = service.trim.is_some() && role.at_switch();
-            if trims || !(plan.queue.built_in && plan.marking.built_in) {
+            let decides = (service.trim.is_some() || service.records) && role.at_switch();
+            if decides || !(plan.queue.built_in && plan.marking.built_in) {
                 plan.reason = Reason::Discipline;
             }
             plan
@@ -337,6 +337,7 @@ mod tests {
             marking: marker::find(marking).expect("a marker of that name"),
             priorities: 3,
             trim: None,
+            records: false,
         }
     }
 
