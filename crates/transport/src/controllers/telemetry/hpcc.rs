@@ -11,7 +11,7 @@ pub(super) const DESCRIPTOR: Descriptor<Telemetry> = Descriptor {
     name: "hpcc",
     help: "HPCC: ports write their queues and bytes sent into packets; each ACK sets the window so that the most loaded link \
            is used to 95 %, relative to the window of a round trip before",
-    source: "Li et al., SIGCOMM 2019, algorithm 1; where its ns-3 simulator differs: docs/language/transport.md",
+    source: "Li et al., SIGCOMM 2019, algorithm 1; its ns-3 simulator, where it differs (docs: transports)",
     aliases: &[("w_ai", "additive_increase"), ("wai", "additive_increase"), ("maxStage", "max_stage")],
     groups: &[KEYS, OWN],
     needs: Needs::of(RECORDS, HOSTS).records().settling(settle),

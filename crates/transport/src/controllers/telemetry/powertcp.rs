@@ -13,7 +13,7 @@ pub(super) const DESCRIPTOR: Descriptor<Telemetry> = Descriptor {
     name: "powertcp",
     help: "PowerTCP: ports write their queues and bytes sent into packets; each ACK divides the window by the power of the \
            most loaded link, the rate of arrivals times the queue and what is on the wire",
-    source: "Addanki, Michel, Schmid, NSDI 2022, algorithm 1; where its ns-3 simulator differs: docs/language/transport.md",
+    source: "Addanki, Michel, Schmid, NSDI 2022, algorithm 1; its ns-3 simulator, where it differs (docs: transports)",
     aliases: &[("beta", "additive_increase"), ("tau", "base_rtt")],
     groups: &[KEYS, OWN],
     needs: Needs::of(RECORDS, HOSTS).records().settling(settle),
