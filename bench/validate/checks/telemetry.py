@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 
 import polars as pl
-from duetime.contract.runs import Queue
 
+from duetime.contract.runs import Queue
 from validate.check import ACK, MSS, WIRE, Check, known, run, star, us_on_wire
 
 #: Links, and the parameters of the laws as shares of what a host's link carries in a round trip.
@@ -92,7 +92,8 @@ def powertcp(count: int) -> Iterable[Check]:
         1 + added * added / (PRODUCT - added),
         "packets",
         "W = W / (1 + Q / (B T)) + beta over N flows: Q = N beta if windows bound the data in flight "
-        "(theorem 1), and N beta / (1 - N beta / (B T)) if their pace does; a packet, as records are of departures",
+        "(theorem 1), and N beta / (1 - N beta / (B T)) if their pace does; a packet, as records are of "
+        "departures",
     )
     yield Check(
         f"Jain's index of the shares, {where}",
