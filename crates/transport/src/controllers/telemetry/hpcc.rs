@@ -9,8 +9,8 @@ use crate::{Descriptor, Needs, Signal, Surroundings};
 /// The descriptor of HPCC.
 pub(super) const DESCRIPTOR: Descriptor<Telemetry> = Descriptor {
     name: "hpcc",
-    help: "HPCC: ports write their queues and bytes sent into packets; each ACK sets the window so that the most loaded link \
-           is used to 95 %, relative to the window of a round trip before",
+    help: "HPCC: ports write queues and bytes sent into packets, and each ACK sets the window by which the busiest link is used \
+           to 95 %",
     source: "Li et al., SIGCOMM 2019, algorithm 1; its ns-3 simulator, where it differs (docs: transports)",
     aliases: &[("w_ai", "additive_increase"), ("wai", "additive_increase"), ("maxStage", "max_stage")],
     groups: &[KEYS, OWN],
@@ -81,7 +81,7 @@ pub(super) struct Hpcc {
     share: f64,
     /// W^c, the window to which each acknowledgement of a round trip applies; 0 before the first update.
     reference: f64,
-    /// U.
+    /// U, the average over T of the utilisation of the busiest link.
     utilisation: f64,
     /// Additive increases in a row.
     stage: u64,
@@ -97,7 +97,7 @@ impl Hpcc {
             (self.reference, self.updated) = (news.window, news.next);
             return None;
         }
-        let found = news.largest(|pair| pair.sent + pair.least_queued)?;
+        let found = news.largest(|pair| pair.sent + pair.shorter_queue)?;
         self.utilisation = news.averaged(self.utilisation, found);
         let added = self.share * news.most;
         let scales = self.utilisation >= self.eta || self.stage >= self.max_stage;
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn most_loaded_link_decides() {
+    fn busiest_link_decides() {
         let mut bench = Bench::new("hpcc", &[]);
         bench.hear((1460, 14_600), &[at(1, 100, 0, 0), at(2, 101, 0, 0), at(3, 102, 0, 0)]);
         let records = [at(1, 112, FULL / 2, 0), at(2, 113, FULL, 0), at(3, 114, FULL / 4, 0)];

@@ -106,7 +106,7 @@ enum Law {
 struct News<'a> {
     records: &'a Records,
     last: &'a Records,
-    /// T, in picoseconds.
+    /// The base round trip T, in picoseconds.
     base: f64,
     /// The present window, and its limits.
     window: f64,
@@ -117,8 +117,8 @@ struct News<'a> {
 }
 
 impl News<'_> {
-    /// Returns the largest value of a function of two successive records of a port, the queue and the bytes sent between
-    /// them as shares of the link; and the time between them, in picoseconds, at most T. None without such records.
+    /// Returns the largest value of a function of two successive records of a port; none without such records. Beside it is
+    /// the time between them in picoseconds, at most T.
     fn largest(&self, value: impl Fn(&Pair) -> f64) -> Option<(f64, f64)> {
         let mut found: Option<(f64, f64)> = None;
         for (new, old) in self.records.since(self.last) {
@@ -127,7 +127,7 @@ impl News<'_> {
             let per_byte = 8e12 / new.rate.as_bps_f64().max(1.0);
             let pair = Pair {
                 queued: f64::from(new.queued) * per_byte / self.base,
-                least_queued: f64::from(new.queued.min(old.queued)) * per_byte / self.base,
+                shorter_queue: f64::from(new.queued.min(old.queued)) * per_byte / self.base,
                 growth: (f64::from(new.queued) - f64::from(old.queued)) * per_byte / apart,
                 sent: new.sent.saturating_sub(old.sent) as f64 * per_byte / apart,
             };
@@ -154,8 +154,8 @@ impl News<'_> {
 struct Pair {
     /// The later queue, by what the link carries in T.
     queued: f64,
-    /// The shorter queue.
-    least_queued: f64,
+    /// The shorter of both queues, by the same.
+    shorter_queue: f64,
     /// The growth of the queue, by what the link carries meanwhile.
     growth: f64,
     /// The bytes sent, by what the link carries meanwhile.

@@ -11,8 +11,8 @@ use crate::{Descriptor, Needs, Signal};
 /// The descriptor of PowerTCP.
 pub(super) const DESCRIPTOR: Descriptor<Telemetry> = Descriptor {
     name: "powertcp",
-    help: "PowerTCP: ports write their queues and bytes sent into packets; each ACK divides the window by the power of the \
-           most loaded link, the rate of arrivals times the queue and what is on the wire",
+    help: "PowerTCP: ports write queues and bytes sent into packets, and each ACK divides the window by the power of the \
+           busiest link: its arrivals times its queue and wire",
     source: "Addanki, Michel, Schmid, NSDI 2022, algorithm 1; its ns-3 simulator, where it differs (docs: transports)",
     aliases: &[("beta", "additive_increase"), ("tau", "base_rtt")],
     groups: &[KEYS, OWN],
@@ -22,7 +22,7 @@ pub(super) const DESCRIPTOR: Descriptor<Telemetry> = Descriptor {
         let law = Powertcp {
             gamma: values.number("gamma"),
             share: values.number("additive_increase"),
-            least_current: values.number("least_current"),
+            current_floor: values.number("current_floor"),
             power: 1.0,
             windows: VecDeque::new(),
         };
@@ -57,7 +57,7 @@ const OWN: &[Key] = &[
         source: "PowerTCP 3.3: 1/N for N flows of a host, and no number; its simulator: 150 Mbps of 25 Gbps",
     },
     Key {
-        name: "least_current",
+        name: "current_floor",
         kind: Kind::Share,
         default: Default::Is("50%"),
         range: Range::above(0.0, 1.0),
@@ -73,7 +73,7 @@ pub(super) struct Powertcp {
     gamma: f64,
     /// beta as a share of the largest window.
     share: f64,
-    least_current: f64,
+    current_floor: f64,
     /// The smoothed normalised power.
     power: f64,
     /// The windows in force since the oldest data in flight was sent, each with the position from which on it applied;
@@ -88,7 +88,7 @@ impl Powertcp {
             self.restart(news.window);
         }
         let before = self.window_of(news.records.end, news.window);
-        let found = news.largest(|pair| (pair.growth + pair.sent).max(self.least_current) * (1.0 + pair.queued))?;
+        let found = news.largest(|pair| (pair.growth + pair.sent).max(self.current_floor) * (1.0 + pair.queued))?;
         self.power = news.averaged(self.power, found);
         let asked = before / self.power + self.share * news.most;
         let window = news.within(self.gamma * asked + (1.0 - self.gamma) * news.window);
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn most_powerful_link_decides() {
+    fn link_with_the_largest_power_decides() {
         let mut bench = Bench::new("powertcp", &[]);
         bench.hear((1460, 14_600), &[at(1, 100, 0, 0), at(2, 101, 0, 7500)]);
         bench.hear((2920, 16_060), &[at(1, 112, FULL, 0), at(2, 113, FULL, 7500)]);
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn least_current_counts_while_a_queue_drains() {
+    fn current_has_a_floor_while_a_queue_drains() {
         let mut bench = bench();
         bench.hear((2920, 16_060), &[at(1, 112, FULL, 30_000)]);
         // Nothing arrives: half of the link times (1 + 1).
