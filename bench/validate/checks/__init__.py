@@ -26,6 +26,7 @@ from validate.checks import (
     round_trips,
     shared_buffer,
     swift,
+    telemetry,
     timely,
     timeout,
 )
@@ -44,6 +45,7 @@ CHECKS: dict[str, Callable[[], Iterable[Check]]] = {
     "swift": swift.checks,
     "timely": timely.checks,
     "nscc": nscc.checks,
+    "telemetry": telemetry.checks,
     "d3": d3.checks,
     "max-min": max_min.checks,
     "dwrr": dwrr.checks,

@@ -98,6 +98,17 @@ macro_rules! control {
             }
         }
 
+        impl Header {
+            /// Returns the records of a data packet into which ports write, if it has some.
+            #[inline]
+            pub fn records(&mut self) -> Option<&mut crate::telemetry::Records> {
+                match self {
+                    Header::Telemetry(records) => Some(records),
+                    _ => None,
+                }
+            }
+        }
+
         impl Agents {
             /// Returns true if these are of the same family, which has one set of parameters in a run.
             pub fn same_family(&self, other: &Agents) -> bool {

@@ -41,6 +41,8 @@ pub struct Needs {
     pub discipline: Option<&'static str>,
     /// The marker of ports where a scenario does not set one, by name.
     pub marking: Option<&'static str>,
+    /// Ports must write [records](crate::telemetry::Records) into packets that have room for them.
+    pub records: bool,
     /// It needs flows that end: of endless ones on a link it serves one or few for ever, and the others starve.
     pub flows_end: bool,
     /// The networks for which it was designed, where others change the meaning of a comparison.
@@ -52,7 +54,16 @@ pub struct Needs {
 impl Needs {
     /// Returns the needs from switches and from hosts, in words.
     pub const fn of(switches: &'static str, hosts: &'static str) -> Needs {
-        Needs { switches, hosts, discipline: None, marking: None, flows_end: false, regimes: &[], settle: |_, _| {} }
+        Needs {
+            switches,
+            hosts,
+            discipline: None,
+            marking: None,
+            records: false,
+            flows_end: false,
+            regimes: &[],
+            settle: |_, _| {},
+        }
     }
     /// Adds the queueing discipline of ports.
     pub const fn discipline(self, name: &'static str) -> Needs {
@@ -61,6 +72,10 @@ impl Needs {
     /// Adds the marker of ports.
     pub const fn marking(self, name: &'static str) -> Needs {
         Needs { marking: Some(name), ..self }
+    }
+    /// Adds the records of ports.
+    pub const fn records(self) -> Needs {
+        Needs { records: true, ..self }
     }
     /// Adds that flows must end.
     pub const fn flows_that_end(self) -> Needs {

@@ -15,6 +15,8 @@ macro_rules! list {
             Pdq(pdq),
             /// Receiving hosts order window transports by the windows that they advertise.
             Receive(receive),
+            /// Packets collect records of the ports on their path (INT).
+            Telemetry(telemetry),
             $($trial)*
         }
     };

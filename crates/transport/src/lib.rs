@@ -26,10 +26,12 @@ mod pacing;
 mod packet;
 pub mod pdq;
 pub mod receive;
+mod records;
 mod recovery;
 pub mod registry;
 mod signal;
 mod stream;
+pub mod telemetry;
 #[cfg(feature = "trial")]
 pub mod testing;
 

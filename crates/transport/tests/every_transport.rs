@@ -282,10 +282,11 @@ const SEGMENT: Span = Span::from_micros(12);
 const RTT: Span = Span::from_micros(12 + 2 * 40);
 const NETWORK: Surroundings = Surroundings { line_rate: LINK, base_rtt: RTT, hops: 2, reorders: false, trims: false };
 
-/// The first window of a transport: of three segments, but for NSCC. It starts with its largest, and adds a small share of
-/// the bandwidth-delay product per round trip.
+/// The first window of a transport: of three segments, but for NSCC and transports by telemetry, of which there is none here.
+/// They start with their largest, and add a small share of the bandwidth-delay product per round trip.
 fn first_window(name: &str) -> &'static str {
-    if name == "nscc" { "" } else { "initial_window = 3" }
+    let own = name == "nscc" || find(name).is_some_and(|found| found.needs.records);
+    if own { "" } else { "initial_window = 3" }
 }
 
 /// Every transport with every combination of the shared options.

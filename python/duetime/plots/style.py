@@ -176,7 +176,7 @@ BROWN, OLIVE, MOSS, FOREST = "#7A4B2A", "#8C8A1F", "#6B8E23", "#1B6E37"
 JADE = "#66C2A5"
 INDIGO, VIOLET, WINE, ROSE = "#332288", "#7B5FC7", "#882255", "#D1567A"
 MAGENTA, TEAL, PETROL, SLATE, GOLD = "#B0359C", "#2AA6A6", "#1F6F8B", "#4A5560", "#B58A00"
-RUST, FERN, COBALT = "#9C4221", "#5C7F2E", "#3D5AA8"
+RUST, FERN, COBALT, OCHRE, IRIS = "#9C4221", "#5C7F2E", "#3D5AA8", "#A35D00", "#4B3FA0"
 SOLID: Dash = "-"
 DOTS: Dash = (0, (1, 1.3))
 DASHES: Dash = (0, (5, 1.6))
@@ -212,6 +212,8 @@ TRANSPORTS = {
     "swift": Look(RUST, SOLID, "v", "//xx"),
     "timely": Look(FERN, DASHES, "p", "..oo"),
     "nscc": Look(COBALT, DASH_DOT_DOT, "P", "||oo"),
+    "hpcc": Look(OCHRE, SOLID, ">", "++xx"),
+    "powertcp": Look(IRIS, DASH_DOT, "<", "--oo"),
     "bound": Look(BLACK, DOTS),
 }
 # For names that the table above does not know, and for things without a name of their own (flows, classes).

@@ -710,6 +710,8 @@ mod tests {
     use crate::fabric::qdisc;
     use crate::faults::{Effect, Fault};
     use crate::schedule::events::Event;
+    use transport::Header;
+    use transport::telemetry::Records;
     use units::{Amount, ConnectionId, Marks, Rate, Value, Values};
 
     /// Returns hosts and a switch at 1 Gbps, 20 us away, whose ports hold ten packets and mark above three.
@@ -727,7 +729,7 @@ mod tests {
             let root = graph.switch("root", false);
             switches.iter().for_each(|&leaf| graph.join(leaf, root, rate, delay));
         }
-        build(graph, Sharing::PerPort, seed, host_jitter, ordering)
+        build(graph, Sharing::PerPort, seed, host_jitter, ordering, false)
     }
 
     /// Returns a [`star`] without jitter, whose ports share the ten packets with alpha = 1 and defer enqueueing while
@@ -736,12 +738,19 @@ mod tests {
         let mut graph = Graph::new(hosts);
         let switch = graph.switch("switch", false);
         (0..hosts).for_each(|host| graph.join(host, switch, Rate::from_gbps(1), Span::from_micros(20)));
-        let mut net = build(graph, Sharing::Dynamic(1.0), 1, Some(Span::ZERO), ["fifo", "fifo"]);
+        let mut net = build(graph, Sharing::Dynamic(1.0), 1, Some(Span::ZERO), ["fifo", "fifo"], false);
         net.defer_enqueues(Bytes(1500));
         net
     }
 
-    fn build(graph: Graph, sharing: Sharing, seed: u64, host_jitter: Option<Span>, ordering: [&str; 2]) -> Net {
+    fn build(
+        graph: Graph,
+        sharing: Sharing,
+        seed: u64,
+        host_jitter: Option<Span>,
+        ordering: [&str; 2],
+        records: bool,
+    ) -> Net {
         let mark = Some(Amount::Packets(3));
         let switch = Switch {
             buffer: Amount::Packets(10),
@@ -761,7 +770,11 @@ mod tests {
             settings,
         };
         let [switches, hosts] = ordering.map(|name| qdisc::find(name).expect("a discipline of that name"));
-        Net::new(network, seed, Service { switches, hosts, marking: &MARKERS[0], weights: vec![1.0; 3], trim: None })
+        Net::new(
+            network,
+            seed,
+            Service { switches, hosts, marking: &MARKERS[0], weights: vec![1.0; 3], trim: None, records },
+        )
     }
 
     fn net(seed: u64, host_jitter: Option<Span>) -> Net {
@@ -888,6 +901,43 @@ mod tests {
                 .collect();
             // The second pair, 12 us later, finds one in transmission and an empty queue, then one queued.
             assert_eq!(waits, [0, 12, 12, 24].map(|micros: u32| micros * 1_000_000 / 1024), "{discipline}");
+        }
+    }
+
+    /// Two hosts send two packets each at once to a third; each is in transmission for 12 us, twice. The switch's port
+    /// sends the first on arrival, at 32 us; the second pair arrives just after the second packet's departure.
+    #[test]
+    fn switch_records_its_queue_and_bytes_sent_at_each_departure() {
+        for discipline in ["fifo", "priority"] {
+            let mut graph = Graph::new(3);
+            let switch = graph.switch("switch", false);
+            (0..3).for_each(|host| graph.join(host, switch, Rate::from_gbps(1), Span::from_micros(20)));
+            let mut net = build(graph, Sharing::PerPort, 1, Some(Span::ZERO), [discipline, "priority"], true);
+            for seq in [0, 1460] {
+                for (from, flags) in [(0, Flags::NONE), (1, Flags::NONE), (2, Flags::ACK)] {
+                    let mut packet = full(&mut net, (from, if from == 2 { 0 } else { 2 }), seq);
+                    packet.flags = flags;
+                    let header = Header::Telemetry(Box::new(Records::of_packet(packet.end())));
+                    net.send_extended(packet, Extension::of_header(header));
+                }
+            }
+            let (mut found, mut returned) = (Vec::new(), 0);
+            for (_, packet) in drain(&mut net) {
+                let header = net.take_extension(&packet).and_then(|extension| extension.header);
+                let Some(Header::Telemetry(records)) = header else { panic!("it had records") };
+                if packet.flags.has(Flags::ACK) {
+                    assert!(records.as_slice().is_empty(), "an ACK returns the records of its data");
+                    returned += 1;
+                    continue;
+                }
+                let [record] = records.as_slice() else { panic!("the host's port writes none") };
+                assert_eq!(net.graph.links[record.port as usize].from, 3, "{record:?}");
+                assert_eq!(record.rate, Rate::from_gbps(1));
+                found.push((record.at, record.queued, record.sent));
+            }
+            let expected = [(32, 0, 0), (44, 0, 1500), (56, 1500, 3000), (68, 0, 4500)];
+            let expected = expected.map(|(us, queued, sent)| (Instant::from_micros(us), queued, sent));
+            assert_eq!((found.as_slice(), returned), (&expected[..], 2), "{discipline}");
         }
     }
 

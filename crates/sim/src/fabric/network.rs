@@ -240,7 +240,8 @@ impl Network {
             None => &MARKERS[0],
         };
         let trim = Trim::from_values(&self.settings);
-        Service { switches, hosts, marking, weights: priorities.weights().to_vec(), trim }
+        let records = needs().any(|needs| needs.records);
+        Service { switches, hosts, marking, weights: priorities.weights().to_vec(), trim, records }
     }
 
     /// Returns the properties of the network that transports may use.
@@ -272,4 +273,6 @@ pub struct Service {
     pub weights: Vec<f64>,
     /// How the switches' ports trim packets, if they do.
     pub trim: Option<Trim>,
+    /// The switches' ports write records into packets at their departure.
+    pub records: bool,
 }

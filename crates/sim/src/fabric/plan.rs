@@ -100,7 +100,7 @@ impl Reason {
             }
             Reason::SharedBuffer => "the ports of its switch share a buffer: an event for each hop",
             Reason::Discipline => {
-                "its discipline, marker or buffer decides at each departure, or it trims: up to two events for each hop"
+                "its discipline, marker or buffer decides at each departure, or it trims or writes records: up to two events for each hop"
             }
             Reason::Agents => "agents of a transport observe each arrival: an event for each hop",
             Reason::Balancer => "switches choose the next link of each arrival: an event for each hop",
@@ -168,9 +168,9 @@ impl Plan {
                     (plan.mode, plan.reason) = (PortMode::Shared(buffer_of[node]), Reason::SharedBuffer);
                 }
             }
-            let trims = service.trim.is_some() && role.at_switch();
+            let decides = (service.trim.is_some() || service.records) && role.at_switch();
             let is_limited = plan.mode.buffer().is_some() && matches!(switch.sharing, Sharing::Limited(..));
-            if trims || is_limited || !(plan.queue.built_in && plan.marking.built_in) {
+            if decides || is_limited || !(plan.queue.built_in && plan.marking.built_in) {
                 plan.reason = Reason::Discipline;
             }
             plan
@@ -338,6 +338,7 @@ mod tests {
             marking: marker::find(marking).expect("a marker of that name"),
             weights: vec![1.0; 3],
             trim: None,
+            records: false,
         }
     }
 

@@ -4,7 +4,8 @@
 //! transmission that is due begins before anything else that happens to the port at the same instant. So the order of
 //! events of that time does not matter.
 
-use transport::{Flags, Packet};
+use transport::telemetry::Record;
+use transport::{Flags, Header, Packet};
 use units::{LinkId, Span};
 
 use super::{Net, onwards};
@@ -120,20 +121,47 @@ impl Net {
     fn begin(&mut self, link: LinkId, number: u32, waited: Span) {
         let wait = units_of_wait(waited);
         let packet = self.packet_pool.packet_mut(number);
+        let is_data = packet.payload > 0;
         if packet.flags.has(Flags::EXTENDED) {
-            self.extensions.at(packet.wait_or_extension).wait = wait;
+            let packet = *packet;
+            self.write_record(link, &packet, wait);
         } else {
             packet.wait_or_extension = wait;
         }
         let (now, jitter) = (self.now, self.jitter);
         let port = &mut self.ports[link];
-        let is_late = port.place.at_host() && packet.payload > 0;
+        let is_late = port.place.at_host() && is_data;
         let late = |transmission| if is_late { jitter.draw(now, link, transmission) } else { Span::ZERO };
         let first = port.begin(&mut self.packet_pool, now, number, late);
         if let Some(cut) = self.cut_behind(link) {
             self.send_on(cut, link);
         } else if let Some(at) = first {
             self.events.push_arrival(now, at, link);
+        }
+    }
+
+    /// Writes into the extension of a packet whose transmission begins: how long it was queued, and at a switch the port's
+    /// record, if the packet collects records.
+    #[inline(never)]
+    fn write_record(&mut self, link: LinkId, packet: &Packet, wait: u32) {
+        let of = self.cut_behind(link).unwrap_or(link);
+        let extension = self.extensions.at(packet.wait_or_extension);
+        extension.wait = wait;
+        if packet.flags.has(Flags::ACK) {
+            // It returns the records of its data.
+            return;
+        }
+        if let Some(records) = extension.header.as_mut().and_then(Header::records) {
+            let port = &self.ports[link];
+            if port.place.at_switch() {
+                records.push(Record {
+                    port: of.0,
+                    queued: port.waiting_bytes().min(u32::MAX.into()) as u32,
+                    sent: port.bytes,
+                    at: self.now,
+                    rate: self.graph.links[of.index()].rate,
+                });
+            }
         }
     }
 

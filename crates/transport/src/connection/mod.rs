@@ -26,6 +26,6 @@ pub(crate) const SRTT: Signal = Signal { name: "srtt", help: "the smoothed round
 /// The rate in force, of transports that have one.
 pub(crate) const RATE: Signal = Signal {
     name: "rate",
-    help: "the rate at which it paces, with headers: granted by the network (D3's family, pdq), or its own (MCP's family, timely)",
+    help: "the rate at which it paces, with headers: granted by the network (D3's family, pdq), or its own (MCP's family, timely, hpcc, powertcp)",
     unit: "Mbit/s",
 };

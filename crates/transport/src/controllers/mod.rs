@@ -19,6 +19,7 @@ pub(crate) mod rate;
 mod reno;
 mod swift;
 mod tcppr;
+pub(crate) mod telemetry;
 mod timely;
 mod xdctcp;
 
@@ -132,7 +133,7 @@ macro_rules! controllers {
             build: |values, connection| ($module::DESCRIPTOR.build)(values, connection).map(Controller::$law),
         }),*];
 
-        matched! { $($module::$law,)* plugin::Plugin }
+        matched! { $($module::$law,)* plugin::Plugin, telemetry::Telemetry }
     };
 }
 

@@ -1,0 +1,44 @@
+//! Transports whose packets collect records of the ports on their path (INT): `hpcc`, `powertcp`.
+//!
+//! Each data packet has [`Records`], into which every switch port writes when its transmission begins; the receiving end
+//! returns them. The ends are the ends of window transports, with the laws of `controllers/telemetry/`. There are no agents:
+//! agents see arrivals, and the records are of departures.
+
+mod sender;
+
+pub use crate::agent::NoAgents as Agents;
+pub use crate::controllers::telemetry::Telemetry as Config;
+pub use crate::records::{MAX_RECORDS, Record, Records, Records as Header};
+pub use sender::Sender;
+
+pub(crate) use crate::controllers::telemetry::DESCRIPTORS;
+
+use crate::controllers::Ecn;
+use crate::header_echo::{self, How, Returns};
+
+/// See [`Control::goes_by_numbers`](crate::control::Control::goes_by_numbers): a port writes the same for any packet.
+pub(crate) const GOES_BY_NUMBERS: bool = false;
+
+/// See [`Entry::reads`](crate::registry::Entry::reads): its ends are the ends of window transports.
+pub(crate) const READS: Option<&[&str]> = None;
+
+impl Config {
+    /// Returns none: ports write records without agents.
+    pub fn agents(&self) -> Option<Agents> {
+        None
+    }
+}
+
+/// Connections of one host share nothing beyond its port.
+pub type Host = ();
+
+/// The receiving end of a connection.
+pub type Receiver = header_echo::Receiver<Config>;
+
+impl Returns for Config {
+    const ECN: Ecn = Ecn::Off;
+
+    fn how(_: &crate::Header) -> How {
+        How::Acknowledged
+    }
+}
