@@ -11,6 +11,7 @@ mod grants;
 mod host_queue;
 mod hosts;
 mod lockstep;
+mod lossless;
 mod mcp;
 mod nic;
 mod packets;

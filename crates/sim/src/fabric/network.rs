@@ -5,6 +5,7 @@ use units::{Alias, Amount, Bytes, Default, Key, Kind, Marks, Problem, Range, Rat
 
 use crate::class::Transport;
 use crate::fabric::balance::{self, BALANCERS};
+use crate::fabric::lossless::{self, Lossless};
 use crate::fabric::marker::{self, MARKERS};
 use crate::fabric::qdisc::trimming::{self, Trim};
 use crate::fabric::qdisc::{self, DISCIPLINES};
@@ -17,6 +18,7 @@ pub fn keys() -> impl Iterator<Item = &'static Key> {
     let markers = MARKERS.iter().flat_map(|marker| marker.keys);
     KEYS.iter()
         .chain(trimming::KEYS)
+        .chain(lossless::KEYS)
         .chain(disciplines)
         .chain(markers)
         .chain(BALANCERS.iter().flat_map(|balancer| balancer.keys))
@@ -41,7 +43,7 @@ pub const ALIASES: &[Alias] = &[
     ("threshold", "mark"),
 ];
 
-/// Keys of `[network]` except the topology's, trimming's, the disciplines', the markers' and the balancers'.
+/// Keys of `[network]` except the topology's, trimming's, lossless networks', the disciplines', the markers' and the balancers'.
 const KEYS: &[Key] = &[
     Key {
         name: "rate",
@@ -222,10 +224,11 @@ impl Network {
     /// Returns the network of the checked values of `[network]`.
     ///
     /// # Errors
-    /// `host_buffer` limits a queue that is unlimited, or `buffer` names switches wrongly.
+    /// `host_buffer` limits a queue that is unlimited, `buffer` names switches wrongly, or a lossless network drops packets.
     pub fn from_values(values: &Values, mut graph: Graph) -> Result<Network, Problem> {
         let buffer =
             graph.set_buffers(&values.amount_by_switch("buffer")).map_err(|why| Problem::new("buffer", why))?;
+        let is_lossless = Lossless::checked(values, &graph)?.is_some();
         Ok(Network {
             graph,
             switch: Switch {
@@ -240,7 +243,7 @@ impl Network {
             },
             frame_overhead: values.size("frame_overhead"),
             host_jitter: values.time_if_set("host_jitter"),
-            host_queue: HostQueue::from_values(values)?,
+            host_queue: if is_lossless { HostQueue::Unlimited } else { HostQueue::from_values(values)? },
             settings: values.clone(),
         })
     }
@@ -261,7 +264,8 @@ impl Network {
             None => &MARKERS[0],
         };
         let trim = Trim::from_values(&self.settings);
-        Service { switches, hosts, marking, priorities: priorities.levels(), trim }
+        let lossless = lossless::is_lossless(&self.settings);
+        Service { switches, hosts, marking, priorities: priorities.levels(), trim, lossless }
     }
 
     /// Returns the properties of the network that transports may use.
@@ -293,4 +297,6 @@ pub struct Service {
     pub priorities: u8,
     /// How the switches' ports trim packets, if they do.
     pub trim: Option<Trim>,
+    /// The ports before switches may be paused, and nothing is dropped.
+    pub lossless: bool,
 }
