@@ -119,6 +119,34 @@ const CASES: &[(&str, &str, &str)] = &[
         "buffer = \"4 MB\"",
         "buffer = \"4 MB\"\nhost_queue = \"unlimited\"\nhost_buffer = \"9 packets\"",
     ),
+    ("a pause where packets may be dropped", "buffer = \"4 MB\"", "buffer = \"4 MB\"\npause_threshold = \"9 packets\""),
+    ("a lossless network that trims", "buffer = \"4 MB\"", "buffer = \"4 MB\"\nlossless = true\ntrim = true"),
+    ("a lossless network that drops", "buffer = \"4 MB\"", "buffer = \"4 MB\"\nlossless = true\nnon_ect = \"drop\""),
+    (
+        "a lossless network whose switches choose",
+        "buffer = \"4 MB\"",
+        "buffer = \"4 MB\"\nlossless = true\nbalance = \"drill\"",
+    ),
+    (
+        "a lossless network whose hosts queue little",
+        "buffer = \"4 MB\"",
+        "buffer = \"4 MB\"\nlossless = true\nhost_queue = \"fair\"",
+    ),
+    ("a buffer without room for headroom", "buffer = \"4 MB\"", "buffer = \"50 KB\"\nlossless = true"),
+    (
+        "a threshold below a packet",
+        "buffer = \"4 MB\"",
+        "buffer = \"4 MB\"\nlossless = true\npause_threshold = \"1000 B\"",
+    ),
+    (
+        "a lossless network with a limit at one port",
+        STAR,
+        concat!(
+            custom!("\"a\"", "{ from = \"0..9\", to = \"a\", buffer = \"9 packets\" }"),
+            "\nlossless = true"
+        ),
+    ),
+    ("no response at all", "buffer = \"4 MB\"", "buffer = \"4 MB\"\nlossless = true\npause_response = \"-1 us\""),
     ("packets where bytes count", "\"150 MB\"", "\"100 packets\""),
     ("a part of a packet", "\"65 packets\"", "\"6.5 packets\""),
     ("fewer packets than none", "\"65 packets\"", "\"-3 packets\""),
