@@ -43,8 +43,9 @@ def shares(hosts: int) -> Iterable[Check]:
         paused,
         hosts * held,
         "us",
-        "a host has 1/n of the link, sends at its own rate or not at all, and so is paused for 1 - 1/n of the time; "
-        "not while the switch holds less than its threshold, at the beginning and at the end: n x 100 KB",
+        "a host has 1/n of the link, sends at its own rate or not at all, and so is paused for 1 - 1/n of "
+        "the time; not while the switch holds less than its threshold, at the beginning and at the end: "
+        "n x 100 KB",
     )
     yield Check(
         "drops there, and the last completion",
@@ -78,8 +79,8 @@ def headroom() -> Iterable[Check]:
     time = 2 * 10 + 2 + us_on_wire(WIRE + 64, GBPS)
     computed = round(time * GBPS * 1e3 / 8) + WIRE
     derivation = (
-        "2 x 10 us of light, 2 us to respond, a packet and a pause frame the other way: 23.25 us, or 29 064 B, and "
-        "the packet that has begun by then. In 23.25 us 20 packets begin"
+        "2 x 10 us of light, 2 us to respond, a packet and a pause frame the other way: 23.25 us, or "
+        "29 064 B, and the packet that has begun by then. In 23.25 us 20 packets begin"
     )
     for room, drops in ((computed, 0), (computed - WIRE, 1)):
         done = run(network | {"pause_headroom": f"{room} B"}, traffic, "11 ms", GREEDY)
@@ -98,7 +99,9 @@ def victim() -> Check:
     network = lossless({"topology": "custom", "hosts": 4, "switches": ["left", "right"], "links": ends})
     network |= {"host_jitter": "0 s", "sharing": "per-port", "buffer": "100 KB"}
     listed = [{"from": host, "to": 2 + host, "size": "100 MB"} for host in (0, 1)]
-    classes = [flows(flow)[0] | {"name": name} for flow, name in zip(listed, ("culprit", "victim"), strict=True)]
+    classes = [
+        flows(flow)[0] | {"name": name} for flow, name in zip(listed, ("culprit", "victim"), strict=True)
+    ]
     done: dt.Result = run(network, classes, "20 ms", GREEDY, cool_down="0 s")
     row = done.links.filter((pl.col("src") == "right") & (pl.col("dst") == "host 3"))
     return Check(

@@ -170,7 +170,7 @@ pub struct Pauses {
 pub struct Deadlock {
     /// The time of the last pause of its cycle, in seconds.
     pub since_s: f64,
-    /// Number of links that are paused for ever, those of the cycle included.
+    /// Number of links that are paused for ever, with the links of the cycle.
     pub stuck: u64,
     /// The switches along the links of the cycle, each of which waits for the next.
     pub cycle: String,

@@ -141,10 +141,7 @@ const CASES: &[(&str, &str, &str)] = &[
     (
         "a lossless network with a limit at one port",
         STAR,
-        concat!(
-            custom!("\"a\"", "{ from = \"0..9\", to = \"a\", buffer = \"9 packets\" }"),
-            "\nlossless = true"
-        ),
+        concat!(custom!("\"a\"", "{ from = \"0..9\", to = \"a\", buffer = \"9 packets\" }"), "\nlossless = true"),
     ),
     ("no response at all", "buffer = \"4 MB\"", "buffer = \"4 MB\"\nlossless = true\npause_response = \"-1 us\""),
     ("packets where bytes count", "\"150 MB\"", "\"100 packets\""),

@@ -28,7 +28,7 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// Checks what depends on network and transports together.
+    /// Checks the network with the largest packets of the transports.
     ///
     /// # Errors
     /// A buffer of a lossless network is too small: the error is for a key of `[network]`.

@@ -25,9 +25,9 @@ fn names(outcome: &Outcome, deadlock: &Deadlock) -> Vec<(String, String)> {
 /// Two hosts send 200 packets at once to a third, whose link takes 12 ms for each: nothing leaves the switch in the
 /// first 12 ms, but the first packet. A fourth host sends to the two, so that full packets are sent against their links.
 ///
-/// At 10 Gbps a packet of 1500 B takes 1.2 us and a pause frame 51.2 ns. With 10 us of propagation and 2 us of response,
-/// a pause is heeded 1.2 + 0.0512 + 10 + 2 us after the packet before which it is sent, if a packet has just begun on the
-/// way back, and 10 us of packets are on the way: 23.2512 us, or 29 064 B, and one packet more: 30 564 B.
+/// At 10 Gbps a packet of 1500 B takes 1.2 us and a pause frame 51.2 ns. If a packet has just begun on the way back, a
+/// pause is heeded 1.2 + 0.0512 + 10 + 2 us after the packet that caused it. 10 us of packets were on their way then.
+/// These are 23.2512 us, or 29 064 B, and with the packet that has just begun 30 564 B.
 fn two_to_one(headroom: &str) -> Outcome {
     run(&format!(
         "[run]\nduration = '11 ms'\n[network]\ntopology = 'custom'\nhosts = 4\nswitches = ['switch']\n\
@@ -134,9 +134,9 @@ fn nothing_is_dropped_with_any_transport_balancer_or_order() {
     }
 }
 
-/// Host 0 sends to host 2 behind a link at a tenth of the rate, and host 1 to host 3, which is idle, over the same link
-/// between two switches. The right switch pauses that link, in which packets of both take turns: both get a tenth.
-/// Without pauses the second one has the nine tenths that the first one cannot use.
+/// Host 0 sends to host 2, whose link has a tenth of the rate. Host 1 sends to host 3, which is idle. Both use the link
+/// between the switches, which the right one pauses. Packets of both have turns there, so that both get a tenth.
+/// Without pauses the second flow has the rate that the first one cannot use.
 #[test]
 fn a_paused_link_holds_up_a_flow_to_an_idle_host() {
     let rate_of_victim = |network: &str| {
@@ -153,7 +153,7 @@ fn a_paused_link_holds_up_a_flow_to_an_idle_host() {
     };
     let held_up = rate_of_victim("lossless = true");
     assert!((held_up - 1.0).abs() < 0.1, "{held_up} Gbps");
-    // Alone it has the whole link; here half or more, by what is dropped.
+    // Alone it has the whole link; here half or more, depending on drops.
     let free = rate_of_victim("");
     assert!(free > 4.0, "{free} Gbps");
 }

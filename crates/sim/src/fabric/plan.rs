@@ -158,7 +158,7 @@ impl Plan {
             {
                 let buffer = graph.switches[node].buffer.unwrap_or(switch.buffer);
                 plan.limit = match (spec.buffer, switch.sharing) {
-                    // What arrives has room already.
+                    // An arriving packet has room already.
                     _ if service.lossless => Level::INFINITE,
                     (Some(own), _) => Level::share(own, 1),
                     (None, Sharing::Dynamic(_)) => Level::INFINITE,

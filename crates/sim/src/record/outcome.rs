@@ -383,7 +383,7 @@ pub struct Deadlock {
     pub since: Instant,
     /// Links each of which waits for the next, and the last for the first: indices into [`Outcome::links`].
     pub cycle: Vec<LinkId>,
-    /// The number of links that are paused for ever, those of the cycle included.
+    /// The number of links that are paused for ever, with the links of the cycle.
     pub stuck: u64,
 }
 

@@ -860,6 +860,7 @@ mod tests {
             Event::Fault(10),
             Event::Pressure,
             Event::Held(LinkId(11)),
+            Event::PauseFrame(LinkId(12)),
             Event::HostTimer(HostId(12)),
         ] {
             assert_eq!(event.source().event(), event);

@@ -2,7 +2,7 @@
 //!
 //! A paused link is resumed when its switch holds little enough of it. Packets at ports that are not paused will leave.
 //! So a set of paused links is stuck for ever if of each the switch holds too much at ports of links of that set alone.
-//! The largest such set is what is left when links are removed to which that does not apply, until none is left of those.
+//! The largest such set is left when all other links have been removed, one after the other.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,7 +42,7 @@ impl Net {
         Some(Deadlock { since, cycle, stuck: stuck.len() as u64 })
     }
 
-    /// Returns what switches hold of each link at the ports of stuck links.
+    /// Returns the bytes that switches hold of each link at the ports of stuck links.
     fn held_at(&self, stuck: &BTreeSet<LinkId>) -> Held {
         let mut held = Held::new();
         for link in stuck.iter().filter(|link| self.ports[**link].place.at_switch()) {

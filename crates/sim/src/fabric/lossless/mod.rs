@@ -80,7 +80,7 @@ pub(crate) struct Lossless {
 /// The part of a switch's buffer for one link that ends there, in wire bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Part {
-    /// What it may hold in any case before the link is paused.
+    /// The bytes that it may hold in any case before the link is paused.
     threshold: u64,
     /// The amount below its threshold at which a paused link is resumed.
     hysteresis: u64,
@@ -99,7 +99,7 @@ pub(super) struct Shared {
 pub(super) struct Division {
     /// By link, in the order of the graph; none where no switch with a limited buffer is at its end.
     parts: Vec<Option<Part>>,
-    /// By switch.
+    /// The shared part of each switch's buffer, if it has one.
     shared: Vec<Option<Shared>>,
 }
 
@@ -257,5 +257,102 @@ impl Network {
     pub fn check_lossless(&self, largest: Bytes) -> Result<(), Problem> {
         let Some(lossless) = Lossless::from_values(&self.settings) else { return Ok(()) };
         lossless.divide(&self.graph, &self.switch, self.host_jitter, largest + self.frame_overhead).map(|_| ())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::{Marks, Value};
+
+    const PACKET: Bytes = Bytes(1500);
+
+    fn lossless() -> Lossless {
+        Lossless {
+            threshold: None,
+            hysteresis: Amount::Packets(2),
+            headroom: Some(Amount::Bytes(10_000)),
+            response: Span::from_micros(2),
+        }
+    }
+
+    /// Three hosts at one switch, 10 Gbps and 10 us.
+    fn star() -> Graph {
+        let mut graph = Graph::new(3);
+        let switch = graph.switch("switch", false);
+        (0..3).for_each(|host| graph.join(host, switch, Rate::from_gbps(10), Span::from_micros(10)));
+        graph
+    }
+
+    fn divide(lossless: Lossless, buffer: Amount, sharing: Sharing) -> Result<Division, Problem> {
+        let switch = Switch { buffer, sharing, marks: Marks { host: None, uplink: None }, drop_non_ect: false };
+        lossless.divide(&star(), &switch, Some(Span::ZERO), PACKET)
+    }
+
+    fn first(division: Division) -> Part {
+        division.parts.into_iter().flatten().next().expect("three links end at the switch")
+    }
+
+    /// 20 us of light and 2 us are 27 500 B, then a packet and a frame the other way, and the packet that has begun.
+    /// A way back at a tenth of the rate is busy for ten times as long; a host's packet may be late by its own time.
+    #[test]
+    fn headroom_is_what_arrives_before_a_pause_is_heeded() {
+        let (rate, delay) = (Rate::from_gbps(10), Span::from_micros(10));
+        let link = LinkSpec::new(0, 3, rate, delay);
+        let of = |back: &LinkSpec, jitter, from_host| lossless().headroom(&link, back, PACKET, jitter, from_host);
+        let back = LinkSpec::new(3, 0, rate, delay);
+        assert_eq!(of(&back, Some(Span::ZERO), true), 27_500 + 1564 + 1500);
+        assert_eq!(of(&back, None, true), 27_500 + 1564 + 1500 + 1500);
+        assert_eq!(of(&back, None, false), 27_500 + 1564 + 1500);
+        assert_eq!(of(&back, Some(Span::from_micros(1)), true), 27_500 + 1564 + 1500 + 1250);
+        let slow = LinkSpec::new(3, 0, Rate::from_gbps(1), delay);
+        assert_eq!(of(&slow, Some(Span::ZERO), true), 27_500 + 15_640 + 1500);
+    }
+
+    #[test]
+    fn buffers_are_divided_among_the_links_that_end_at_a_switch() {
+        let part = |threshold, headroom| Part { threshold, hysteresis: 3000, headroom };
+        let amount = Amount::Bytes(60_000);
+        assert_eq!(divide(lossless(), amount, Sharing::PerPort).map(first), Ok(part(50_000, 10_000)));
+        assert_eq!(divide(lossless(), amount, Sharing::Static).map(first), Ok(part(10_000, 10_000)));
+        let dynamic = divide(lossless(), amount, Sharing::Dynamic(0.5)).expect("there is room");
+        assert_eq!(dynamic.shared, [Some(Shared { bytes: 60_000 - 3 * 11_500, alpha: 0.5 })]);
+        assert_eq!(dynamic.parts.iter().flatten().count(), 3, "no host has a part");
+        assert_eq!(first(dynamic), part(1500, 10_000));
+        let fixed = Lossless { threshold: Some(Amount::Packets(6)), ..lossless() };
+        let of_fixed = divide(fixed, amount, Sharing::Dynamic(0.5)).expect("there is room");
+        assert_eq!(of_fixed.shared, [None]);
+        assert_eq!(first(of_fixed), part(9000, 10_000));
+        let packets = Lossless { headroom: None, ..lossless() };
+        assert_eq!(divide(packets, Amount::Packets(100), Sharing::PerPort).map(first), Ok(part(119_436, 30_564)));
+    }
+
+    #[test]
+    fn a_buffer_must_hold_headroom_and_a_packet() {
+        let fixed = Lossless { threshold: Some(Amount::Packets(6)), ..lossless() };
+        for (lossless, sharing, least) in [
+            (lossless(), Sharing::PerPort, 11_500),
+            (lossless(), Sharing::Static, 3 * 11_500),
+            (lossless(), Sharing::Dynamic(1.0), 3 * 11_500),
+            (fixed, Sharing::PerPort, 19_000),
+            (fixed, Sharing::Dynamic(1.0), 3 * 19_000),
+        ] {
+            assert!(divide(lossless, Amount::Bytes(least), sharing).is_ok(), "{least} {sharing:?}");
+            let problem = divide(lossless, Amount::Bytes(least - 1), sharing).expect_err("one byte is missing");
+            assert_eq!(problem.key, "buffer");
+            assert!(problem.hint.is_some_and(|hint| hint.contains(&format!("\"{least} B\""))), "{least} {sharing:?}");
+        }
+        let short = Lossless { threshold: Some(Amount::Bytes(1499)), ..self::lossless() };
+        assert_eq!(divide(short, Amount::Bytes(99_000), Sharing::PerPort).expect_err("short").key, "pause_threshold");
+    }
+
+    #[test]
+    fn networks_may_drop_unless_they_say_otherwise() {
+        let mut values = Values::default();
+        assert!(!is_lossless(&values) && Lossless::from_values(&values).is_none());
+        values.set("lossless", Value::Bool(true));
+        values.set("pause_response", Value::Time(Span::from_micros(2)));
+        values.set("pause_headroom", Value::Amount(Amount::Bytes(10_000)));
+        assert_eq!(Lossless::from_values(&values), Some(lossless()));
     }
 }

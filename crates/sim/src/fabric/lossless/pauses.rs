@@ -1,4 +1,4 @@
-//! What switches hold of each link, the pause frames that they send, and the ports that heed them.
+//! The bytes that switches hold of each link, and the pause frames by which they stop and resume the ports before it.
 
 use transport::Packet;
 use units::{Bytes, Instant, LinkId, Span, Table};
@@ -18,7 +18,7 @@ pub(crate) struct Pauses {
     /// Wire bytes of the largest packet.
     pub(super) packet: u64,
     pub(super) links: Table<LinkId, OfLink>,
-    /// By switch.
+    /// The buffer of each switch.
     pub(super) pools: Vec<Pool>,
 }
 
@@ -58,7 +58,7 @@ impl OfLink {
 }
 
 impl Pool {
-    /// Returns what may be held of one link, while `used` bytes of the shared part are in use.
+    /// Returns the bytes that may be held of one link, while `used` bytes of the shared part are in use.
     pub(super) fn threshold(&self, part: Part, used: u64) -> u64 {
         let free = |shared: Shared| shared.bytes.saturating_sub(used);
         let share = |shared: Shared| (free(shared) as f64 * shared.alpha.min(1.0)) as u64;
@@ -77,7 +77,7 @@ impl Pauses {
         of.switch.map_or(u64::MAX, |switch| self.pools[switch].threshold(of.part, self.pools[switch].used))
     }
 
-    /// Returns what may be held of a link when it is resumed.
+    /// Returns the most bytes held of a link at which it is resumed.
     pub(super) fn resumed_at(&self, part: Part, threshold: u64) -> u64 {
         threshold.saturating_sub(self.packet + part.hysteresis)
     }
@@ -264,5 +264,91 @@ impl OfLink {
     fn until(&self, now: Instant) -> LinkPauses {
         let since = self.since.map_or(Span::ZERO, |since| now.saturating_sub(since));
         LinkPauses { paused: self.counted.paused + since, ..self.counted }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::network::Sharing;
+    use units::{Amount, Marks};
+
+    const PACKET: u64 = 1000;
+    const A: LinkId = LinkId(0);
+    const B: LinkId = LinkId(1);
+
+    /// Two links into a switch. Each has a threshold of 3000 B of its own, and 2000 B of headroom.
+    fn pauses(shared: Option<Shared>) -> Pauses {
+        let switch = Switch {
+            buffer: Amount::Bytes(0),
+            sharing: Sharing::PerPort,
+            marks: Marks { host: None, uplink: None },
+            drop_non_ect: false,
+        };
+        let parameters =
+            Lossless { threshold: None, hysteresis: Amount::Packets(1), headroom: None, response: Span::ZERO };
+        let link = |_| OfLink {
+            back: LinkId(9),
+            switch: Some(0),
+            part: Part { threshold: 3000, hysteresis: 1000, headroom: 2000 },
+            held: 0,
+            over: 0,
+            asked: false,
+            since: None,
+            counted: LinkPauses::default(),
+            before_warm_up: LinkPauses::default(),
+        };
+        Pauses {
+            packet: PACKET,
+            links: (0..2).map(link).collect(),
+            pools: vec![Pool { members: vec![A, B], shared, used: 0 }],
+            ..Pauses::new(parameters, switch, None)
+        }
+    }
+
+    fn turn(pauses: &mut Pauses, link: LinkId) -> bool {
+        let turns = pauses.turns(link);
+        pauses.links[link].asked ^= turns;
+        turns
+    }
+
+    /// A pause follows when one more packet might not have room: at 2500 B. Then 500 B have room below the threshold,
+    /// and two packets in the headroom. At 1000 B it is resumed: a packet and the hysteresis below the threshold.
+    #[test]
+    fn links_are_paused_at_the_threshold_and_resumed_below() {
+        let mut pauses = pauses(None);
+        assert!(pauses.hold(A, 1000, false) && pauses.hold(A, 1000, false) && !turn(&mut pauses, A));
+        assert!(pauses.hold(A, 500, false) && turn(&mut pauses, A) && !turn(&mut pauses, A), "one frame");
+        assert!(pauses.hold(A, 500, false) && pauses.hold(A, 1000, false) && pauses.hold(A, 1000, false));
+        assert!(!pauses.hold(A, 1, false), "no room is left");
+        assert!(pauses.hold(A, 10, true), "but for a protected packet");
+        assert_eq!((pauses.links[A].held, pauses.links[A].over), (3000, 2010));
+        pauses.release(A, 10);
+        pauses.release(A, 3000);
+        assert_eq!((pauses.links[A].held, pauses.links[A].over), (2000, 0), "the headroom is emptied first");
+        pauses.release(A, 999);
+        assert!(!turn(&mut pauses, A));
+        pauses.release(A, 1);
+        assert!(turn(&mut pauses, A) && !pauses.links[A].asked);
+        assert!(!turn(&mut pauses, B) && pauses.links[B].held == 0);
+    }
+
+    /// 8000 B are shared, of which each link may hold half of the free ones beyond its own 3000 B.
+    #[test]
+    fn a_shared_part_counts_for_all_links() {
+        let mut pauses = pauses(Some(Shared { bytes: 8000, alpha: 0.5 }));
+        let threshold = |pauses: &Pauses, link: LinkId| pauses.threshold(&pauses.links[link]);
+        assert_eq!(threshold(&pauses, A), 7000);
+        (0..5).for_each(|_| assert!(pauses.hold(A, 1000, false)));
+        // Two of the five are beyond its own: 6000 B are free.
+        assert_eq!((pauses.pools[0].used, threshold(&pauses, A), threshold(&pauses, B)), (2000, 6000, 6000));
+        assert!(!turn(&mut pauses, A), "a packet more has room");
+        (0..4).for_each(|_| assert!(pauses.hold(B, 1000, false)));
+        assert_eq!((pauses.pools[0].used, threshold(&pauses, A)), (3000, 5500));
+        assert!(turn(&mut pauses, A), "because of what the other holds");
+        pauses.release(B, 1000);
+        (0..5).for_each(|_| pauses.release(A, 1000));
+        assert_eq!((pauses.pools[0].used, threshold(&pauses, A)), (0, 7000));
+        assert!(turn(&mut pauses, A));
     }
 }
