@@ -100,6 +100,8 @@ COLUMNS: dict[str, dict[str, str]] = {
         "allocated_bps": "the rate that it still counts as allocated",
         "requested_bps": "the rate that it still counts as requested",
         "fault_drops": "packets that faults lost at the port or behind it; left out without `[[fault]]`",
+        "pause_frames": "pause frames that the port heeded; left out unless the network is lossless",
+        "paused_s": "time in which the port was paused; left out unless the network is lossless",
     },
     "trace": {
         "time_s": "when the sample was taken, from the start of the run",

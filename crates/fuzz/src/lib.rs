@@ -71,7 +71,7 @@ pub fn data_file(bytes: &[u8]) {
         "",
         "host_queue = \"fair\"",
         "host_queue = \"fifo\"\nhost_buffer = \"2 packets\"",
-        "host_queue = \"unlimited\"",
+        "host_queue = \"unlimited\"\nlossless = true",
     ];
     let (queue, profile) =
         (queue[usize::from(first / 3) % 4], profile::NAMES[usize::from(first / 12) % profile::NAMES.len()]);

@@ -3,7 +3,7 @@
 use std::io;
 
 use sim::Outcome;
-use sim::outcome::{self, Counters, FaultCounts, Link, Requests};
+use sim::outcome::{self, Counters, FaultCounts, Link, LinkPauses, Requests};
 
 use crate::book::RunStatistics;
 use crate::by_name::by_name;
@@ -55,6 +55,9 @@ pub struct Report {
     /// Effects of faults after the warm-up; left out where the scenario has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub faults: Option<Faults>,
+    /// Pauses of links after the warm-up; left out unless the network is lossless.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pauses: Option<Pauses>,
     /// Summary over all classes.
     pub summary: Summary,
     /// The minimum of deadlines that any schedule of the same messages misses; none without deadlines.
@@ -147,6 +150,30 @@ pub struct Faults {
     pub held_back: u64,
     /// Number of times that an end of a connection changed its route.
     pub rerouted: u64,
+}
+
+/// Pauses of links in a lossless network.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Pauses {
+    /// Pause frames that ports heeded.
+    pub frames: u64,
+    /// Links that were paused.
+    pub links: u64,
+    /// The time in which they were, summed over links, in seconds.
+    pub paused_s: f64,
+    /// Links that paused each other for ever at the end of the run, cool-down included; none mostly.
+    pub deadlock: Option<Deadlock>,
+}
+
+/// Links that pause each other for ever.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Deadlock {
+    /// The time of the last pause of its cycle, in seconds.
+    pub since_s: f64,
+    /// Number of links that are paused for ever, with the links of the cycle.
+    pub stuck: u64,
+    /// The switches along the links of the cycle, each of which waits for the next.
+    pub cycle: String,
 }
 
 /// Number of expiries of each retransmission timer after the warm-up; all but the probes together are the timeouts.
@@ -262,6 +289,7 @@ impl Report {
             busiest_queue: BusiestQueue::among(&outcome.links),
             rate_requests: outcome.requests.map(RateRequests::of),
             faults: outcome.faults.map(Faults::of),
+            pauses: Pauses::of(outcome),
             summary,
             bound: None,
             classes,
@@ -307,6 +335,28 @@ impl RateRequests {
             inverted_flows,
             inverted_flows_percent: percent(inverted_flows, flows),
         }
+    }
+}
+
+impl Pauses {
+    fn of(outcome: &Outcome) -> Option<Pauses> {
+        let pauses: Vec<LinkPauses> = outcome.links.iter().map(|link| link.pauses).collect::<Option<_>>()?;
+        let all = |paused: &LinkPauses| paused.paused.as_secs_f64();
+        (!pauses.is_empty()).then(|| Pauses {
+            frames: pauses.iter().map(|link| link.frames).sum(),
+            links: pauses.iter().filter(|link| link.paused > units::Span::ZERO).count() as u64,
+            paused_s: pauses.iter().map(all).sum(),
+            deadlock: outcome.deadlock.as_ref().map(|deadlock| Deadlock::of(deadlock, &outcome.links)),
+        })
+    }
+}
+
+impl Deadlock {
+    fn of(found: &outcome::Deadlock, links: &[Link]) -> Deadlock {
+        let of_cycle = || found.cycle.iter().map(|link| &links[link.index()]);
+        let starts = of_cycle().map(|link| link.from.as_str());
+        let nodes: Vec<&str> = starts.chain(of_cycle().last().map(|link| link.to.as_str())).collect();
+        Deadlock { since_s: found.since.as_secs_f64(), stuck: found.stuck, cycle: nodes.join(" -> ") }
     }
 }
 
@@ -469,6 +519,25 @@ mod tests {
         run.before_warm_up = Counters { drops: 1, marks: 2, timeouts: 3, retransmits: 4, ..Counters::default() };
         let report = Report::new(&run, 0.0);
         assert_eq!((report.drops, report.marks, report.timeouts, report.retransmits), (8, 6, 4, 2));
+    }
+
+    /// Links 0 and 1 wait for each other.
+    #[test]
+    fn pauses_are_summed_over_links_and_deadlocks_named() {
+        let mut run = outcome(&[], vec![]);
+        run.links = vec![link("left", "right", 0.0), link("right", "left", 0.0), link("host 0", "left", 0.0)];
+        assert_eq!(Report::new(&run, 0.0).pauses, None);
+        for (link, (frames, millis)) in run.links.iter_mut().zip([(2, 30), (0, 0), (5, 20)]) {
+            link.pauses = Some(LinkPauses { frames, paused: ms(millis) });
+        }
+        let pauses = Report::new(&run, 0.0).pauses.unwrap();
+        assert_eq!((pauses.frames, pauses.links, pauses.deadlock), (7, 2, None));
+        assert!((pauses.paused_s - 0.05).abs() < 1e-9);
+        let cycle = vec![units::LinkId(0), units::LinkId(1)];
+        run.deadlock = Some(outcome::Deadlock { since: at_ms(4), cycle, stuck: 3 });
+        let deadlock = Report::new(&run, 0.0).pauses.and_then(|pauses| pauses.deadlock).unwrap();
+        let expected = Deadlock { since_s: 0.004, stuck: 3, cycle: "left -> right -> left".into() };
+        assert_eq!(deadlock, expected);
     }
 
     #[test]

@@ -342,7 +342,8 @@ pub fn some_pieces(requests: &[RequestRow], names: &Names) -> Table {
 ///
 /// The last columns are null unless a transport requests rates. They are its requests at the port, as [`Requests`]
 /// defines them, and the counters of the port's router at the end of the run. Where the scenario has faults,
-/// `fault_drops` is one more: the packets lost to them at the port or behind it.
+/// `fault_drops` is one more: the packets lost to them at the port or behind it. In a lossless network, `pause_frames` and
+/// `paused_s` are two more.
 pub fn links(outcome: &Outcome) -> Table {
     let all = &outcome.links;
     let requests = |value: fn(&Requests) -> u64| all.iter().map(move |l| l.rates.map(|rates| value(&rates.requests)));
@@ -376,7 +377,14 @@ pub fn links(outcome: &Outcome) -> Table {
             count("requested_bps", counted(|now| now.requested)),
         ],
     };
-    Table { columns: table.columns.into_iter().chain(by_faults).collect() }
+    let is_lossless = all.iter().any(|link| link.pauses.is_some());
+    let pauses = is_lossless.then(|| {
+        [
+            count("pause_frames", all.iter().map(|link| Some(link.pauses?.frames))),
+            float("paused_s", all.iter().map(|link| Some(link.pauses?.paused.as_secs_f64()))),
+        ]
+    });
+    Table { columns: table.columns.into_iter().chain(by_faults).chain(pauses.into_iter().flatten()).collect() }
 }
 
 /// One row per sample: its time, signal, subject (a message's row in [`flows`], or a link), and value.

@@ -239,6 +239,11 @@ fn parts(mut root: Table, folder: Option<&Path>, options: &Options, sources: &mu
         None => transports.names(),
     };
     let scenario = Scenario { title, run, network, faults, transport, transports: transports.list, classes };
+    if let (Err(problem), Some(Data::Table(table))) =
+        (scenario.check(), root.find("network").map(|entry| &entry.node.data))
+    {
+        return Err(place(table, problem));
+    }
     let read = Read { scenario, resolved: Json::Object(resolved), notes, files: files.paths() };
     Ok(Parts { read, root, drawn_from, profile })
 }

@@ -1,6 +1,6 @@
 //! A scenario in the simulator's form: read, checked, and always valid.
 
-use units::Bytes;
+use units::{Bytes, Problem};
 
 use crate::class::{Class, Transport};
 use crate::fabric::network::Network;
@@ -28,6 +28,14 @@ pub struct Scenario {
 }
 
 impl Scenario {
+    /// Checks the network with the largest packets of the transports.
+    ///
+    /// # Errors
+    /// A buffer of a lossless network is too small: the error is for a key of `[network]`.
+    pub fn check(&self) -> Result<(), Problem> {
+        self.network.check_lossless(largest_packet(&self.transports))
+    }
+
     /// Returns a copy without faults: the same messages on the same network.
     #[must_use]
     pub fn without_faults(&self) -> Scenario {

@@ -170,6 +170,7 @@ impl World {
         net.install_agents(&families);
         let largest = largest_packet(&transports);
         net.bound_hosts(host_queue, largest);
+        net.divide_buffers(largest);
         net.defer_enqueues(largest);
         let sources = classes
             .into_iter()
@@ -331,6 +332,7 @@ impl World {
             Event::Generate(class) => self.generate(class),
             Event::Start(class) => self.start_all(class),
             Event::Departure(link) => self.net.depart(link),
+            Event::PauseFrame(link) => self.net.heed_frame(link),
             Event::ControlMessage(id) => {
                 self.net.in_control_message = true;
                 self.noticed(id);

@@ -13,6 +13,7 @@ mod grants;
 mod host_queue;
 mod hosts;
 mod lockstep;
+mod lossless;
 mod markers;
 mod mcp;
 mod nic;

@@ -227,6 +227,23 @@ class Faults(TypedDict, Generic[C]):
     rerouted: C
 
 
+class Deadlock(TypedDict, Generic[C, N]):
+    """Links that pause each other for ever."""
+
+    since_s: N
+    stuck: C
+    cycle: Word
+
+
+class Pauses(TypedDict, Generic[C, N]):
+    """The pauses of links in a lossless network."""
+
+    frames: C
+    links: C
+    paused_s: N
+    deadlock: Deadlock[C, N] | None
+
+
 class RateRequests(TypedDict, Generic[C, N]):
     """The requests for a rate of flows with a deadline."""
 
@@ -331,6 +348,7 @@ class Run(TypedDict, Generic[C, N]):
     busiest_queue: Queue[C, N] | None
     rate_requests: RateRequests[C, N] | None
     faults: NotRequired[Faults[C]]
+    pauses: NotRequired[Pauses[C, N]]
     summary: Summary[C, N]
     bound: Limits[C, N] | None
     classes: dict[str, ClassSummary[C, N]]

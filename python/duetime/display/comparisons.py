@@ -17,7 +17,7 @@ from duetime.display.figures import (
     written,
 )
 from duetime.display.grid import Column, Grid, Shown
-from duetime.display.notes import left_open, timers
+from duetime.display.notes import left_open, pauses, timers
 from duetime.quantities import counted
 from duetime.statistics import FEW_SEEDS
 
@@ -73,6 +73,7 @@ def table(compared: AnyComparison) -> Shown:
     lines = [least.sentence()] if least else []
     lines += [*_of_seeds(compared), *left_open(list(runs.values()))]
     lines += [line for name, run in runs.items() for line in timers(run, f" of {name}")]
+    lines += [line for name, run in runs.items() for line in pauses(run, f" of {name}")]
     return grid, [*lines, *(each["sentence"] for each in compared.verdicts)]
 
 

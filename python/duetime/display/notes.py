@@ -106,3 +106,22 @@ def timers(data: OfTransport, of: str = "") -> list[str]:
         parts.append(f"{as_count(many['probes'])} tail-loss probe{'' if many['probes'] == 1 else 's'}")
     mean = ", mean over seeds" if isinstance(data["timeouts"], dict) else ""
     return [f"timeouts{of}{mean}: {', '.join(parts)}"] if parts else []
+
+
+def pauses(data: OfTransport, of: str = "") -> list[str]:
+    """Return the lines about pauses and deadlocks in a lossless network; none in others."""
+    if "pauses" not in data:
+        return []
+    found = data["pauses"]
+    frames, links = (mean_of(found[name]) or 0.0 for name in ("frames", "links"))
+    mean = ", mean over seeds" if isinstance(found["frames"], dict) else ""
+    time = (mean_of(found["paused_s"]) or 0.0) * 1e3
+    lines = [f"pauses{of}{mean}: {as_count(frames)} frames, {as_count(links)} links for {time:.4g} ms in all"]
+    deadlock = found["deadlock"]
+    if deadlock is not None:
+        since = (mean_of(deadlock["since_s"]) or 0.0) * 1e3
+        cycle = deadlock["cycle"]
+        cycles = dict.fromkeys(each for each in (cycle if isinstance(cycle, list) else [cycle]) if each)
+        stuck = as_count(mean_of(deadlock["stuck"]) or 0.0)
+        lines.append(f"DEADLOCK{of}{mean} since {since:.4g} ms, {stuck} links stuck: {'; '.join(cycles)}")
+    return lines

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from duetime.display.bounds import Least
 from duetime.display.figures import BOUND, MISSED, as_count, figures_of, in_one_unit, parts_of, written
 from duetime.display.grid import Column, Grid, Shown
-from duetime.display.notes import left_open, nothing_missed, of_requests, stragglers, timers
+from duetime.display.notes import left_open, nothing_missed, of_requests, pauses, stragglers, timers
 
 if TYPE_CHECKING:
     from duetime.contract.runs import Run
@@ -45,6 +45,7 @@ def table(run: Result) -> Shown:
         *left_open([data]),
         _totals(data),
         *timers(data),
+        *pauses(data),
     ]
 
 

@@ -324,7 +324,10 @@ impl Net {
                 let waiting: Vec<Packet> =
                     port.choice().into_iter().flat_map(|choice| choice.packets()).copied().collect();
                 let lost = port.flush(&mut self.packet_pool, now);
-                waiting.iter().for_each(|packet| self.leaves(link, packet));
+                waiting.iter().for_each(|packet| {
+                    self.leaves(link, packet);
+                    self.release_held(link, packet);
+                });
                 lost
             }
             _ => {

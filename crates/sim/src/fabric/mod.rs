@@ -11,6 +11,7 @@ mod epochs;
 mod faulty;
 mod host_ports;
 pub(crate) mod level;
+pub(crate) mod lossless;
 pub(crate) mod marker;
 pub mod network;
 pub(crate) mod packet_pool;
@@ -31,6 +32,8 @@ use transport::agent::PortState;
 use transport::{Agents, Extension, Flags, Packet};
 use units::{Bytes, HostId, Instant, LinkId, Rate, Span, Stream, Table};
 
+use crate::fabric::lossless::Lossless;
+use crate::fabric::lossless::pauses::Pauses;
 use crate::fabric::marker::Site;
 use crate::fabric::network::{Network, Service};
 use crate::fabric::packet_pool::PacketPool;
@@ -47,7 +50,7 @@ use host_ports::HostPorts;
 use partition::Part;
 pub(crate) use paths::EndOf;
 use paths::Paths;
-use plan::{Plan, Reason};
+use plan::Plan;
 pub(crate) use prefetch::{Next, Prefetch, Upcoming};
 pub(crate) use routing::Router;
 use shared_buffer::SharedBuffer;
@@ -101,6 +104,8 @@ pub(crate) struct Net {
     takes_care: bool,
     /// Packets that reach hosts are [inspected](Net::inspect).
     inspects: bool,
+    /// The state of a lossless network.
+    pauses: Option<Box<Pauses>>,
     /// The faults; none in nearly all runs.
     faults: Option<Box<Faults>>,
     /// The packet log; none in nearly all runs.
@@ -134,7 +139,7 @@ impl Net {
             if let Some(buffer) = plan.mode.buffer() {
                 shared_buffers[buffer.index()].add(LinkId::from_index(index));
             }
-            if plan.reason == Reason::Discipline {
+            if plan.chooses() {
                 let (role, link) = (plan.role, LinkId::from_index(index));
                 let site = Site { rate: spec.rate, mark: plan.mark, role, link, seed };
                 let trim = service.trim.filter(|_| plan.role.at_switch());
@@ -173,6 +178,8 @@ impl Net {
             jitter: Jitter::new(host_jitter, seed),
             takes_care: at_switches(&settings),
             inspects: service.trim.is_some() || balance::of(&settings).listens,
+            pauses: Lossless::from_values(&settings)
+                .map(|lossless| Box::new(Pauses::new(lossless, switch, host_jitter))),
             faults: None,
             log: None,
             part: None,
@@ -489,6 +496,7 @@ impl Net {
         self.sent_before = self.ports.entries().map(|(link, port)| port.sent_for(self.now_at(link))).collect();
         self.ports.iter_mut().for_each(Port::warmed_up);
         self.faults_warmed_up();
+        self.pauses_warmed_up();
     }
 
     /// Returns all ports, indexed by link; the ports of cut links have other indices ([`port_of`](Net::port_of)).
@@ -773,7 +781,15 @@ mod tests {
         Net::new(
             network,
             seed,
-            Service { switches, hosts, marking: &MARKERS[0], weights: vec![1.0; 3], trim: None, records },
+            Service {
+                switches,
+                hosts,
+                marking: &MARKERS[0],
+                weights: vec![1.0; 3],
+                trim: None,
+                records,
+                lossless: false,
+            },
         )
     }
 

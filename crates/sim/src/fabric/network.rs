@@ -7,6 +7,7 @@ use crate::class::Transport;
 use crate::fabric::balance::{self, BALANCERS};
 use crate::fabric::buffer;
 pub use crate::fabric::buffer::Sharing;
+use crate::fabric::lossless::{self, Lossless};
 use crate::fabric::marker::{self, MARKERS};
 use crate::fabric::qdisc::trimming::{self, Trim};
 use crate::fabric::qdisc::{self, DISCIPLINES};
@@ -19,6 +20,7 @@ pub fn keys() -> impl Iterator<Item = &'static Key> {
     let markers = MARKERS.iter().flat_map(|marker| marker.keys);
     KEYS.iter()
         .chain(trimming::KEYS)
+        .chain(lossless::KEYS)
         .chain(disciplines)
         .chain(markers)
         .chain(BALANCERS.iter().flat_map(|balancer| balancer.keys))
@@ -47,7 +49,7 @@ pub const ALIASES: &[Alias] = &[
     ("threshold", "mark"),
 ];
 
-/// Keys of `[network]` except the topology's, trimming's, the disciplines', the markers' and the balancers'.
+/// Keys of `[network]` except the topology's, trimming's, lossless networks', the disciplines', the markers' and the balancers'.
 const KEYS: &[Key] = &[
     Key {
         name: "rate",
@@ -204,11 +206,13 @@ impl Network {
     /// Returns the network of the checked values of `[network]`.
     ///
     /// # Errors
-    /// `host_buffer` limits a queue that is unlimited, `buffer` names switches wrongly, or a marker's keys do not fit.
+    /// `host_buffer` limits a queue that is unlimited, `buffer` names switches wrongly, a marker's keys do not fit, or a
+    /// lossless network drops packets.
     pub fn from_values(values: &Values, mut graph: Graph) -> Result<Network, Problem> {
         let buffer =
             graph.set_buffers(&values.amount_by_switch("buffer")).map_err(|why| Problem::new("buffer", why))?;
         marker::check(values, &graph)?;
+        let is_lossless = Lossless::checked(values, &graph)?.is_some();
         Ok(Network {
             graph,
             switch: Switch {
@@ -219,7 +223,7 @@ impl Network {
             },
             frame_overhead: values.size("frame_overhead"),
             host_jitter: values.time_if_set("host_jitter"),
-            host_queue: HostQueue::from_values(values)?,
+            host_queue: if is_lossless { HostQueue::Unlimited } else { HostQueue::from_values(values)? },
             settings: values.clone(),
         })
     }
@@ -241,7 +245,8 @@ impl Network {
         };
         let trim = Trim::from_values(&self.settings);
         let records = needs().any(|needs| needs.records);
-        Service { switches, hosts, marking, weights: priorities.weights().to_vec(), trim, records }
+        let lossless = lossless::is_lossless(&self.settings);
+        Service { switches, hosts, marking, weights: priorities.weights().to_vec(), trim, records, lossless }
     }
 
     /// Returns the properties of the network that transports may use.
@@ -275,4 +280,6 @@ pub struct Service {
     pub trim: Option<Trim>,
     /// The switches' ports write records into packets at their departure.
     pub records: bool,
+    /// The ports before switches may be paused, and nothing is dropped.
+    pub lossless: bool,
 }

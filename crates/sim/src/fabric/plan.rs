@@ -2,7 +2,7 @@
 //!
 //! The first condition that holds gives the mode:
 //!
-//! - [`PortMode::Qdisc`]: the port has a discipline, marker or buffer policy that is not built in.
+//! - [`PortMode::Qdisc`]: the port has a discipline, marker or buffer policy that is not built in, or may be paused.
 //! - [`PortMode::Deferred`]: all ports of its switch have built-in disciplines and markers, and no adjacent switch
 //!   defers.
 //! - [`PortMode::ToDeferred`]: it sends to such a switch.
@@ -82,6 +82,8 @@ pub enum Reason {
     MayRefuse,
     /// Another port at one of its ends needs an event for each hop.
     Neighbour,
+    /// The node at the end of its link may pause it.
+    Pauses,
 }
 
 impl Reason {
@@ -105,6 +107,7 @@ impl Reason {
             Reason::Agents => "agents of a transport observe each arrival: an event for each hop",
             Reason::Balancer => "switches choose the next link of each arrival: an event for each hop",
             Reason::MayRefuse => "a packet that finds it idle may be dropped or marked: an event for each hop",
+            Reason::Pauses => "its network is lossless, so that it may be paused: up to two events for each hop",
             Reason::Neighbour => "another port at one of its ends needs an event for each hop, and so does this one",
         }
     }
@@ -155,6 +158,8 @@ impl Plan {
             {
                 let buffer = graph.switches[node].buffer.unwrap_or(switch.buffer);
                 plan.limit = match (spec.buffer, switch.sharing) {
+                    // An arriving packet has room already.
+                    _ if service.lossless => Level::INFINITE,
                     (Some(own), _) => Level::share(own, 1),
                     (None, Sharing::Dynamic(_) | Sharing::Limited(..)) => Level::INFINITE,
                     (None, Sharing::PerPort) => Level::share(buffer, 1),
@@ -164,7 +169,7 @@ impl Plan {
                 plan.mark = Level::from(spec.mark.or(of_switch));
                 plan.marking = service.marking;
                 plan.drop_unmarkable = switch.drop_non_ect;
-                if spec.buffer.is_none() && switch.sharing.alpha().is_some() {
+                if !service.lossless && spec.buffer.is_none() && switch.sharing.alpha().is_some() {
                     (plan.mode, plan.reason) = (PortMode::Shared(buffer_of[node]), Reason::SharedBuffer);
                 }
             }
@@ -172,6 +177,9 @@ impl Plan {
             let is_limited = plan.mode.buffer().is_some() && matches!(switch.sharing, Sharing::Limited(..));
             if decides || is_limited || !(plan.queue.built_in && plan.marking.built_in) {
                 plan.reason = Reason::Discipline;
+            }
+            if service.lossless {
+                plan.reason = Reason::Pauses;
             }
             plan
         };
@@ -282,7 +290,7 @@ impl Plan {
     pub(crate) fn groups(&self) -> Vec<PortGroup> {
         let mut groups = BTreeMap::new();
         for port in &self.ports {
-            let mode = if port.reason == Reason::Discipline { PortMode::Qdisc } else { port.mode };
+            let mode = if port.chooses() { PortMode::Qdisc } else { port.mode };
             *groups.entry((port.role, mode.name(), port.reason)).or_default() += 1;
         }
         groups.into_iter().map(|((role, mode, reason), ports)| PortGroup { role, mode, reason, ports }).collect()
@@ -290,14 +298,19 @@ impl Plan {
 }
 
 impl PortPlan {
+    /// Returns whether it chooses each packet when it is idle.
+    pub(crate) fn chooses(&self) -> bool {
+        matches!(self.reason, Reason::Discipline | Reason::Pauses)
+    }
+
     /// Returns whether it has a buffer of its own, in the built-in discipline.
     fn is_own(&self) -> bool {
-        self.mode == PortMode::Own && self.reason != Reason::Discipline
+        self.mode == PortMode::Own && !self.chooses()
     }
 
     /// Returns whether it shares a buffer, in the built-in discipline.
     fn is_shared(&self) -> bool {
-        matches!(self.mode, PortMode::Shared(_)) && self.reason != Reason::Discipline
+        matches!(self.mode, PortMode::Shared(_)) && !self.chooses()
     }
 
     /// Returns whether a packet of `size` wire bytes may be dropped or marked although the queue is empty.
@@ -339,6 +352,7 @@ mod tests {
             weights: vec![1.0; 3],
             trim: None,
             records: false,
+            lossless: false,
         }
     }
 

@@ -27,7 +27,7 @@ impl Net {
         if !self.admit(link, &mut packet, protected) {
             return Fate::Dropped;
         }
-        if self.ports[link].is_idle(self.now) {
+        if self.ports[link].may_begin(self.now) {
             *self.packet_pool.packet_mut(number) = packet;
             self.begin(link, number, Span::ZERO);
         } else {
@@ -43,7 +43,7 @@ impl Net {
         if !self.admit(link, &mut packet, protected) {
             return Fate::Dropped;
         }
-        if self.ports[link].is_idle(self.now) {
+        if self.ports[link].may_begin(self.now) {
             let number = self.packet_pool.put(packet);
             self.begin(link, number, Span::ZERO);
         } else {
@@ -57,10 +57,11 @@ impl Net {
         self.begin_due(link);
         let now = self.now;
         let port = &mut self.ports[link];
-        let (idle, with_it) = (port.is_idle(now), port.counted_with(packet));
+        let (idle, with_it) = (port.may_begin(now), port.counted_with(packet));
         let verdict = port.verdict_on(packet, with_it, now);
         if verdict == Verdict::Drop
             || !(idle || protected || self.make_room(link, packet) || self.keep_headers(link, packet))
+            || !(idle || self.holds(link, packet, protected))
         {
             self.ports[link].count_drop();
             return false;
@@ -114,6 +115,7 @@ impl Net {
             self.leaves(link, &slot.packet);
             let number = self.packet_pool.put(slot.packet);
             self.begin(link, number, self.now - slot.at);
+            self.release_held(link, &slot.packet);
         }
     }
 
@@ -207,9 +209,9 @@ impl Net {
     }
 
     /// Schedules an event at the end of the transmission while packets are queued.
-    fn arm(&mut self, link: LinkId) {
+    pub(super) fn arm(&mut self, link: LinkId) {
         let port = &mut self.ports[link];
-        if port.waiting() == 0 {
+        if port.waiting() == 0 || port.qdisc_mut().paused {
             return;
         }
         let (idle_at, choice) = (port.idle_at(), port.qdisc_mut());

@@ -85,6 +85,9 @@ pub fn partition(scenario: &Scenario, threads: u32) -> Result<Partition, &'stati
         return Err("switches choose the next links of packets (network.balance)");
     }
     let service = network.service(transports, &Priorities::of(transports, classes));
+    if service.lossless {
+        return Err("switches pause the ports before them (network.lossless)");
+    }
     let is_limited = matches!(network.switch.sharing, Sharing::Limited(..));
     let chooses = is_limited || !(service.switches.built_in && service.marking.built_in);
     if chooses && transports.iter().any(|transport| transport.agents().is_some()) {

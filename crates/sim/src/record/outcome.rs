@@ -37,6 +37,8 @@ pub struct Outcome {
     pub requests: Option<Requests>,
     /// Counts of the faults after the warm-up, when the scenario has any.
     pub faults: Option<FaultCounts>,
+    /// Links that paused each other for ever at the end of the run, in a lossless network.
+    pub deadlock: Option<Deadlock>,
     /// One entry per traffic class.
     pub classes: Vec<ClassOutcome>,
     /// One row per message, in order of their start.
@@ -355,12 +357,34 @@ pub struct Link {
     pub fault_drops: Option<u64>,
     /// Packets marked at the port.
     pub marks: u64,
+    /// Pauses of the port, in a lossless network.
+    pub pauses: Option<LinkPauses>,
     /// Share of the time (after the warm-up) in which it sent, 0 to 1.
     pub utilisation: f64,
     /// Queued packets (without the one in transmission), over time after the warm-up.
     pub queue: Queue,
     /// Requests for rates at this port, when a transport makes them.
     pub rates: Option<LinkRates>,
+}
+
+/// Pauses of the port before a link, since the warm-up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkPauses {
+    /// Pause frames that it heeded.
+    pub frames: u64,
+    /// Time in which it was paused.
+    pub paused: Span,
+}
+
+/// Links that pause each other for ever.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deadlock {
+    /// The time of the last pause among them.
+    pub since: Instant,
+    /// Links each of which waits for the next, and the last for the first: indices into [`Outcome::links`].
+    pub cycle: Vec<LinkId>,
+    /// The number of links that are paused for ever, with the links of the cycle.
+    pub stuck: u64,
 }
 
 /// Requests for rates, and how many of them lost out to one with a later deadline. Only requests for a rate above zero

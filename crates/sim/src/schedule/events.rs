@@ -59,6 +59,8 @@ pub(crate) enum Event {
     Pressure,
     /// A packet that a fault has delayed at the end of this link, or its copy, is forwarded.
     Held(LinkId),
+    /// The port before this link heeds a frame that pauses or resumes it.
+    PauseFrame(LinkId),
 }
 
 impl Event {
@@ -79,6 +81,7 @@ impl Event {
             Event::Fault(change) => (FAULT, change),
             Event::Pressure => (PRESSURE, 0),
             Event::Held(link) => (HELD, link.0),
+            Event::PauseFrame(link) => (PAUSE_FRAME, link.0),
         };
         Source(kind << 32 | u64::from(number))
     }
@@ -114,6 +117,7 @@ impl Source {
             FAULT => Event::Fault(number),
             PRESSURE => Event::Pressure,
             HELD => Event::Held(LinkId(number)),
+            PAUSE_FRAME => Event::PauseFrame(LinkId(number)),
             HOST_TURN => Event::HostTurn(HostId(number)),
             _ => Event::HostTimer(HostId(number)),
         }
@@ -136,6 +140,8 @@ const HOST_TIMER: u64 = 11;
 const HOST_TURN: u64 = 12;
 /// The kind of the end of deferred enqueue, which follows control messages.
 const PRESSURE: u64 = 13;
+/// The kind of frames that pause ports, which follow everything else.
+const PAUSE_FRAME: u64 = 14;
 
 /// Pending events. Arrivals within the horizon, nearly all of them, are in a timing wheel; all other events are in
 /// heaps.
@@ -854,6 +860,7 @@ mod tests {
             Event::Fault(10),
             Event::Pressure,
             Event::Held(LinkId(11)),
+            Event::PauseFrame(LinkId(12)),
             Event::HostTimer(HostId(12)),
         ] {
             assert_eq!(event.source().event(), event);

@@ -144,6 +144,7 @@ pub(crate) fn finish(
         before_warm_up,
         requests,
         faults,
+        deadlock: first.net.deadlock(),
         paths: Paths { of_messages: Vec::new(), links: first.net.take_paths() },
         classes,
         messages: Vec::new(),
@@ -198,6 +199,7 @@ fn row(world: &World, link: LinkId) -> Link {
         drops: watch.drops,
         fault_drops: net.fault_drops(link),
         marks: watch.marks,
+        pauses: net.pauses_of(link),
         utilisation: net.utilisation(link, warm_up),
         queue: queue(&watch.levels, watched_for, watch.max_waiting),
         rates: rates

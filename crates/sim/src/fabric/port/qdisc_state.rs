@@ -4,7 +4,7 @@
 //! discipline; packets whose transmission has begun are on the wire, as at any other port.
 
 use transport::{Flags, Packet};
-use units::{Instant, Span};
+use units::{Bytes, Instant, Span};
 
 use super::{BufferIndex, Port, PortMode, Verdict};
 use crate::fabric::level::Length;
@@ -26,6 +26,8 @@ pub(crate) struct QdiscState {
     pub control: Length,
     /// The end of the transmission is a pending event.
     pub armed: bool,
+    /// The node at the end of the link has paused the port.
+    pub paused: bool,
     /// Ignores the marker's decisions, because of a fault.
     pub unheard: bool,
 }
@@ -50,6 +52,7 @@ impl Port {
             trim: None,
             control: Length::default(),
             armed: false,
+            paused: false,
             unheard: false,
         });
         self
@@ -63,6 +66,20 @@ impl Port {
     /// As [`choice`](Port::choice), for a port that has a queueing discipline.
     pub(crate) fn qdisc_mut(&mut self) -> &mut QdiscState {
         self.cold.as_mut().and_then(|cold| cold.choice.as_mut()).expect("a port that chooses")
+    }
+
+    /// Returns whether a packet could begin its transmission, at a port that has a queueing discipline.
+    #[inline]
+    pub(crate) fn may_begin(&self, now: Instant) -> bool {
+        self.is_idle(now) && !self.choice().is_some_and(|choice| choice.paused)
+    }
+
+    /// Sends a frame of the port's own behind the packet in transmission, before all queued ones. Returns the time of its
+    /// arrival at the other end. Its bytes count, its packet does not.
+    pub(crate) fn interject(&mut self, now: Instant, frame: Bytes) -> Instant {
+        self.bytes += frame.0;
+        self.busy_until = self.busy_until.max(now).saturating_add(self.transmission.of(frame));
+        self.busy_until.saturating_add(self.delay)
     }
 
     /// Returns the length of the queue with one more packet.
@@ -108,7 +125,7 @@ impl Port {
 
     /// Dequeues the packet whose transmission is to begin now, if the wire is free. It arrived at [`Slot::at`].
     pub(crate) fn pop_due(&mut self, now: Instant) -> Option<Slot> {
-        if self.waiting_packets == 0 || !self.is_idle(now) {
+        if self.waiting_packets == 0 || !self.may_begin(now) {
             return None;
         }
         let slot = self.qdisc_mut().queue.pop()?;
