@@ -27,6 +27,7 @@ mod recovery;
 mod shared;
 mod stages;
 mod taken;
+mod telemetry;
 mod threads;
 mod trees;
 mod trimming;
