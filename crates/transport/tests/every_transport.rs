@@ -10,7 +10,7 @@ use common::{config, config_in};
 use transport::agent::{Agent, PortState};
 use transport::controllers::Window;
 use transport::host::{AtHost, End, HostOutput};
-use transport::registry::{Config, Control, TRANSPORTS};
+use transport::registry::{Config, Control, TRANSPORTS, find};
 use transport::{
     Expired, Extension, Flags, Message, Observation, Output, Packet, Receiver, Sender, Shared, Site, Surroundings,
 };
@@ -285,8 +285,11 @@ const NETWORK: Surroundings = Surroundings { line_rate: LINK, base_rtt: RTT, hop
 /// The first window of a transport: of three segments, but for NSCC and transports by telemetry, of which there is none here.
 /// They start with their largest, and add a small share of the bandwidth-delay product per round trip.
 fn first_window(name: &str) -> &'static str {
-    let own = name == "nscc" || find(name).is_some_and(|found| found.needs.records);
-    if own { "" } else { "initial_window = 3" }
+    match find(name) {
+        Some(found) if found.needs.records => "header = '40 B'",
+        _ if name == "nscc" => "",
+        _ => "initial_window = 3",
+    }
 }
 
 /// Every transport with every combination of the shared options.
