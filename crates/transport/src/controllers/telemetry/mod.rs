@@ -84,6 +84,8 @@ struct State {
     law: Law,
     base: f64,
     packet_bits: f64,
+    /// Packets in flight beside the window: ones whose ACK the receiver holds back.
+    held_back: f64,
     /// The present window, its limits, and the first one. The largest is 0 before the first message.
     window: f64,
     least: f64,
@@ -168,6 +170,7 @@ impl Telemetry {
             law,
             base: values.time("base_rtt").0.max(1) as f64,
             packet_bits: f64::from(connection.mss + connection.header) * 8.0,
+            held_back: f64::from(connection.ack_every.saturating_sub(1)),
             window: connection.initial_window,
             least: connection.cwnd_floor,
             most: 0.0,
@@ -196,7 +199,7 @@ impl State {
     /// Sets the window. It has no slow start, and a repair that ends leaves it as it is.
     fn set(&mut self, to: f64, window: &mut Cwnd) {
         self.window = to;
-        window.cwnd = to.ceil().max(1.0);
+        window.cwnd = to.ceil().max(1.0) + self.held_back;
         window.ssthresh = window.cwnd;
     }
 
