@@ -355,7 +355,7 @@ impl Deadlock {
     fn of(found: &outcome::Deadlock, links: &[Link]) -> Deadlock {
         let of_cycle = || found.cycle.iter().map(|link| &links[link.index()]);
         let starts = of_cycle().map(|link| link.from.as_str());
-        let nodes: Vec<&str> = starts.chain(of_cycle().last().map(|link| link.to.as_str())).collect();
+        let nodes: Vec<&str> = starts.chain(of_cycle().next_back().map(|link| link.to.as_str())).collect();
         Deadlock { since_s: found.since.as_secs_f64(), stuck: found.stuck, cycle: nodes.join(" -> ") }
     }
 }
