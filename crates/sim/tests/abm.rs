@@ -1,4 +1,4 @@
-//! Active buffer management.
+//! Active buffer management: limits by congested queues and by drain rate.
 
 use super::common::run;
 
