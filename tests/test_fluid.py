@@ -313,6 +313,7 @@ def test_a_comparison_may_be_fluid() -> None:
         ({"transport.pacing": "window"}, "transport.pacing"),
         ({"transport.name": "d3"}, "transport.name"),
         ({"traffic.four.priority": 1}, "priority"),
+        ({"traffic.four.weight": 3}, "weight"),
     ],
 )
 def test_what_the_model_cannot_say_is_refused_by_its_key(changes: dict[str, Any], key: str) -> None:

@@ -132,11 +132,7 @@ const CASES: &[(&str, &str, &str)] = &[
         "buffer = \"4 MB\"",
         "buffer = \"4 MB\"\nlossless = true\nhost_queue = \"fair\"",
     ),
-    (
-        "a lossless network whose queues limit each other",
-        "buffer = \"4 MB\"",
-        "buffer = \"4 MB\"\nlossless = true\nsharing = \"abm\"",
-    ),
+    ("a lossless network whose queues limit each other", "sharing = \"dynamic\"", "lossless = true\nsharing = \"abm\""),
     ("a buffer without room for headroom", "buffer = \"4 MB\"", "buffer = \"50 KB\"\nlossless = true"),
     (
         "a threshold below a packet",

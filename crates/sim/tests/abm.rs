@@ -1,11 +1,11 @@
-//! Active buffer management.
+//! Active buffer management: limits by congested queues and by drain rate.
 
 use super::common::run;
 
 use sim::Outcome;
 
-/// Runs bursts of a hundred packets from each of twelve hosts for each overloaded port, in so many classes in turn, into
-/// a buffer of 120 packets; returns the median queue of each of these ports.
+/// Runs bursts of a hundred packets from each of twelve hosts for each overloaded port, into a buffer of 120 packets.
+/// The hosts are of so many classes in turn. Returns the median queue of each of these ports.
 fn queues(network: &str, ports: u32, weights: &[u32]) -> Vec<u64> {
     let classes = weights.iter().enumerate().map(|(class, weight)| {
         let flows = (0..ports).flat_map(|port| (0..12).map(move |sender| (port, 12 * port + sender)));

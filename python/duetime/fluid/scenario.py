@@ -109,8 +109,9 @@ def refuse(resolved: Resolved, transports: Iterable[Transport]) -> None:
         if resolved["network"].get(key, only) != only:
             raise _Refused(f"network.{key}", f"its ports are {only}")
     for each in resolved["traffic"]:
-        if each.get("priority") is not None:
-            raise _Refused(f"traffic.{each['name']}.priority", "its ports have no priorities")
+        for key in ("priority", "weight"):
+            if each.get(key) is not None:
+                raise _Refused(f"traffic.{each['name']}.{key}", "its ports have no priorities and no weights")
     for transport in transports:
         name = transport["name"]
         law = LAWS.get(name)

@@ -6,7 +6,7 @@ use units::LinkId;
 
 use super::{ALPHA, Descriptor, Limits, MakeLimits, QueueState, Sharing};
 
-/// Active buffer management.
+/// The policy of active buffer management.
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "abm",
     help: "a shared pool of which each queue may hold `dynamic_alpha` times the free part, divided by the congested queues \

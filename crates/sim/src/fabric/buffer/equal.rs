@@ -2,6 +2,6 @@
 
 use super::{Descriptor, Sharing};
 
-/// Equal parts.
+/// The policy of equal parts for all ports of a switch.
 pub(super) const DESCRIPTOR: Descriptor =
     Descriptor { name: "static", help: "an equal part for each port", sharing: |_| Sharing::Static };

@@ -87,7 +87,7 @@ impl Sharing {
         }
     }
 
-    /// Returns the limits of one switch's queues, if they depend on more than what is free.
+    /// Returns the limits of one switch's queues, if they depend on more than the free part.
     pub(crate) fn limits(self) -> Option<Box<dyn Limits>> {
         match self {
             Sharing::Limited(alpha, MakeLimits(make)) => Some(make(alpha)),

@@ -2,6 +2,6 @@
 
 use super::{Descriptor, Sharing};
 
-/// Buffers of ports.
+/// The policy of a whole buffer for each port.
 pub(super) const DESCRIPTOR: Descriptor =
     Descriptor { name: "per-port", help: "all of it for each port", sharing: |_| Sharing::PerPort };

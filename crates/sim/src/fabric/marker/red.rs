@@ -48,14 +48,13 @@ const KEYS: &[Key] = &[
 /// Checks that Kmin and Kmax fit each other wherever both are.
 fn check(values: &Values, graph: &Graph) -> Result<(), Problem> {
     let named = values.choice_if_set(KEY.name);
-    if let (None, Some(given)) = (named, KEYS.iter().find(|key| values.is_given(key.name))) {
-        let hint = format!("write marking = \"red\" beside `{}`", given.name);
-        return Err(Problem::new(given.name, "says nothing without `marking`").hint(hint));
+    let problem = |key: &'static str, message: &str, hint: &str| Err(Problem::new(key, message).hint(hint));
+    if named.is_none() && values.is_given("red_kmax") {
+        return problem("red_kmax", "says nothing without `marking`", "write marking = \"red\" beside it");
     }
     if named != Some(DESCRIPTOR.name) {
         return Ok(());
     }
-    let problem = |key: &'static str, message: &str, hint: &str| Err(Problem::new(key, message).hint(hint));
     let least = values.marks_if_set("mark").unwrap_or(Marks { host: None, uplink: None });
     let of_links = || graph.links.iter().filter_map(|link| Some((link.to < graph.hosts, link.mark?)));
     let of_all = [(true, least.host), (false, least.uplink)].into_iter().filter_map(|(host, mark)| Some((host, mark?)));
