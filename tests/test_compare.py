@@ -330,6 +330,8 @@ duration = "20 ms"
 [network]
 topology = "star"
 hosts = 11
+rate = "1 Gbps"
+delay = "20 us"
 buffer = "15 KB"
 sharing = "per-port"
 trim = true
@@ -338,9 +340,9 @@ name = "dctcp"
 [[traffic]]
 name = "answers"
 pattern = "fan-in"
-workers = 10
+leaves = 10
 size = "30 KB"
-interval = "10 ms"
+every = "10 ms"
 """
 
 

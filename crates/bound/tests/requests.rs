@@ -414,7 +414,12 @@ fn any_scenario(seed: u64) -> String {
     ]);
     let delay = dice.one(&["delay = '20 us'", "delay = '1 ns'"]);
     let overhead = dice.one(&["", "frame_overhead = '38 B'"]);
-    let transport = dice.one(&["", "mss = '9000 B'", "mss = '536 B'\nheader = '0 B'", "initial_window = 1000"]);
+    let transport = dice.one(&[
+        "header = '40 B'",
+        "mss = '9000 B'\nheader = '40 B'",
+        "mss = '536 B'\nheader = '0 B'",
+        "initial_window = 1000\nheader = '40 B'",
+    ]);
     let mut class = |name: &str| {
         let arrivals = dice.one(&["every = 'exponential(400 us)'", "every = '150 us'", "clients = 9"]);
         let goals = dice.one(&[

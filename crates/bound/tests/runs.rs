@@ -104,7 +104,12 @@ fn any_scenario(seed: u64) -> String {
         dice.one(&["", "frame_overhead = '38 B'", "host_jitter = '1 us'"]),
     ];
     let transport = [
-        dice.one(&["", "mss = '9000 B'", "mss = '536 B'\nheader = '0 B'", "mss = '100 B'"]),
+        dice.one(&[
+            "header = '40 B'",
+            "mss = '9000 B'\nheader = '40 B'",
+            "mss = '536 B'\nheader = '0 B'",
+            "mss = '100 B'\nheader = '40 B'",
+        ]),
         dice.one(&["", "initial_window = 1", "initial_window = 1000"]),
         dice.one(&["", "handshake = true", "recovery = 'newreno'", "expired = 'abort'"]),
     ];
@@ -140,7 +145,7 @@ fn any_scenario(seed: u64) -> String {
 fn no_transport_misses_fewer_where_queries_draw_their_hosts() {
     let text = "[run]\nduration = '10 ms'\nseed = 3\n[network]\ntopology = 'leaf-spine'\nleaves = 2\nhosts_per_leaf = 4\n\
                 spines = 2\nrate = '1 Gbps'\nuplink = '2 Gbps'\ndelay = '20 us'\nmark = '20 packets'\n\
-                [transport]\nname = 'd2tcp'\n[[traffic]]\nname = 'a'\npattern = 'fan-in'\nplacement = 'per-query'\n\
+                [transport]\nname = 'd2tcp'\nheader = '40 B'\n[[traffic]]\nname = 'a'\npattern = 'fan-in'\nplacement = 'per-query'\n\
                 leaves = 12\nleaves_per_host = 2\nparents = 3\nevery = '1 ms'\nsize = '8 KB'\n\
                 deadline = { base = '600 us', vary = 'uniform(0, 50%)' }\n";
     let (bounds, fewest) = under_every_transport(text);
@@ -402,7 +407,7 @@ fn multiples_of_the_time_alone_are_foreseen() {
     for connections in ["fresh", "persistent"] {
         let class = format!("deadline = 'uniform(1, 3) * alone'\nconnections = '{connections}'\n");
         let text = format!(
-            "[run]\nduration = '20 ms'\nwait_for = 'deadlines'\n[network]\n{network}\ndelay = '20 us'\n[transport]\nname = 'd2tcp'\n\
+            "[run]\nduration = '20 ms'\nwait_for = 'deadlines'\n[network]\n{network}\ndelay = '20 us'\n[transport]\nname = 'd2tcp'\nheader = '40 B'\n\
              [[traffic]]\nname = 'a'\npattern = 'poisson'\nload = '60%'\nsize = 'exponential(9 KB)'\n{class}\
              [[traffic]]\nname = 'b'\npattern = 'fan-in'\nleaves = 5\nparents = 2\nevery = 'exponential(1 ms)'\nsize = '8 KB'\n{class}"
         );

@@ -379,8 +379,8 @@ pub(crate) fn settle(values: &mut Values, surroundings: &Surroundings) {
 /// The time by which a packet may be behind others that overtook it, in longest round trips without queues, where
 /// packets of a connection take several paths.
 pub(crate) const TOLERATED: u64 = 4;
-/// The same where switches trim packets: receivers report what is lost, and time need not tell. So long are the queues of
-/// a path ahead of others that switches hash, oversubscribed 8:1 at 100 Gbps.
+/// The same where switches trim packets: receivers report losses, and time need not tell. Queues are that long
+/// where switches hash paths, oversubscribed 8:1 at 100 Gbps.
 const TOLERATED_IF_TRIMMED: u64 = 24;
 
 /// Sets the defaults for a network in which packets overtake each other though none is lost.

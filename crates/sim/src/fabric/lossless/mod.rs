@@ -126,7 +126,9 @@ impl Lossless {
     /// A key has no effect, or another one says that packets are dropped.
     pub(crate) fn checked(values: &Values, graph: &Graph) -> Result<Option<Lossless>, Problem> {
         let Some(lossless) = Lossless::from_values(values) else {
-            let unused = KEYS[1..].iter().find(|key| values.is_given(key.name));
+            // A resolved scenario has the defaults of the others.
+            let without_default = |key: &&Key| matches!(key.default, Default::Absent);
+            let unused = KEYS.iter().filter(without_default).find(|key| values.is_given(key.name));
             return match unused {
                 Some(key) => Err(Problem::new(key.name, "pauses nothing where the network may drop packets")
                     .hint("write lossless = true, or leave it out")),

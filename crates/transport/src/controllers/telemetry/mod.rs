@@ -90,6 +90,8 @@ struct State {
     window: f64,
     least: f64,
     most: f64,
+    /// The rate of the sender's link, in bit/s; infinite before the first message.
+    line_rate: f64,
     /// The records of the last acknowledgement, and whether the law has not used them yet.
     heard: Records,
     is_new: bool,
@@ -174,6 +176,7 @@ impl Telemetry {
             window: connection.initial_window,
             least: connection.cwnd_floor,
             most: 0.0,
+            line_rate: f64::INFINITY,
             heard: Records::of_packet(0),
             is_new: false,
             last: Records::of_packet(0),
@@ -192,6 +195,7 @@ impl State {
     fn begin(&mut self, window: &mut Cwnd, site: Site) {
         let packet = self.packet_bits + site.frame_overhead.as_f64() * 8.0;
         let product = site.rate.as_bps_f64() * self.base / 1e12 / packet;
+        self.line_rate = site.rate.as_bps_f64();
         self.most = product.min(window.limit).max(self.least);
         self.set(self.window.min(self.most), window);
     }
@@ -223,7 +227,8 @@ impl State {
     }
 
     fn rate(&self) -> f64 {
-        self.window * self.packet_bits * 1e12 / self.base
+        // A floor of several packets may be more than the link carries.
+        (self.window * self.packet_bits * 1e12 / self.base).min(self.line_rate)
     }
 }
 
@@ -328,6 +333,7 @@ pub(super) mod tests {
             assert_eq!((bench.window.cwnd, bench.window.ssthresh), (10.0, 10.0));
             near(Bench::new(name, &[("initial_window", "3")]).law.rate().unwrap(), 3e9);
             near(Bench::new(name, &[("initial_window", "30")]).law.rate().unwrap(), 1e10);
+            near(Bench::new(name, &[("cwnd_floor", "30")]).law.rate().unwrap(), 1e10);
             // The first records only begin, and so do ones of other ports or without a port.
             near(bench.hear((1460, 14_600), &[at(1, 100, 0, 90_000)]), 10.0);
             near(bench.hear((2920, 16_060), &[at(2, 101, 1250, 90_000)]), 10.0);
