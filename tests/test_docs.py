@@ -340,7 +340,9 @@ def test_recorded_results_fill_their_places(tmp_path: Path, monkeypatch: pytest.
 
 def test_every_column_and_every_key_is_described() -> None:
     fault = {"kind": "loss", "probability": 0.01}
-    result = duetime.run(tomllib.loads(TRACED) | {"fault": [fault]}, transport="d3")
+    traced = tomllib.loads(TRACED) | {"fault": [fault]}
+    traced["network"]["lossless"] = True
+    result = duetime.run(traced, transport="d3")
     stages = duetime.run(ROOT / "scenarios" / "rpc.toml", set={"run.duration": "2 ms", "run.warm_up": "0 s"})
     of_requests = {"requests", "pieces"}
     for name, columns in COLUMNS.items():

@@ -46,6 +46,8 @@ COLOURS = {
     style.RUST: "#e08a66",
     style.FERN: "#9cc56a",
     style.COBALT: "#8fa6ea",
+    style.OCHRE: "#e0a04f",
+    style.IRIS: "#a79df0",
     style.SLATE: "#a3b0bd",
     style.GOLD: "#dcb63c",
     style.JADE: "#8fe0c4",

@@ -140,8 +140,8 @@ impl Net {
                 shared_buffers[buffer.index()].add(LinkId::from_index(index));
             }
             if plan.chooses() {
-                let (role, link) = (plan.role, LinkId::from_index(index));
-                let site = Site { rate: spec.rate, mark: plan.mark, role, link, seed };
+                let (to_host, link) = (plan.role.to_host(), LinkId::from_index(index));
+                let site = Site { rate: spec.rate, mark: plan.mark, to_host, link, seed };
                 let trim = service.trim.filter(|_| plan.role.at_switch());
                 let queue = (plan.queue.queue)(&settings, &service.weights);
                 let queue = if trim.is_some() { Trimming::before(queue) } else { queue };

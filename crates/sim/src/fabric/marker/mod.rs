@@ -8,7 +8,6 @@ use transport::Packet;
 use units::{Default, Instant, Key, Kind, LinkId, Problem, Range, Rate, Values};
 
 use crate::fabric::level::{Length, Level};
-use crate::fabric::port::LinkRole;
 use crate::listed::listed;
 use crate::topology::Graph;
 pub(crate) use threshold::Threshold;
@@ -38,8 +37,8 @@ pub struct Site {
     pub rate: Rate,
     /// K at the port, infinite if none is given.
     pub mark: Level,
-    /// The role of the link.
-    pub role: LinkRole,
+    /// The port sends to a host.
+    pub to_host: bool,
     /// The link, and the run's seed: together they name the port's random numbers.
     pub link: LinkId,
     /// The seed of all random numbers of the run.
@@ -103,7 +102,7 @@ mod tests {
     impl Site {
         /// Returns a port to a host, for tests of any one.
         pub(crate) fn new(rate: Rate, mark: Level) -> Site {
-            Site { rate, mark, role: LinkRole::SwitchToHost, link: LinkId(0), seed: 1 }
+            Site { rate, mark, to_host: true, link: LinkId(0), seed: 1 }
         }
     }
 

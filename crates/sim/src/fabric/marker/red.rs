@@ -109,7 +109,7 @@ impl Red {
         let most = values.marks_if_set("red_kmax").unwrap_or(Marks { host: None, uplink: None });
         Red {
             min: site.mark,
-            max: Level::from(if site.role.to_host() { most.host } else { most.uplink }).value,
+            max: Level::from(if site.to_host { most.host } else { most.uplink }).value,
             pmax: values.number("red_pmax"),
             weight: values.number("red_weight"),
             average: 0.0,
@@ -149,7 +149,6 @@ impl Marker for Red {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fabric::port::LinkRole;
     use transport::Flags;
     use units::{LinkId, Span, Value};
 
@@ -160,8 +159,8 @@ mod tests {
         values.set("red_pmax", Value::Number(0.2));
         values.set("red_weight", Value::Number(weight));
         let mark = Level::share(Amount::Packets(10), 1);
-        let (rate, role) = (Rate::from_gbps(1), LinkRole::SwitchToHost);
-        Red::from_values(&values, &Site { rate, mark, role, link: LinkId(link), seed })
+        let (rate, to_host) = (Rate::from_gbps(1), true);
+        Red::from_values(&values, &Site { rate, mark, to_host, link: LinkId(link), seed })
     }
 
     fn packet() -> Packet {
@@ -194,8 +193,8 @@ mod tests {
         values.set("red_pmax", Value::Number(0.0));
         values.set("red_weight", Value::Number(1.0));
         let mark = Level::share(Amount::Bytes(1000), 1);
-        let (rate, role) = (Rate::from_gbps(1), LinkRole::SwitchToSwitch);
-        let mut red = Red::from_values(&values, &Site { rate, mark, role, link: LinkId(0), seed: 1 });
+        let (rate, to_host) = (Rate::from_gbps(1), false);
+        let mut red = Red::from_values(&values, &Site { rate, mark, to_host, link: LinkId(0), seed: 1 });
         let marks = |bytes| red.arrives(&packet(), Length { packets: 1, bytes }, Instant::ZERO);
         assert_eq!([1000, 3000, 3001].map(marks), [false, false, true], "bytes count");
     }
