@@ -179,7 +179,7 @@ impl Net {
             takes_care: at_switches(&settings),
             inspects: service.trim.is_some() || balance::of(&settings).listens,
             pauses: Lossless::from_values(&settings)
-                .map(|lossless| Box::new(Pauses::new(lossless, switch, host_jitter))),
+                .map(|lossless| Box::new(Pauses::new(lossless, (switch.buffer, switch.sharing), host_jitter))),
             faults: None,
             log: None,
             part: None,

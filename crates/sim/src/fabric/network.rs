@@ -203,6 +203,16 @@ pub struct Switch {
 }
 
 impl Network {
+    /// Checks the buffers of a lossless network whose packets have up to `largest` bytes without their frame.
+    ///
+    /// # Errors
+    /// A buffer is too small for thresholds and headroom.
+    pub fn check_lossless(&self, largest: Bytes) -> Result<(), Problem> {
+        let Some(lossless) = Lossless::from_values(&self.settings) else { return Ok(()) };
+        let buffers = (self.switch.buffer, self.switch.sharing);
+        lossless.divide(&self.graph, buffers, self.host_jitter, largest + self.frame_overhead).map(|_| ())
+    }
+
     /// Returns the network of the checked values of `[network]`.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use units::{Amount, Bytes, Default, Key, Kind, Problem, Range, Rate, Span, Values};
 
-use super::network::{Network, Sharing, Switch};
+use super::buffer::Sharing;
 use super::switch_paths::at_switches;
 use crate::topology::{Graph, LinkSpec};
 
@@ -179,11 +179,18 @@ impl Lossless {
         time.into_iter().map(|part| bytes_in(link.rate, part)).sum::<u64>() + packet.0
     }
 
-    /// Divides the buffers among the links that end at each switch. Packets have up to `packet` wire bytes.
+    /// Divides the buffers among the links that end at each switch. Packets have up to `packet` wire bytes. A switch has a
+    /// buffer of `usual` bytes or packets unless the graph says otherwise.
     ///
     /// # Errors
     /// A buffer is too small.
-    fn divide(self, graph: &Graph, switch: &Switch, jitter: Option<Span>, packet: Bytes) -> Result<Division, Problem> {
+    pub(in crate::fabric) fn divide(
+        self,
+        graph: &Graph,
+        (usual, sharing): (Amount, Sharing),
+        jitter: Option<Span>,
+        packet: Bytes,
+    ) -> Result<Division, Problem> {
         let bytes = |amount: Amount| match amount {
             Amount::Packets(packets) => packets.saturating_mul(packet.0),
             Amount::Bytes(bytes) => bytes,
@@ -194,7 +201,7 @@ impl Lossless {
         let by_ends: BTreeMap<(u32, u32), &LinkSpec> =
             graph.links.iter().map(|link| ((link.from, link.to), link)).collect();
         for (index, node) in graph.switches.iter().enumerate().filter(|(_, node)| !node.unlimited) {
-            let buffer = bytes(node.buffer.unwrap_or(switch.buffer));
+            let buffer = bytes(node.buffer.unwrap_or(usual));
             let links = std::mem::take(&mut ends_at[graph.hosts as usize + index]);
             let headroom = |&link: &usize| match self.headroom {
                 Some(amount) => bytes(amount),
@@ -206,7 +213,7 @@ impl Lossless {
             };
             let headrooms: Vec<u64> = links.iter().map(headroom).collect();
             let least = self.threshold.map_or(packet.0, bytes);
-            let (all, of) = match switch.sharing {
+            let (all, of) = match sharing {
                 Sharing::PerPort => (headrooms.iter().max().map_or(0, |most| most + least), buffer),
                 Sharing::Static => {
                     (headrooms.iter().max().map_or(0, |most| most + least), buffer / links.len().max(1) as u64)
@@ -220,16 +227,16 @@ impl Lossless {
                 return Err(Problem::new("pause_threshold", problem).hint("allow one packet at least"));
             }
             if all > of {
-                return Err(too_small(&node.name, switch.sharing, all, links.len()));
+                return Err(too_small(&node.name, sharing, all, links.len()));
             }
             for (link, headroom) in links.into_iter().zip(headrooms) {
-                let threshold = match (self.threshold, switch.sharing) {
+                let threshold = match (self.threshold, sharing) {
                     (None, Sharing::PerPort | Sharing::Static) => of - headroom,
                     _ => least,
                 };
                 division.parts[link] = Some(Part { threshold, hysteresis: bytes(self.hysteresis), headroom });
             }
-            if let (None, Sharing::Dynamic(alpha)) = (self.threshold, switch.sharing) {
+            if let (None, Sharing::Dynamic(alpha)) = (self.threshold, sharing) {
                 division.shared[index] = Some(Shared { bytes: of - all, alpha });
             }
         }
@@ -259,21 +266,10 @@ fn bytes_in(rate: Rate, time: Span) -> u64 {
     (u128::from(rate.0) * u128::from(time.0)).div_ceil(PS_PER_BYTE) as u64
 }
 
-impl Network {
-    /// Checks the buffers of a lossless network whose packets have up to `largest` bytes without their frame.
-    ///
-    /// # Errors
-    /// A buffer is too small for thresholds and headroom.
-    pub fn check_lossless(&self, largest: Bytes) -> Result<(), Problem> {
-        let Some(lossless) = Lossless::from_values(&self.settings) else { return Ok(()) };
-        lossless.divide(&self.graph, &self.switch, self.host_jitter, largest + self.frame_overhead).map(|_| ())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use units::{Marks, Value};
+    use units::Value;
 
     const PACKET: Bytes = Bytes(1500);
 
@@ -295,8 +291,7 @@ mod tests {
     }
 
     fn divide(lossless: Lossless, buffer: Amount, sharing: Sharing) -> Result<Division, Problem> {
-        let switch = Switch { buffer, sharing, marks: Marks { host: None, uplink: None }, drop_non_ect: false };
-        lossless.divide(&star(), &switch, Some(Span::ZERO), PACKET)
+        lossless.divide(&star(), (buffer, sharing), Some(Span::ZERO), PACKET)
     }
 
     fn first(division: Division) -> Part {

@@ -1,11 +1,11 @@
 //! The bytes that switches hold of each link, and the pause frames by which they stop and resume the ports before it.
 
 use transport::Packet;
-use units::{Bytes, Instant, LinkId, Span, Table};
+use units::{Amount, Bytes, Instant, LinkId, Span, Table};
 
 use super::{Division, FRAME, Lossless, Part, Shared};
 use crate::fabric::Net;
-use crate::fabric::network::Switch;
+use crate::fabric::buffer::Sharing;
 use crate::fabric::port::PortMode;
 use crate::record::outcome::LinkPauses;
 use crate::schedule::events::Event;
@@ -13,7 +13,8 @@ use crate::schedule::events::Event;
 /// The state of a lossless network.
 pub(crate) struct Pauses {
     parameters: Lossless,
-    switch: Switch,
+    /// The buffer of a switch for which the graph has no other, and its policy.
+    buffers: (Amount, Sharing),
     jitter: Option<Span>,
     /// Wire bytes of the largest packet.
     pub(super) packet: u64,
@@ -68,8 +69,8 @@ impl Pool {
 
 impl Pauses {
     /// Returns the state of a network before its buffers are divided.
-    pub(crate) fn new(parameters: Lossless, switch: Switch, jitter: Option<Span>) -> Pauses {
-        Pauses { parameters, switch, jitter, packet: 0, links: Table::default(), pools: Vec::new() }
+    pub(crate) fn new(parameters: Lossless, buffers: (Amount, Sharing), jitter: Option<Span>) -> Pauses {
+        Pauses { parameters, buffers, jitter, packet: 0, links: Table::default(), pools: Vec::new() }
     }
 
     /// Returns the threshold of a link, as of now.
@@ -128,11 +129,11 @@ impl Net {
     /// without its frame.
     ///
     /// # Panics
-    /// When a buffer is too small: [`check_lossless`](crate::fabric::network::Network::check_lossless) finds that.
+    /// When a buffer is too small: the check of the scenario finds that.
     pub(crate) fn divide_buffers(&mut self, largest: Bytes) {
         let Some(pauses) = &mut self.pauses else { return };
         let packet = largest + Bytes::from(self.frame_overhead);
-        let division = pauses.parameters.divide(&self.graph, &pauses.switch, pauses.jitter, packet);
+        let division = pauses.parameters.divide(&self.graph, pauses.buffers, pauses.jitter, packet);
         let Division { parts, shared } = division.unwrap_or_else(|problem| panic!("{}", problem.message));
         let links = &self.graph.links;
         pauses.packet = packet.0;
@@ -271,7 +272,6 @@ impl OfLink {
 mod tests {
     use super::*;
     use crate::fabric::network::Sharing;
-    use units::{Amount, Marks};
 
     const PACKET: u64 = 1000;
     const A: LinkId = LinkId(0);
@@ -279,12 +279,7 @@ mod tests {
 
     /// Two links into a switch. Each has a threshold of 3000 B of its own, and 2000 B of headroom.
     fn pauses(shared: Option<Shared>) -> Pauses {
-        let switch = Switch {
-            buffer: Amount::Bytes(0),
-            sharing: Sharing::PerPort,
-            marks: Marks { host: None, uplink: None },
-            drop_non_ect: false,
-        };
+        let buffers = (Amount::Bytes(0), Sharing::PerPort);
         let parameters =
             Lossless { threshold: None, hysteresis: Amount::Packets(1), headroom: None, response: Span::ZERO };
         let link = |_| OfLink {
@@ -302,7 +297,7 @@ mod tests {
             packet: PACKET,
             links: (0..2).map(link).collect(),
             pools: vec![Pool { members: vec![A, B], shared, used: 0 }],
-            ..Pauses::new(parameters, switch, None)
+            ..Pauses::new(parameters, buffers, None)
         }
     }
 
