@@ -1,4 +1,4 @@
-//! Header echo: receiving ends return the headers that ports have written.
+//! Header echo: ports write into headers of data packets, and receiving ends return these.
 
 use std::marker::PhantomData;
 
@@ -6,8 +6,8 @@ use units::Instant;
 
 use crate::around::Around;
 use crate::connection::{self, Config};
-use crate::controllers::Ecn;
-use crate::{Extension, Flags, Header, Output, Packet};
+use crate::controllers::{Controller, Ecn};
+use crate::{Extension, Flags, Header, Message, Observation, Output, Packet};
 
 /// The rules of a family's receiving end for the headers of its packets.
 pub trait Returns {
@@ -112,6 +112,117 @@ impl<O: Output> Around for Returning<'_, O> {
         match extension {
             None if header.is_none() => self.out.send(packet),
             extension => self.out.send_extended(packet, Extension { header, ..extension.unwrap_or_default() }),
+        }
+    }
+}
+
+/// The rules of a family whose sending end is a window transport's, with a header in each data packet.
+pub trait Asks {
+    /// Returns the controller of a new connection.
+    fn law(&self) -> Controller;
+
+    /// Returns the header of a data packet that is sent.
+    fn header(packet: &Packet) -> Header;
+
+    /// Passes a returned header to the controller.
+    fn hear(law: &mut Controller, header: &Header);
+}
+
+/// The sending end of a connection of such a family, whose parameters are `Own`.
+#[derive(Clone, Debug)]
+pub struct Sender<Own> {
+    data: connection::Sender,
+    of: PhantomData<Own>,
+}
+
+impl<Own: Asks> Sender<Own> {
+    /// Returns a sender without data.
+    pub fn new(config: &Config, own: &Own) -> Sender<Own> {
+        Sender { data: connection::Sender::new(config, &own.law()), of: PhantomData }
+    }
+
+    /// Enqueues a message after the earlier ones.
+    pub fn enqueue_message(&mut self, config: &Config, now: Instant, message: Message, out: &mut impl Output) {
+        self.data.enqueue_message(config, now, message, &mut Asking::<Own, _>::around(out));
+    }
+
+    /// Returns the position before which all data is acknowledged.
+    pub fn acknowledged(&self) -> u64 {
+        self.data.acknowledged()
+    }
+
+    /// Returns true if all enqueued data is acknowledged.
+    pub fn is_idle(&self) -> bool {
+        self.data.is_idle()
+    }
+
+    /// Processes an acknowledgement from the receiver.
+    pub fn on_packet(
+        &mut self,
+        config: &Config,
+        now: Instant,
+        packet: &Packet,
+        mut extension: Option<&mut Extension>,
+        out: &mut impl Output,
+    ) {
+        if let Some(header) = extension.as_deref_mut().and_then(|extension| extension.header.take()) {
+            Own::hear(self.data.law(), &header);
+        }
+        self.data.on_packet(config, now, packet, extension.as_deref(), &mut Asking::<Own, _>::around(out));
+    }
+
+    /// Does nothing: its receivers send no news of trimmed packets.
+    pub fn on_trimmed(&mut self, _: &Config, _: Instant, _: &Packet, _: &mut impl Output) {}
+
+    /// Handles the armed timer.
+    pub fn on_timer(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
+        self.data.on_timer(config, now, &mut Asking::<Own, _>::around(out));
+    }
+
+    /// Continues sending when the host's queue has room again.
+    pub fn on_room(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
+        self.data.on_room(config, now, &mut Asking::<Own, _>::around(out));
+    }
+
+    /// Handles the close of the connection at this host.
+    pub fn on_close(&mut self, _: &Config, _: Instant, _: &mut impl Output) {}
+
+    /// Reports the present values of the signals.
+    pub fn observe(&self, config: &Config, now: Instant, seen: &mut Observation) {
+        self.data.observe(config, now, seen);
+    }
+}
+
+/// An output that adds a header to each data packet.
+struct Asking<'a, Own, O> {
+    /// The output of the sending end.
+    out: &'a mut O,
+    of: PhantomData<Own>,
+}
+
+impl<'a, Own, O> Asking<'a, Own, O> {
+    fn around(out: &'a mut O) -> Asking<'a, Own, O> {
+        Asking { out, of: PhantomData }
+    }
+}
+
+impl<Own: Asks, O: Output> Around for Asking<'_, Own, O> {
+    type Inner = O;
+
+    fn inner(&self) -> &O {
+        self.out
+    }
+    fn inner_mut(&mut self) -> &mut O {
+        self.out
+    }
+    fn pass(&mut self, packet: Packet, extension: Option<Extension>) {
+        match extension {
+            None if packet.payload == 0 => self.out.send(packet),
+            Some(extension) if packet.payload == 0 => self.out.send_extended(packet, extension),
+            extension => {
+                let header = Some(Own::header(&packet));
+                self.out.send_extended(packet, Extension { header, ..extension.unwrap_or_default() });
+            }
         }
     }
 }

@@ -5,17 +5,15 @@
 //! (`controllers/rate/`).
 
 mod agent;
-mod sender;
 
 pub use agent::{Agents, Price};
-pub use sender::Sender;
 
 use crate::connection::{CWND, RATE, SRTT, SSTHRESH};
 use crate::controllers::mcp::{ALIASES, Mcp};
 use crate::controllers::rate::{BACKLOG, Feedback, GAMMA, NETWORK, keys};
 use crate::controllers::{Controller, Ecn, dctcp};
-use crate::header_echo::{self, How, Returns};
-use crate::{Descriptor, Needs};
+use crate::header_echo::{self, Asks, How, Returns};
+use crate::{Descriptor, Needs, Packet};
 
 /// See [`Control::goes_by_numbers`](crate::control::Control::goes_by_numbers): a port adds up prices of any packet.
 pub(crate) const GOES_BY_NUMBERS: bool = false;
@@ -58,6 +56,25 @@ impl Config {
 
 /// Connections of one host share nothing beyond its port.
 pub type Host = ();
+
+/// The sending end of a connection, whose packets request the price of each hop.
+pub type Sender = header_echo::Sender<Config>;
+
+impl Asks for Config {
+    fn law(&self) -> Controller {
+        self.law.clone()
+    }
+
+    fn header(_: &Packet) -> crate::Header {
+        crate::Header::Mcp(Box::default())
+    }
+
+    fn hear(law: &mut Controller, header: &crate::Header) {
+        if let (crate::Header::Mcp(answer), Controller::Mcp(law)) = (header, law) {
+            law.paced().hear(answer.network, answer.largest);
+        }
+    }
+}
 
 /// The receiving end of a connection.
 pub type Receiver = header_echo::Receiver<Config>;

@@ -4,17 +4,15 @@
 //! returns them. The ends are the ends of window transports, with the laws of `controllers/telemetry/`. There are no agents:
 //! agents see arrivals, and the records are of departures.
 
-mod sender;
-
 pub use crate::agent::NoAgents as Agents;
 pub use crate::controllers::telemetry::Telemetry as Config;
 pub use crate::records::{MAX_RECORDS, Record, Records, Records as Header};
-pub use sender::Sender;
 
 pub(crate) use crate::controllers::telemetry::DESCRIPTORS;
 
-use crate::controllers::Ecn;
-use crate::header_echo::{self, How, Returns};
+use crate::Packet;
+use crate::controllers::{Controller, Ecn};
+use crate::header_echo::{self, Asks, How, Returns};
 
 /// See [`Control::goes_by_numbers`](crate::control::Control::goes_by_numbers): a port writes the same for any packet.
 pub(crate) const GOES_BY_NUMBERS: bool = false;
@@ -31,6 +29,25 @@ impl Config {
 
 /// Connections of one host share nothing beyond its port.
 pub type Host = ();
+
+/// The sending end of a connection, whose data packets collect records.
+pub type Sender = header_echo::Sender<Config>;
+
+impl Asks for Config {
+    fn law(&self) -> Controller {
+        Controller::Telemetry(self.clone())
+    }
+
+    fn header(packet: &Packet) -> crate::Header {
+        crate::Header::Telemetry(Box::new(Records::of_packet(packet.end())))
+    }
+
+    fn hear(law: &mut Controller, header: &crate::Header) {
+        if let (crate::Header::Telemetry(records), Controller::Telemetry(law)) = (header, law) {
+            law.hear(records);
+        }
+    }
+}
 
 /// The receiving end of a connection.
 pub type Receiver = header_echo::Receiver<Config>;
