@@ -9,18 +9,22 @@ from validate.check import MSS, WIRE, Check, run, star
 SENDERS = 100
 
 
+def packets(load: float) -> dict[str, object]:
+    """Return the class of messages of one packet from all senders to the host behind them."""
+    return {
+        "name": "packets",
+        "pattern": "poisson",
+        "from": f"0..{SENDERS}",
+        "to": SENDERS,
+        "load": load / SENDERS * MSS / WIRE,
+        "size": f"{MSS} B",
+    }
+
+
 def checks() -> Iterable[Check]:
     """Messages of one packet from many hosts to one."""
     for load in (0.5, 0.7):
-        traffic = {
-            "name": "packets",
-            "pattern": "poisson",
-            "from": f"0..{SENDERS}",
-            "to": SENDERS,
-            "load": load / SENDERS * MSS / WIRE,
-            "size": f"{MSS} B",
-        }
-        done = run(star(SENDERS + 1, buffer="100000 packets"), [traffic], "12 s", warm_up="100 ms")
+        done = run(star(SENDERS + 1, buffer="100000 packets"), [packets(load)], "12 s", warm_up="100 ms")
         queue = done.links.filter(pl.col("dst") == f"host {SENDERS}")["queue_mean"][0]
         expected = load**2 / (2 * (1 - load))
         yield Check(

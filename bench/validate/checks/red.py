@@ -5,9 +5,10 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from validate.check import MSS, WIRE, Check, run, star
+from validate.check import Check, run, star
+from validate.checks import md1
+from validate.checks.md1 import SENDERS
 
-SENDERS = 100
 #: Longest queue that counts: longer ones have a probability below 1e-9 at these loads.
 LONGEST = 60
 
@@ -15,14 +16,6 @@ LONGEST = 60
 def checks() -> Iterable[Check]:
     """Messages of one packet from many hosts to one, whose queue is that of M/D/1."""
     for load, kmin, kmax, pmax in ((0.7, 1, 6, 0.5), (0.7, 2, 4, 1.0), (0.5, 0, 10, 0.2)):
-        traffic = {
-            "name": "packets",
-            "pattern": "poisson",
-            "from": f"0..{SENDERS}",
-            "to": SENDERS,
-            "load": load / SENDERS * MSS / WIRE,
-            "size": f"{MSS} B",
-        }
         marking = {
             "marking": "red",
             "mark": f"{kmin} packets",
@@ -31,7 +24,7 @@ def checks() -> Iterable[Check]:
         }
         done = run(
             star(SENDERS + 1, buffer="100000 packets", **marking),
-            [traffic],
+            [md1.packets(load)],
             "4 s",
             {"name": "dctcp"},
             warm_up="100 ms",
