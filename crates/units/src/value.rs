@@ -244,6 +244,10 @@ impl Values {
     pub fn rate_if_set(&self, name: &str) -> Option<Rate> {
         self.optional(name, |v| if let Value::Rate(x) = v { Some(*x) } else { None })
     }
+    /// Returns a [`Value::Amount`] that must be present.
+    pub fn amount(&self, name: &str) -> Amount {
+        self.expect(name, |v| if let Value::Amount(x) = v { Some(*x) } else { None })
+    }
     /// Returns a [`Value::Amount`] that may be absent.
     pub fn amount_if_set(&self, name: &str) -> Option<Amount> {
         self.optional(name, |v| if let Value::Amount(x) = v { Some(*x) } else { None })

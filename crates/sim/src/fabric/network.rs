@@ -222,7 +222,7 @@ impl Network {
         let buffer =
             graph.set_buffers(&values.amount_by_switch("buffer")).map_err(|why| Problem::new("buffer", why))?;
         marker::check(values, &graph)?;
-        let is_lossless = Lossless::checked(values, &graph)?.is_some();
+        Lossless::check(values, &graph)?;
         Ok(Network {
             graph,
             switch: Switch {
@@ -233,7 +233,7 @@ impl Network {
             },
             frame_overhead: values.size("frame_overhead"),
             host_jitter: values.time_if_set("host_jitter"),
-            host_queue: if is_lossless { HostQueue::Unlimited } else { HostQueue::from_values(values)? },
+            host_queue: HostQueue::from_values(values)?,
             settings: values.clone(),
         })
     }

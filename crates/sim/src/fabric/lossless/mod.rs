@@ -113,28 +113,27 @@ impl Lossless {
     pub(crate) fn from_values(values: &Values) -> Option<Lossless> {
         is_lossless(values).then(|| Lossless {
             threshold: values.amount_if_set("pause_threshold"),
-            hysteresis: values.amount_if_set("pause_hysteresis").unwrap_or(Amount::Packets(2)),
+            hysteresis: values.amount("pause_hysteresis"),
             headroom: values.amount_if_set("pause_headroom"),
             response: values.time("pause_response"),
         })
     }
 
-    /// Returns the parameters, if the checked values of `[network]` ask for a lossless network and for nothing that makes
-    /// no sense there, or without.
+    /// Checks that the values of `[network]` ask for nothing that makes no sense in a lossless network, or without one.
     ///
     /// # Errors
     /// A key has no effect, or another one says that packets are dropped.
-    pub(crate) fn checked(values: &Values, graph: &Graph) -> Result<Option<Lossless>, Problem> {
-        let Some(lossless) = Lossless::from_values(values) else {
+    pub(crate) fn check(values: &Values, graph: &Graph) -> Result<(), Problem> {
+        if !is_lossless(values) {
             // A resolved scenario has the defaults of the others.
             let without_default = |key: &&Key| matches!(key.default, Default::Absent);
             let unused = KEYS.iter().filter(without_default).find(|key| values.is_given(key.name));
             return match unused {
                 Some(key) => Err(Problem::new(key.name, "pauses nothing where the network may drop packets")
                     .hint("write lossless = true, or leave it out")),
-                None => Ok(None),
+                None => Ok(()),
             };
-        };
+        }
         if values.bool("trim") {
             let problem = "a lossless network has room for all packets, and trims none";
             return Err(Problem::new("trim", problem).hint("leave out `trim`, or `lossless`"));
@@ -165,7 +164,7 @@ impl Lossless {
                 Problem::new("lossless", problem).hint("leave out `buffer` in `links`, and set it for switches")
             );
         }
-        Ok(Some(lossless))
+        Ok(())
     }
 
     /// Returns the room for what a link brings before a pause is heeded, in bytes.
@@ -213,11 +212,10 @@ impl Lossless {
             };
             let headrooms: Vec<u64> = links.iter().map(headroom).collect();
             let least = self.threshold.map_or(packet.0, bytes);
+            let of_one = || headrooms.iter().max().map_or(0, |most| most + least);
             let (all, of) = match sharing {
-                Sharing::PerPort => (headrooms.iter().max().map_or(0, |most| most + least), buffer),
-                Sharing::Static => {
-                    (headrooms.iter().max().map_or(0, |most| most + least), buffer / links.len().max(1) as u64)
-                }
+                Sharing::PerPort => (of_one(), buffer),
+                Sharing::Static => (of_one(), buffer / links.len().max(1) as u64),
                 Sharing::Dynamic(_) | Sharing::Limited(..) => {
                     (headrooms.iter().map(|headroom| headroom + least).sum(), buffer)
                 }
@@ -357,6 +355,7 @@ mod tests {
         assert!(!is_lossless(&values) && Lossless::from_values(&values).is_none());
         values.set("lossless", Value::Bool(true));
         values.set("pause_response", Value::Time(Span::from_micros(2)));
+        values.set("pause_hysteresis", Value::Amount(Amount::Packets(2)));
         values.set("pause_headroom", Value::Amount(Amount::Bytes(10_000)));
         assert_eq!(Lossless::from_values(&values), Some(lossless()));
     }

@@ -52,6 +52,12 @@ pub(super) struct Pool {
 }
 
 impl OfLink {
+    /// Returns the state of a link of which nothing is held.
+    fn new(back: LinkId, switch: Option<usize>, part: Part) -> OfLink {
+        let (counted, before_warm_up) = (LinkPauses::default(), LinkPauses::default());
+        OfLink { back, switch, part, held: 0, over: 0, asked: false, since: None, counted, before_warm_up }
+    }
+
     /// Returns the bytes of `held` that are in the part of the buffer that links share.
     pub(super) fn beyond_own(&self, held: u64) -> u64 {
         held.saturating_sub(self.part.threshold)
@@ -144,17 +150,8 @@ impl Net {
             if let Some(switch) = switch {
                 pauses.pools[switch].members.push(LinkId::from_index(index));
             }
-            pauses.links.push(OfLink {
-                back: LinkId::from_index(back.expect("each link has one in the other direction")),
-                switch,
-                part: part.unwrap_or_default(),
-                held: 0,
-                over: 0,
-                asked: false,
-                since: None,
-                counted: LinkPauses::default(),
-                before_warm_up: LinkPauses::default(),
-            });
+            let back = LinkId::from_index(back.expect("each link has one in the other direction"));
+            pauses.links.push(OfLink::new(back, switch, part.unwrap_or_default()));
         }
     }
 
@@ -213,7 +210,7 @@ impl Net {
         due.into_iter().for_each(|link| self.send_frame(link));
     }
 
-    /// Sends a frame against a link: behind the packet in transmission there, and before all that are queued.
+    /// Sends a frame against a link: behind the packet in transmission there, and before all queued ones.
     fn send_frame(&mut self, link: LinkId) {
         let Some(pauses) = &mut self.pauses else { return };
         let of = &mut pauses.links[link];
@@ -271,7 +268,6 @@ impl OfLink {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fabric::network::Sharing;
 
     const PACKET: u64 = 1000;
     const A: LinkId = LinkId(0);
@@ -282,17 +278,8 @@ mod tests {
         let buffers = (Amount::Bytes(0), Sharing::PerPort);
         let parameters =
             Lossless { threshold: None, hysteresis: Amount::Packets(1), headroom: None, response: Span::ZERO };
-        let link = |_| OfLink {
-            back: LinkId(9),
-            switch: Some(0),
-            part: Part { threshold: 3000, hysteresis: 1000, headroom: 2000 },
-            held: 0,
-            over: 0,
-            asked: false,
-            since: None,
-            counted: LinkPauses::default(),
-            before_warm_up: LinkPauses::default(),
-        };
+        let part = Part { threshold: 3000, hysteresis: 1000, headroom: 2000 };
+        let link = |_| OfLink::new(LinkId(9), Some(0), part);
         Pauses {
             packet: PACKET,
             links: (0..2).map(link).collect(),

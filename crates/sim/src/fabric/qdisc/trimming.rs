@@ -1,7 +1,7 @@
 //! Trimming: a queue in front of a discipline's for packets without payload, among them trimmed ones.
 
 use transport::Packet;
-use units::{Amount, Default, Key, Kind, Range, Values};
+use units::{Default, Key, Kind, Range, Values};
 
 use super::Queue;
 use super::ring::Ring;
@@ -54,7 +54,7 @@ impl Trim {
         if !values.find("trim").is_some_and(|_| values.bool("trim")) {
             return None;
         }
-        let buffer = values.amount_if_set("trim_buffer").unwrap_or(Amount::Bytes(64_000));
+        let buffer = values.amount("trim_buffer");
         Some(Trim { size: values.size("trim_size").0 as u16, limit: Level::share(buffer, 1) })
     }
 
@@ -122,7 +122,7 @@ impl Queue for Trimming {
 mod tests {
     use super::*;
     use transport::Flags;
-    use units::{Bytes, Instant, Value};
+    use units::{Amount, Bytes, Instant, Value};
 
     fn data(seq: u64, payload: u32) -> Packet {
         Packet::data(seq, payload, 40, Instant::ZERO, Flags::NONE)
