@@ -80,7 +80,7 @@ def hpcc(count: int) -> Iterable[Check]:
 
 
 def powertcp(count: int) -> Iterable[Check]:
-    """PowerTCP fills the link, with a queue of what all flows add."""
+    """PowerTCP fills the link, with a queue of the sum of all increments."""
     use, queue, jain = settled(count, POWERTCP)
     where = f"{count} flows of PowerTCP"
     added = count * BETA * PRODUCT

@@ -5,7 +5,7 @@ use super::common::run;
 use sim::Outcome;
 
 /// Runs bursts of a hundred packets from each of twelve hosts for each overloaded port, into a buffer of 120 packets.
-/// The hosts are of so many classes in turn. Returns the median queue of each of these ports.
+/// The hosts are of the classes in turn. Returns the median queue of each of these ports.
 fn queues(network: &str, ports: u32, weights: &[u32]) -> Vec<u64> {
     let classes = weights.iter().enumerate().map(|(class, weight)| {
         let flows = (0..ports).flat_map(|port| (0..12).map(move |sender| (port, 12 * port + sender)));

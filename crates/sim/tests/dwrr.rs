@@ -76,7 +76,7 @@ fn marks_and_waits_are_those_of_the_class() {
     assert!(apart.counters.marks > 100 && marks > 0 && waited > 2.0 * slowest, "{marks} marks, {waited}");
 }
 
-/// A shared buffer counts the queue of a class: a class that fills what it may have leaves room to others.
+/// A shared buffer counts the queue of a class: a class that fills its limit leaves room to others.
 #[test]
 fn a_full_class_leaves_room_to_others() {
     let bursts = |discipline: &str| {

@@ -1,4 +1,4 @@
-//! Lossless networks: pauses, the room that they need, what they hold up, and deadlocks.
+//! Lossless networks: pauses, the room that they need, the flows held up, and deadlocks.
 
 use super::common::run;
 

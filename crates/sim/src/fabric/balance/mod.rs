@@ -82,7 +82,7 @@ pub(crate) const PATHS: Key = Key {
     kind: Kind::Count,
     default: Default::Is("16"),
     range: Range::between(1.0, MAX_PATHS as f64),
-    help: "where balance uses several paths, at most so many of the shortest ones between two hosts",
+    help: "where balance uses several paths, the largest number of shortest ones that it uses between two hosts",
     source: "UE's NSCC uses 1 to 256 entropies, which switches hash; here each is another path unless path_choice is hashed",
 };
 

@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(queue.drain_of(&slot(9, 1, 40).packet), (1, 1.0), "no other class has packets");
     }
 
-    /// A class alone has the whole link, and what it did not use is lost when its queue is empty.
+    /// A class alone has the whole link, and its unused bytes are lost when its queue is empty.
     #[test]
     fn it_never_waits_for_a_class_without_packets_and_saves_nothing_for_it() {
         let mut queue = dwrr(1500, &[1.0, 1000.0]);
