@@ -288,6 +288,9 @@ pub(super) mod tests {
         pub window: Cwnd,
     }
 
+    /// Bytes that a link of 10 Gbps carries in 12 us.
+    pub(super) const FULL: u64 = 15_000;
+
     /// A port of 10 Gbps after `us`, which had sent `sent` bytes and queues `queued`.
     pub(super) fn at(port: u32, us: u64, sent: u64, queued: u32) -> Record {
         Record { port, queued, sent, at: Instant::from_micros(us), rate: Rate::from_gbps(10) }
@@ -307,6 +310,13 @@ pub(super) mod tests {
             let site =
                 Site { rate: Rate::from_gbps(10), frame_overhead: Bytes::ZERO, hops: 3, host: HostId(0), own: 0 };
             bench.law.on_message(&mut bench.window, &acked(0, false), true, site);
+            bench
+        }
+
+        /// Returns the sender after the first records, of a port without a queue at 100 us.
+        pub(super) fn begun(name: &str) -> Bench {
+            let mut bench = Bench::new(name, &[]);
+            bench.hear((1460, 14_600), &[at(1, 100, 0, 0)]);
             bench
         }
 

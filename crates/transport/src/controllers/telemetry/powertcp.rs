@@ -125,20 +125,15 @@ impl Powertcp {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{Bench, at, near};
+    use super::super::tests::{Bench, FULL, at, near};
     use super::Powertcp;
     use crate::controllers::telemetry::{Law, Telemetry};
 
     /// beta is 0.6 % of ten packets.
     const BETA: f64 = 0.06;
 
-    /// Bytes that a link of 10 Gbps carries in 12 us.
-    const FULL: u64 = 15_000;
-
     fn bench() -> Bench {
-        let mut bench = Bench::new("powertcp", &[]);
-        bench.hear((1460, 14_600), &[at(1, 100, 0, 0)]);
-        bench
+        Bench::begun("powertcp")
     }
 
     fn law(bench: &mut Bench) -> &mut Powertcp {
