@@ -206,7 +206,7 @@ def test_the_transport_of_the_guide_compiles_and_does_what_it_says(tmp_path: Pat
     text = (laws / "mod.rs").read_text()
     (laws / "mod.rs").write_text(
         text.replace("mod reno;", f"{declared}\nmod reno;").replace(
-            "controllers! {\n", f"controllers! {{\n{listed}\n"
+            "    boxed {\n", f"    boxed {{\n{listed}\n"
         )
     )
     answer = subprocess.run(

@@ -8,7 +8,7 @@ use units::{Bytes, Rate};
 use crate::agent::Agent;
 use crate::connection;
 use crate::controllers::plugin::Law;
-use crate::controllers::{Controller, Priorities, Window};
+use crate::controllers::{Boxed, Controller, Priorities, Window};
 use crate::families::families;
 
 /// The configuration from which a connection is built; shared by all connections of one traffic class.
@@ -34,8 +34,9 @@ impl Control {
 impl Config {
     /// Returns the law that was loaded at run time, if it is one.
     pub fn loaded(&self) -> Option<&Arc<dyn Law>> {
-        match self.control.law()? {
-            Controller::Plugin(plugin) => Some(plugin.law()),
+        let Controller::Boxed(law) = self.control.law()? else { return None };
+        match &**law {
+            Boxed::Plugin(plugin) => Some(plugin.law()),
             _ => None,
         }
     }

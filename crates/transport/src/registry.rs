@@ -185,7 +185,7 @@ macro_rules! entries {
                     Builder::Window(build) => build(values, shared).map(|law| window(values, law)),
                     Builder::Plugin(own) => {
                         let law = own.module.law(values).map_err(|message| Problem::new("plugin", message))?;
-                        Ok(window(values, Controller::Plugin(Plugin::new(law))))
+                        Ok(window(values, Controller::from(Plugin::new(law))))
                     }
                     $(Builder::$Family(build) => build(values, shared).map(Control::$Family)),*
                 }

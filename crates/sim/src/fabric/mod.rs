@@ -253,11 +253,6 @@ impl Net {
     #[inline(always)]
     pub(crate) fn send(&mut self, mut packet: Packet) {
         self.counters.packets_sent += 1;
-        if self.has_paths() {
-            // Not by reference, for the reason below.
-            (packet.route, packet.flags) =
-                self.choose_path((packet.connection, packet.generation), packet.route, packet.flags);
-        }
         let link = self.router.link(packet.route);
         let mode = self.ports[link].mode;
         let next = packet.route + 1;
@@ -271,9 +266,16 @@ impl Net {
         if number >= self.max_in_flight {
             self.press();
         }
-        if matches!(mode, PortMode::Qdisc | PortMode::Down) {
+        // One branch for both.
+        if matches!(mode, PortMode::Qdisc | PortMode::Down) | self.has_paths() {
             return self.send_apart(link, number);
         }
+        self.send_fifo(link, mode, number, next, size, is_data);
+    }
+
+    /// Sends the packet in slot `number` by a host's port that is first in, first out. Its route goes on at `next`.
+    #[inline(always)]
+    fn send_fifo(&mut self, link: LinkId, mode: PortMode, number: u32, next: u32, size: u16, is_data: bool) {
         let at = self.launch(link, size, is_data);
         if mode == PortMode::ToDeferred {
             let at = self.ports[link].keeps_order(at);
@@ -293,12 +295,24 @@ impl Net {
         self.ports[link].launch(now, late, size)
     }
 
+    /// Sends the packet in slot `number` where its host's port has a discipline or is down, or where a balancer chooses
+    /// its path.
     #[cold]
     fn send_apart(&mut self, link: LinkId, number: u32) {
-        let packet = self.packet_pool.at(number).packet;
-        let is_down = self.ports[link].mode == PortMode::Down;
+        let mut packet = self.packet_pool.at(number).packet;
+        let mode = self.ports[link].mode;
+        let advanced = 1 + u32::from(mode == PortMode::ToDeferred);
+        if self.has_paths() {
+            let chosen =
+                self.choose_path((packet.connection, packet.generation), packet.route - advanced, packet.flags);
+            (packet.route, packet.flags) = (chosen.0 + advanced, chosen.1);
+            if !matches!(mode, PortMode::Qdisc | PortMode::Down) {
+                *self.packet_pool.packet_mut(number) = packet;
+                return self.send_fifo(link, mode, number, chosen.0 + 1, packet.size, packet.payload > 0);
+            }
+        }
         self.packet_pool.free(number);
-        if is_down || self.offer_to_qdisc(link, packet, true) == Fate::Dropped {
+        if mode == PortMode::Down || self.offer_to_qdisc(link, packet, true) == Fate::Dropped {
             self.dropped(link, &packet);
         }
     }

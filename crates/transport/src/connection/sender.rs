@@ -31,6 +31,8 @@ pub struct Sender {
     paces: bool,
     /// Sent packets must be counted: for pacing, for cuts that are spread, or to know their times.
     counts_sent: bool,
+    /// The controller decides the ranks of packets.
+    ranks: bool,
     /// The answer to a SYN is outstanding.
     opening: bool,
     /// The receiver must be notified of the reaction to its echo (classic ECN, CWR).
@@ -96,6 +98,7 @@ impl Sender {
             law: law.clone(),
             ecn: law.ecn(),
             paces,
+            ranks: law.ranks(),
             counts_sent: paces || config.spread_cuts || config.rack,
             opening: config.handshake,
             tell_reduced: false,
@@ -406,7 +409,6 @@ impl Sender {
     }
 
     /// Processes an acknowledgement of new data; `news` bytes have newly arrived beyond a gap.
-    #[inline(always)]
     fn on_new_ack(
         &mut self,
         config: &Config,
@@ -463,7 +465,7 @@ impl Sender {
             marked,
             may_grow,
             may_cut,
-            sample: recovery.rto.latest(),
+            sample: (packet.stamp != Instant::MAX).then(|| now - packet.stamp),
             ..state(config, now, recovery, current, queue)
         });
         self.tell_reduced |= reduced;
@@ -827,13 +829,21 @@ impl Sender {
         }
     }
 
-    /// Returns the rank of the message that contains the byte at `seq`.
+    /// Returns the rank of a packet that begins at `seq`.
     #[inline(always)]
     fn rank_at(&self, seq: u64) -> u32 {
-        if seq < self.current.end {
-            return self.law.rank(&self.current, seq);
+        if self.ranks || seq >= self.current.end {
+            return self.rank_of(seq);
         }
-        self.queue.iter().find(|later| seq < later.end).map_or(Packet::UNTAGGED, |later| self.law.rank(later, seq))
+        self.current.message.rank
+    }
+
+    /// As [`rank_at`](Sender::rank_at), where the controller decides, or in a later message.
+    #[cold]
+    fn rank_of(&self, seq: u64) -> u32 {
+        let messages = std::iter::once(&self.current).chain(&self.queue);
+        let mut rest = messages.skip_while(|message| seq >= message.end);
+        rest.next().map_or(Packet::UNTAGGED, |message| self.law.rank(message, seq))
     }
 
     /// Sends or retransmits the SYN (RFC 9293 3.5).

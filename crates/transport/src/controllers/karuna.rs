@@ -105,6 +105,9 @@ impl Window for Karuna {
         Some(self.levels.count + 1)
     }
 
+    fn ranks(&self) -> bool {
+        true
+    }
     fn rank(&self, current: &Current, seq: u64) -> u32 {
         let Message { bytes, deadline, .. } = current.message;
         if deadline.is_some() {
@@ -125,9 +128,10 @@ mod tests {
     fn karuna(order: &str) -> Karuna {
         let settings = [("order", order), ("levels", "3"), ("first_level", "10 KB"), ("level_ratio", "10")];
         let config = crate::registry::find("karuna").unwrap().with(&settings).unwrap();
-        let crate::registry::Control::Window(super::super::Controller::Karuna(law)) = config.control else {
+        let crate::registry::Control::Window(crate::controllers::Controller::Boxed(law)) = config.control else {
             unreachable!()
         };
+        let crate::controllers::Boxed::Karuna(law) = *law else { unreachable!() };
         law
     }
 

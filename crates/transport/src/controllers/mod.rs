@@ -112,17 +112,80 @@ pub trait Window {
     fn aborts(&self, _message: &Message, _now: Instant) -> bool {
         false
     }
-    /// Returns the rank of a packet of this message that begins at `seq`, where ports send the lowest rank first.
-    #[inline]
+    /// Returns true if [`rank`](Window::rank) is not the rank of the message.
+    fn ranks(&self) -> bool {
+        false
+    }
+    /// Returns the rank of a packet of this message that begins at `seq`, where ports send the lowest rank first. Used
+    /// only where the controller [ranks](Window::ranks).
     fn rank(&self, message: &Current, _seq: u64) -> u32 {
         message.message.rank
     }
 }
 
 macro_rules! controllers {
-    ($($module:ident::$law:ident),* $(,)?) => {
+    (
+        inlined { $($module:ident::$law:ident),* $(,)? }
+        boxed { $($rare_module:ident::$rare:ident),* $(,)? }
+        unlisted { $($own_module:ident::$own:ident),* $(,)? }
+    ) => {
         /// THE list of window transports, in the order of `duetime transports`.
-        pub(crate) const DESCRIPTORS: &[Descriptor<Controller>] = &[$(Descriptor {
+        pub(crate) const DESCRIPTORS: &[Descriptor<Controller>] =
+            &[$(described!($module::$law),)* $(described!($rare_module::$rare)),*];
+
+        /// Any congestion controller of a window transport: matched, not called through a pointer, so that it is
+        /// inlined per packet.
+        #[derive(Clone, Debug, PartialEq)]
+        #[allow(missing_docs)]
+        pub enum Controller {
+            $($law($module::$law),)*
+            Boxed(Box<Boxed>),
+        }
+
+        /// A congestion controller that is called for each packet, so that packets of others do not pay for it.
+        #[derive(Clone, Debug, PartialEq)]
+        #[allow(missing_docs)]
+        pub enum Boxed {
+            $($rare($rare_module::$rare),)*
+            $($own($own_module::$own)),*
+        }
+
+        $(impl From<$module::$law> for Controller {
+            fn from(law: $module::$law) -> Controller {
+                Controller::$law(law)
+            }
+        })*
+        boxed! { $($rare_module::$rare,)* $($own_module::$own),* }
+
+        impl Controller {
+            /// As [`on_ack`](Window::on_ack), with a function for the description of the acknowledgement. Each
+            /// inlined controller has its own instance of it, so that values that it does not use are not computed.
+            #[inline(always)]
+            pub(crate) fn answer<'a>(&mut self, window: &mut Cwnd, ack: impl Fn() -> Acked<'a>) -> bool {
+                match self {
+                    $(Controller::$law(law) => law.on_ack(window, &ack()),)*
+                    Controller::Boxed(law) => law.on_ack(window, &ack()),
+                }
+            }
+            /// As [`on_gap`](Window::on_gap), with a function for the description of the acknowledgement.
+            #[inline(always)]
+            pub(crate) fn answer_gap<'a>(&mut self, window: &mut Cwnd, ack: impl Fn() -> Acked<'a>) {
+                match self {
+                    $(Controller::$law(law) => law.on_gap(window, &ack()),)*
+                    Controller::Boxed(law) => law.on_gap(window, &ack()),
+                }
+            }
+        }
+
+        matched! { Controller: $($law,)* Boxed }
+        matched! { Boxed: $($rare,)* $($own),* }
+    };
+}
+
+/// The entry of a controller in the list of window transports.
+macro_rules! described {
+    ($module:ident::$law:ident) => {
+        Descriptor {
             name: $module::DESCRIPTOR.name,
             help: $module::DESCRIPTOR.help,
             source: $module::DESCRIPTOR.source,
@@ -130,129 +193,129 @@ macro_rules! controllers {
             groups: $module::DESCRIPTOR.groups,
             needs: $module::DESCRIPTOR.needs,
             signals: $module::DESCRIPTOR.signals,
-            build: |values, connection| ($module::DESCRIPTOR.build)(values, connection).map(Controller::$law),
-        }),*];
+            build: |values, connection| ($module::DESCRIPTOR.build)(values, connection).map(Controller::from),
+        }
+    };
+}
 
-        matched! { $($module::$law,)* plugin::Plugin, telemetry::Telemetry }
+macro_rules! boxed {
+    ($($module:ident::$law:ident),*) => {
+        $(impl From<$module::$law> for Controller {
+            fn from(law: $module::$law) -> Controller {
+                Controller::Boxed(Box::new(Boxed::$law(law)))
+            }
+        })*
     };
 }
 
 macro_rules! matched {
-    ($($module:ident::$law:ident),* $(,)?) => {
-        /// Any congestion controller of a window transport: matched, not called through a pointer, so that it is
-        /// inlined per packet.
-        #[derive(Clone, Debug, PartialEq)]
-        #[allow(missing_docs)]
-        pub enum Controller { $($law($module::$law)),* }
-
-        impl Controller {
-            /// As [`on_ack`](Window::on_ack), with a function for the description of the acknowledgement. Each
-            /// controller has its own instance of it, so that values that it does not use are not computed.
-            #[inline(always)]
-            pub(crate) fn answer<'a>(&mut self, window: &mut Cwnd, ack: impl Fn() -> Acked<'a>) -> bool {
-                match self { $(Controller::$law(law) => law.on_ack(window, &ack())),* }
-            }
-            /// As [`on_gap`](Window::on_gap), with a function for the description of the acknowledgement.
-            #[inline(always)]
-            pub(crate) fn answer_gap<'a>(&mut self, window: &mut Cwnd, ack: impl Fn() -> Acked<'a>) {
-                match self { $(Controller::$law(law) => law.on_gap(window, &ack())),* }
-            }
+    ($any:ident: $($law:ident),*) => {
+    impl Window for $any {
+        #[inline]
+        fn ecn(&self) -> Ecn {
+            match self { $($any::$law(law) => law.ecn()),* }
         }
-
-        impl Window for Controller {
-            #[inline]
-            fn ecn(&self) -> Ecn {
-                match self { $(Controller::$law(law) => law.ecn()),* }
-            }
-            fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked) -> bool {
-                self.answer(window, || ack.clone())
-            }
-            fn on_gap(&mut self, window: &mut Cwnd, ack: &Acked) {
-                self.answer_gap(window, || ack.clone());
-            }
-            fn on_beyond(&mut self, bytes: u64, marked: bool) {
-                match self { $(Controller::$law(law) => law.on_beyond(bytes, marked)),* }
-            }
-            fn on_trimmed(&mut self, window: &mut Cwnd, state: &Acked) -> bool {
-                match self { $(Controller::$law(law) => law.on_trimmed(window, state)),* }
-            }
-            fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
-                match self { $(Controller::$law(law) => law.on_loss(window, loss)),* }
-            }
-            fn on_timeout(&mut self, window: &mut Cwnd, loss_window: f64, loss: &Lost) {
-                match self { $(Controller::$law(law) => law.on_timeout(window, loss_window, loss)),* }
-            }
-            fn blocked_until(&self) -> Instant {
-                match self { $(Controller::$law(law) => law.blocked_until()),* }
-            }
-            fn asks(&self) -> Option<Bytes> {
-                match self { $(Controller::$law(law) => law.asks()),* }
-            }
-            fn identify(&mut self, identity: u64) {
-                match self { $(Controller::$law(law) => law.identify(identity)),* }
-            }
-            fn paces(&self) -> bool {
-                match self { $(Controller::$law(law) => law.paces()),* }
-            }
-            fn pacing_rate(&self, pacing: &Pacing, window: &Cwnd) -> Option<f64> {
-                match self { $(Controller::$law(law) => law.pacing_rate(pacing, window)),* }
-            }
-            fn on_idle(&mut self, time: Span) {
-                match self { $(Controller::$law(law) => law.on_idle(time)),* }
-            }
-            fn on_next(&mut self) {
-                match self { $(Controller::$law(law) => law.on_next()),* }
-            }
-            fn observe(&self, window: &Cwnd, ack: &Acked, seen: &mut Observation) {
-                match self { $(Controller::$law(law) => law.observe(window, ack, seen)),* }
-            }
-            fn priorities(&self) -> Option<&Priorities> {
-                match self { $(Controller::$law(law) => law.priorities()),* }
-            }
-            fn levels(&self) -> Option<u8> {
-                match self { $(Controller::$law(law) => law.levels()),* }
-            }
-            fn repairs_by_timer_alone(&self) -> bool {
-                match self { $(Controller::$law(law) => law.repairs_by_timer_alone()),* }
-            }
-            fn probes(&self) -> bool {
-                match self { $(Controller::$law(law) => law.probes()),* }
-            }
-            #[inline]
-            fn aborts(&self, message: &Message, now: Instant) -> bool {
-                match self { $(Controller::$law(law) => law.aborts(message, now)),* }
-            }
-            fn on_message(&mut self, window: &mut Cwnd, state: &Acked, idle: bool, site: Site) {
-                match self { $(Controller::$law(law) => law.on_message(window, state, idle, site)),* }
-            }
-            fn rate(&self) -> Option<f64> {
-                match self { $(Controller::$law(law) => law.rate()),* }
-            }
-            #[inline]
-            fn rank(&self, message: &Current, seq: u64) -> u32 {
-                match self { $(Controller::$law(law) => law.rank(message, seq)),* }
-            }
+        #[inline(never)]
+        fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked) -> bool {
+            match self { $($any::$law(law) => law.on_ack(window, ack)),* }
         }
+        #[inline(never)]
+        fn on_gap(&mut self, window: &mut Cwnd, ack: &Acked) {
+            match self { $($any::$law(law) => law.on_gap(window, ack)),* }
+        }
+        fn on_beyond(&mut self, bytes: u64, marked: bool) {
+            match self { $($any::$law(law) => law.on_beyond(bytes, marked)),* }
+        }
+        fn on_trimmed(&mut self, window: &mut Cwnd, state: &Acked) -> bool {
+            match self { $($any::$law(law) => law.on_trimmed(window, state)),* }
+        }
+        fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
+            match self { $($any::$law(law) => law.on_loss(window, loss)),* }
+        }
+        fn on_timeout(&mut self, window: &mut Cwnd, loss_window: f64, loss: &Lost) {
+            match self { $($any::$law(law) => law.on_timeout(window, loss_window, loss)),* }
+        }
+        fn blocked_until(&self) -> Instant {
+            match self { $($any::$law(law) => law.blocked_until()),* }
+        }
+        fn asks(&self) -> Option<Bytes> {
+            match self { $($any::$law(law) => law.asks()),* }
+        }
+        fn identify(&mut self, identity: u64) {
+            match self { $($any::$law(law) => law.identify(identity)),* }
+        }
+        fn paces(&self) -> bool {
+            match self { $($any::$law(law) => law.paces()),* }
+        }
+        fn pacing_rate(&self, pacing: &Pacing, window: &Cwnd) -> Option<f64> {
+            match self { $($any::$law(law) => law.pacing_rate(pacing, window)),* }
+        }
+        fn on_idle(&mut self, time: Span) {
+            match self { $($any::$law(law) => law.on_idle(time)),* }
+        }
+        fn on_next(&mut self) {
+            match self { $($any::$law(law) => law.on_next()),* }
+        }
+        fn observe(&self, window: &Cwnd, ack: &Acked, seen: &mut Observation) {
+            match self { $($any::$law(law) => law.observe(window, ack, seen)),* }
+        }
+        fn priorities(&self) -> Option<&Priorities> {
+            match self { $($any::$law(law) => law.priorities()),* }
+        }
+        fn levels(&self) -> Option<u8> {
+            match self { $($any::$law(law) => law.levels()),* }
+        }
+        fn repairs_by_timer_alone(&self) -> bool {
+            match self { $($any::$law(law) => law.repairs_by_timer_alone()),* }
+        }
+        fn probes(&self) -> bool {
+            match self { $($any::$law(law) => law.probes()),* }
+        }
+        #[inline]
+        fn aborts(&self, message: &Message, now: Instant) -> bool {
+            match self { $($any::$law(law) => law.aborts(message, now)),* }
+        }
+        fn on_message(&mut self, window: &mut Cwnd, state: &Acked, idle: bool, site: Site) {
+            match self { $($any::$law(law) => law.on_message(window, state, idle, site)),* }
+        }
+        fn rate(&self) -> Option<f64> {
+            match self { $($any::$law(law) => law.rate()),* }
+        }
+        fn ranks(&self) -> bool {
+            match self { $($any::$law(law) => law.ranks()),* }
+        }
+        fn rank(&self, message: &Current, seq: u64) -> u32 {
+            match self { $($any::$law(law) => law.rank(message, seq)),* }
+        }
+    }
     };
 }
 
 controllers! {
-    reno::Reno,
-    tcppr::Tcppr,
-    cubic::Cubic,
-    dctcp::Dctcp,
-    d2tcp::D2tcp,
-    d2tcp_plus::D2tcpPlus,
-    d2tcp_wait::D2tcpWait,
-    xdctcp::Xdctcp,
-    hull::Hull,
-    pfabric::Pfabric,
-    mcp::Mcp,
-    karuna::Karuna,
-    jit::Jit,
-    swift::Swift,
-    timely::Timely,
-    nscc::Nscc,
+    inlined {
+        reno::Reno,
+        tcppr::Tcppr,
+        cubic::Cubic,
+        dctcp::Dctcp,
+        d2tcp::D2tcp,
+        d2tcp_plus::D2tcpPlus,
+        d2tcp_wait::D2tcpWait,
+        xdctcp::Xdctcp,
+        hull::Hull,
+        pfabric::Pfabric,
+        mcp::Mcp,
+    }
+    boxed {
+        karuna::Karuna,
+        jit::Jit,
+        swift::Swift,
+        timely::Timely,
+        nscc::Nscc,
+    }
+    unlisted {
+        plugin::Plugin,
+        telemetry::Telemetry,
+    }
 }
 
 /// The use of ECN by a transport.

@@ -239,6 +239,9 @@ impl Window for Pfabric {
         self.aborts && message.deadline.is_some_and(|deadline| deadline < now)
     }
     /// Returns the deadline in microseconds, or the bytes that are left.
+    fn ranks(&self) -> bool {
+        true
+    }
     fn rank(&self, current: &Current, seq: u64) -> u32 {
         const MICROSECOND: u64 = 1_000_000;
         let left = current.end.saturating_sub(seq);

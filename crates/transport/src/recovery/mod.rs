@@ -173,11 +173,8 @@ impl Recovery {
         self.dup_acks = 0;
         if stamp != Instant::MAX {
             self.rto.sample(now - stamp, config);
-        } else {
-            self.rto.without_sample();
-            if config.backoff_reset_on_ack {
-                self.rto.end_back_off();
-            }
+        } else if config.backoff_reset_on_ack {
+            self.rto.end_back_off();
         }
         let counted = self.counted_before(config, bytes);
         let was = self.phase;

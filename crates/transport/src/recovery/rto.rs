@@ -12,8 +12,6 @@ pub(crate) struct RtoEstimator {
     srtt: Span,
     variation: Span,
     smallest: Span,
-    /// The sample of the last acknowledgement of new data; the largest time if it had none.
-    latest: Span,
     timeout: Span,
     doublings: u32,
     /// A sample was taken since this was last reset.
@@ -27,7 +25,6 @@ impl RtoEstimator {
             srtt: Span::ZERO,
             variation: Span::ZERO,
             smallest: Span::MAX,
-            latest: Span::MAX,
             timeout: config.rto_initial,
             doublings: 0,
             fresh: false,
@@ -37,7 +34,6 @@ impl RtoEstimator {
     #[inline]
     pub(crate) fn sample(&mut self, rtt: Span, config: &Config) {
         self.smallest = self.smallest.min(rtt);
-        self.latest = rtt;
         self.doublings = 0;
         self.fresh = true;
         if self.srtt == Span::ZERO {
@@ -52,10 +48,6 @@ impl RtoEstimator {
         // RFC 6298 2.3 and 2.4: SRTT + max(G, 4 RTTVAR), and not below the minimum.
         let timeout = self.srtt + Span(4 * self.variation.0).max(config.rto_granularity);
         self.timeout = timeout.max(config.rto_min).min(config.rto_max);
-    }
-    /// Handles an acknowledgement of new data without a sample.
-    pub(crate) fn without_sample(&mut self) {
-        self.latest = Span::MAX;
     }
     /// Doubles the timeout after the timer has expired (RFC 6298 5.5).
     pub(crate) fn back_off(&mut self) {
@@ -87,10 +79,6 @@ impl RtoEstimator {
     pub(crate) fn srtt(&self) -> Option<Span> {
         (self.srtt > Span::ZERO).then_some(self.srtt)
     }
-    /// Returns the sample of the last acknowledgement of new data, if it had one.
-    pub(crate) fn latest(&self) -> Option<Span> {
-        (self.latest < Span::MAX).then_some(self.latest)
-    }
     /// Returns the smallest sample so far.
     pub(crate) fn smallest(&self) -> Option<Span> {
         (self.smallest < Span::MAX).then_some(self.smallest)
@@ -111,9 +99,7 @@ mod tests {
         assert_eq!(rto.timeout(&config), Span::from_micros(300)); // srtt + 4 * srtt/2
         rto.sample(Span::from_micros(180), &config);
         assert_eq!(rto.srtt(), Some(Span::from_micros(110)));
-        assert_eq!((rto.smallest(), rto.latest()), (Some(Span::from_micros(100)), Some(Span::from_micros(180))));
-        rto.without_sample();
-        assert_eq!((rto.smallest(), rto.latest()), (Some(Span::from_micros(100)), None));
+        assert_eq!(rto.smallest(), Some(Span::from_micros(100)));
         assert_eq!(rto.timeout(&config), Span::from_micros(110) + Span(4 * 57_500_000));
     }
 

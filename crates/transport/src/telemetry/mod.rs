@@ -11,7 +11,7 @@ pub use crate::records::{MAX_RECORDS, Record, Records, Records as Header};
 pub(crate) use crate::controllers::telemetry::DESCRIPTORS;
 
 use crate::Packet;
-use crate::controllers::{Controller, Ecn};
+use crate::controllers::{Boxed, Controller, Ecn};
 use crate::header_echo::{self, Asks, How, Returns};
 
 /// See [`Control::goes_by_numbers`](crate::control::Control::goes_by_numbers): a port writes the same for any packet.
@@ -35,7 +35,7 @@ pub type Sender = header_echo::Sender<Config>;
 
 impl Asks for Config {
     fn law(&self) -> Controller {
-        Controller::Telemetry(self.clone())
+        Controller::from(self.clone())
     }
 
     fn header(packet: &Packet) -> crate::Header {
@@ -43,7 +43,8 @@ impl Asks for Config {
     }
 
     fn hear(law: &mut Controller, header: &crate::Header) {
-        if let (crate::Header::Telemetry(records), Controller::Telemetry(law)) = (header, law) {
+        let (crate::Header::Telemetry(records), Controller::Boxed(law)) = (header, law) else { return };
+        if let Boxed::Telemetry(law) = &mut **law {
             law.hear(records);
         }
     }
