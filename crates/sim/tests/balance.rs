@@ -82,6 +82,38 @@ fn switches_choose_links() {
     }
 }
 
+/// Of two spines one has only 4 Gbps to the other leaf, which the first leaf cannot see. Flows of 146 KB, 11 Gbps in all:
+/// with even shares 5.5 Gbps would be bound for the slow link, and its queue would never end. CONGA is told of it by the
+/// acknowledgements, and sends less there.
+#[test]
+fn congestion_beyond_the_next_switch_is_avoided_by_conga_alone() {
+    let slow = |balance: &str| {
+        let hosts = "links = [{ from = '0..16', to = 'leaf 0', rate = '2 Gbps' }, { from = '16..32', to = 'leaf 1', rate = '2 Gbps' }, \
+                     { from = 'leaf 0', to = 'spine 0' }, { from = 'leaf 0', to = 'spine 1' }, \
+                     { from = 'spine 0', to = 'leaf 1' }, { from = 'spine 1', to = 'leaf 1', rate = '4 Gbps' }]";
+        let flow = |i: u32| {
+            format!("{{ from = {}, to = {}, size = '146 KB', start = '{} us' }}", i % 16, 16 + (i * 3) % 16, 106 * i)
+        };
+        let flows = (0..200).map(flow).collect::<Vec<_>>().join(", ");
+        let outcome = run(&format!(
+            "[run]\nduration = '40 ms'\n[network]\ntopology = 'custom'\nhosts = 32\n\
+             switches = ['leaf 0', 'leaf 1', 'spine 0', 'spine 1']\n{hosts}\nrate = '10 Gbps'\ndelay = '1 us'\n\
+             mark = '65 packets'\nsharing = 'per-port'\nbuffer = '250 packets'\nbalance = '{balance}'\n\
+             flowlet_gap = '500 us'\n[transport]\nname = 'dctcp'\n[[traffic]]\nname = 'own'\npattern = 'flows'\n\
+             flows = [{flows}]"
+        ));
+        let packets = to_spines(&outcome);
+        let times: Vec<f64> =
+            outcome.messages.iter().map(|row| (row.end.expect("it is complete") - row.start).as_micros_f64()).collect();
+        let share = packets[1] as f64 / (packets[0] + packets[1]) as f64;
+        (share, times.iter().sum::<f64>() / times.len() as f64)
+    };
+    let [(even, ecmp), (drawn, letflow), (told, conga)] = ["ecmp", "letflow", "conga"].map(slow);
+    assert!((0.4..0.6).contains(&even) && (0.4..0.6).contains(&drawn), "{even}, {drawn}");
+    assert!((0.2..0.36).contains(&told), "{told}, beside 4/14");
+    assert!(conga < 0.8 * ecmp.min(letflow), "{conga} us, {ecmp} us, {letflow} us");
+}
+
 /// Without a pause a flow stays; its messages, 100 us apart, take other paths.
 #[test]
 fn flowlets_change_paths_after_pauses() {

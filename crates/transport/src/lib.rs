@@ -40,7 +40,7 @@ pub use controllers::plugin;
 pub use descriptor::{Advice, Build, Conditions, Descriptor, Needs, Regime, Surroundings};
 pub use ends::{Receiver, Sender, Shared};
 pub use pacing::Pacing;
-pub use packet::{Blocks, Extension, Flags, Packet};
+pub use packet::{Blocks, Extension, Flags, Overlay, Packet};
 pub use signal::{Catalog, Observation, Signal};
 
 use units::{Bytes, HostId, Instant, Rate};

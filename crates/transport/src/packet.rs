@@ -1,6 +1,6 @@
 //! The packet, its flags and its extension.
 
-use units::{ConnectionId, Instant, halves, pair};
+use units::{ConnectionId, Instant, LinkId, halves, pair};
 
 use crate::Header;
 
@@ -139,6 +139,11 @@ impl Flags {
     pub fn with_if(self, condition: bool, other: Flags) -> Flags {
         Flags(self.0 | if condition { other.0 } else { 0 })
     }
+    /// Returns these bits except those of `other`.
+    #[inline]
+    pub const fn without(self, other: Flags) -> Flags {
+        Flags(self.0 & !other.0)
+    }
     /// Returns these bits and the number of a path. Data: its path among the paths of its connection. ACK: the path of the
     /// latest data that has arrived, or at least 128 if that was marked. Set by the simulator.
     #[inline]
@@ -161,6 +166,27 @@ pub struct Extension {
     pub header: Option<Header>,
     /// Queueing time at the last port, in units of 1024 ps; set by the port.
     pub wait: u32,
+    /// The header that switches have added.
+    pub overlay: Option<Box<Overlay>>,
+}
+
+/// A header between the first and the last switch of a path, by which switches tell each other of congestion (CONGA,
+/// SIGCOMM 2014, 3.3).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Overlay {
+    /// The node of the first switch.
+    pub first_switch: u32,
+    /// The node of the last switch.
+    pub last_switch: u32,
+    /// The link by which it has left the first switch (LBTag).
+    pub uplink: Option<LinkId>,
+    /// The largest congestion of the links so far (CE).
+    pub congestion: u8,
+    /// An uplink of the last switch, and the congestion of packets that have left by it for the first one (FB_LBTag and
+    /// FB_Metric).
+    pub told: Option<(LinkId, u8)>,
+    /// The packet has an [`Extension`] for this alone.
+    pub alone: bool,
 }
 
 impl Extension {

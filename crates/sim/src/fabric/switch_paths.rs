@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use transport::{Extension, Flags, Overlay};
 use units::{Bytes, HostId, LinkId, Span, Stream, Values};
 
-use super::balance::{self, Chooser, Draws, SwitchBalancer};
+use super::balance::{self, Chooser, Draws, Hop, Onward, SwitchBalancer};
 use super::port::PortMode;
 use super::{Net, Router};
 use crate::topology::Graph;
@@ -17,6 +18,7 @@ pub(super) struct SwitchPaths {
     routes: BTreeMap<(LinkId, HostId), u32>,
     /// Memory of the choices and their queues, kept between packets.
     choices: Vec<LinkId>,
+    links: Vec<Onward>,
     queues: Vec<Span>,
 }
 
@@ -31,8 +33,13 @@ impl SwitchPaths {
         let Chooser::Switches(make) = balance::of(settings).chooser else { return None };
         let mut seeds = Stream::new(seed, "paths at switches", 0);
         let switches = graph.switches.iter().map(|_| (make(settings), Draws::of(seeds.bits()))).collect();
-        let (routes, choices, queues) = (BTreeMap::new(), Vec::new(), Vec::new());
-        Some(Box::new(SwitchPaths { switches, routes, choices, queues }))
+        Some(Box::new(SwitchPaths {
+            switches,
+            routes: BTreeMap::new(),
+            choices: Vec::new(),
+            links: Vec::new(),
+            queues: Vec::new(),
+        }))
     }
 }
 
@@ -56,23 +63,31 @@ impl Net {
     #[inline(never)]
     pub(super) fn choose_link(&mut self, number: u32, link: LinkId) -> LinkId {
         let Some(mut paths) = self.switch_paths.take() else { return link };
-        let SwitchPaths { switches, routes, choices, queues } = &mut *paths;
+        let SwitchPaths { switches, routes, choices, links, queues } = &mut *paths;
         let packet = self.packet_pool.at(number).packet;
         let node = self.graph.links[link.index()].from;
         let route = (packet.route..).map(|position| self.router.link(position));
         let last = route.take_while(|link| *link != Router::END).last().expect("a packet at a switch has a next link");
-        let to = HostId(self.graph.links[last.index()].to);
+        let (last_switch, to) = (self.graph.links[last.index()].from, HostId(self.graph.links[last.index()].to));
+        let (balancer, draws) = &mut switches[(node - self.graph.hosts) as usize];
         choices.clear();
         self.router.choices(node, to, choices);
+        let onward = |link: LinkId| Onward { link, rate: self.graph.links[link.index()].rate };
         let chosen = match choices.len() {
             0 | 1 => link,
             _ => {
+                links.clear();
                 queues.clear();
+                links.extend(choices.iter().map(|choice| onward(*choice)));
                 queues.extend(choices.iter().map(|choice| self.drained_in(*choice)));
-                let (balancer, draws) = &mut switches[(node - self.graph.hosts) as usize];
-                choices[balancer.next(self.now, &packet, to, queues, draws)]
+                let hop = Hop { now: self.now, packet: &packet, to, last_switch, links, queues };
+                choices[balancer.next(&hop, draws)]
             }
         };
+        if balancer.reports() {
+            let onward = onward(chosen);
+            self.report(balancer.as_mut(), number, node, last_switch, onward);
+        }
         if chosen != link {
             let route = *routes.entry((chosen, to)).or_insert_with(|| {
                 let behind = self.graph.links[chosen.index()].to;
@@ -82,5 +97,39 @@ impl Net {
         }
         self.switch_paths = Some(paths);
         chosen
+    }
+
+    /// Lets a switch read and write the overlay header of the packet in slot `number`: the first switch adds it, the last
+    /// one takes it.
+    fn report(&mut self, balancer: &mut dyn SwitchBalancer, number: u32, node: u32, last_switch: u32, onward: Onward) {
+        let packet = self.packet_pool.packet_mut(number);
+        let is_extended = packet.flags.has(Flags::EXTENDED);
+        if node == last_switch {
+            if !is_extended {
+                return;
+            }
+            let Some(overlay) = self.extensions.at(packet.wait_or_extension).overlay.take() else { return };
+            if overlay.alone {
+                packet.wait_or_extension = self.extensions.take(packet.wait_or_extension).wait;
+                packet.flags = packet.flags.without(Flags::EXTENDED);
+            }
+            return balancer.receive(self.now, &overlay);
+        }
+        if !is_extended {
+            packet.wait_or_extension = self.extensions.keep(Extension::default());
+            packet.flags = packet.flags.with(Flags::EXTENDED);
+        }
+        let extension = self.extensions.at(packet.wait_or_extension);
+        let overlay = extension.overlay.get_or_insert_with(|| {
+            Box::new(Overlay {
+                first_switch: node,
+                last_switch,
+                uplink: None,
+                congestion: 0,
+                told: None,
+                alone: !is_extended,
+            })
+        });
+        balancer.send(self.now, onward, packet, overlay);
     }
 }

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use transport::Packet;
-use units::{HostId, Instant, Span, Values};
+use units::{HostId, Values};
 
-use super::{Chooser, Descriptor, Draws, SwitchBalancer};
+use super::{Chooser, Descriptor, Draws, Hop, SwitchBalancer};
 
 /// The balancer of the power of two choices, at switches.
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
@@ -29,25 +28,28 @@ struct Drill {
 }
 
 impl SwitchBalancer for Drill {
-    fn next(&mut self, _: Instant, _: &Packet, to: HostId, queues: &[Span], draws: &mut Draws) -> usize {
-        let best = self.best.get(&to).copied().filter(|best| *best < queues.len());
+    fn next(&mut self, hop: &Hop, draws: &mut Draws) -> usize {
+        let queues = hop.queues;
+        let best = self.best.get(&hop.to).copied().filter(|best| *best < queues.len());
         let drawn: [usize; DRAWN] = std::array::from_fn(|_| draws.below(queues.len() as u32) as usize);
         // Of equal ones, one that was drawn.
         let shortest = drawn.into_iter().chain(best).min_by_key(|index| queues[*index]).unwrap_or(0);
-        self.best.insert(to, shortest);
+        self.best.insert(hop.to, shortest);
         shortest
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::hop;
     use super::*;
+    use units::{Instant, Span};
 
     #[test]
     fn the_shortest_of_three_is_taken_and_remembered() {
         let (mut drill, mut draws) = (Drill { best: BTreeMap::new() }, Draws::of(1));
         let mut queues = [9, 9, 9, 0].map(Span);
-        let mut next = |queues: &[Span]| drill.next(Instant::ZERO, &Packet::BLANK, HostId(7), queues, &mut draws);
+        let mut next = |queues: &[Span]| drill.next(&hop(Instant::ZERO, queues), &mut draws);
         // Each time the empty queue is found with 1 - (3/4)^2 = 44 %; once found, it is remembered.
         let found: Vec<usize> = (0..30).map(|_| next(&queues)).collect();
         let first = found.iter().position(|index| *index == 3).expect("missed with 3e-8");

@@ -1,14 +1,16 @@
 //! Balancers: the path that each packet of a connection takes, among the shortest ones.
 
+mod conga;
 mod drill;
 mod ecmp;
 mod flowlet;
+mod flowlets;
 mod letflow;
 mod reps;
 mod spray;
 
-use transport::Packet;
-use units::{Default, HostId, Instant, Key, Kind, Range, Span, Values, mix64};
+use transport::{Overlay, Packet};
+use units::{Default, HostId, Instant, Key, Kind, LinkId, Range, Rate, Span, Values, mix64};
 
 use crate::listed::listed;
 
@@ -57,6 +59,7 @@ pub(crate) const BALANCERS: &[Descriptor] = &[
     reps::DESCRIPTOR,
     flowlet::DESCRIPTOR,
     letflow::DESCRIPTOR,
+    conga::DESCRIPTOR,
     drill::DESCRIPTOR,
 ];
 
@@ -73,7 +76,7 @@ pub(crate) const KEY: Key = Key {
     default: Default::Is("ecmp"),
     range: Range::ANY,
     help: HELP,
-    source: "RFC 2992 (ecmp); Dixit et al., INFOCOM 2013 (spray); Bonato et al. 2024 (reps); Kandula et al., CCR 2007 (flowlet); Vanini et al., NSDI 2017 (letflow); Ghorbani et al., SIGCOMM 2017 (drill)",
+    source: "RFC 2992 (ecmp); Dixit et al., INFOCOM 2013 (spray); Bonato et al. 2024 (reps); Kandula et al., CCR 2007 (flowlet); Vanini et al., NSDI 2017 (letflow); Alizadeh et al., SIGCOMM 2014 (conga); Ghorbani et al., SIGCOMM 2017 (drill)",
 };
 
 /// The key `paths` of `[network]`.
@@ -117,9 +120,41 @@ pub(crate) trait Balancer: Send {
 
 /// The rule by which one switch chooses the next link of each packet.
 pub(crate) trait SwitchBalancer: Send {
-    /// Returns the index of the next link of a packet to a host, of several, given the times in which their ports will
-    /// have sent their queues.
-    fn next(&mut self, now: Instant, packet: &Packet, to: HostId, queues: &[Span], draws: &mut Draws) -> usize;
+    /// Returns the index of the next link of a packet, of several.
+    fn next(&mut self, hop: &Hop, draws: &mut Draws) -> usize;
+    /// Returns true if packets from one switch to another have an [overlay](Overlay) header.
+    fn reports(&self) -> bool {
+        false
+    }
+    /// Handles a packet that this switch sends to another: reads and writes its overlay header.
+    fn send(&mut self, _now: Instant, _link: Onward, _packet: &Packet, _overlay: &mut Overlay) {}
+    /// Handles the overlay header of a packet for a host of this switch.
+    fn receive(&mut self, _now: Instant, _overlay: &Overlay) {}
+}
+
+/// A packet at a switch, which chooses its next link.
+pub(crate) struct Hop<'a> {
+    /// The present simulated time.
+    pub now: Instant,
+    /// The packet.
+    pub packet: &'a Packet,
+    /// The host for which it is bound.
+    pub to: HostId,
+    /// The node of that host's switch.
+    pub last_switch: u32,
+    /// The links that it may take.
+    pub links: &'a [Onward],
+    /// For each of them, the time in which its port will have sent its queue.
+    pub queues: &'a [Span],
+}
+
+/// A link that leaves a switch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Onward {
+    /// Its number.
+    pub link: LinkId,
+    /// Its rate.
+    pub rate: Rate,
 }
 
 /// The random numbers of one end of a connection, or of a switch.
@@ -142,6 +177,20 @@ impl Draws {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Returns a blank packet at a switch with links of 10 Gbps, numbered from 0, and these queues.
+    pub(super) fn hop(now: Instant, queues: &[Span]) -> Hop<'_> {
+        const LINKS: [Onward; 64] = {
+            let mut links = [Onward { link: LinkId(0), rate: Rate::from_gbps(10) }; 64];
+            let mut number = 0;
+            while number < 64 {
+                links[number].link = LinkId(number as u32);
+                number += 1;
+            }
+            links
+        };
+        Hop { now, packet: &Packet::BLANK, to: HostId(7), last_switch: 20, links: &LINKS[..queues.len()], queues }
+    }
 
     #[test]
     fn names_are_those_of_the_list() {
