@@ -62,7 +62,7 @@ lint: $(BUILT) locks words ## Check format, lints, types, lock files and words; 
 	$(BIN)/mypy bench/run.py bench/instructions.py bench/scale.py bench/threads.py docs/generate.py docs/man.py docs/notebooks.py tests/check_wheel.py packaging/locks.py packaging/words.py packaging/portable.py packaging/train.py playground/build.py playground/link.py
 	$(BIN)/mypy docs/conf.py
 	MYPYPATH=bench:python $(BIN)/mypy -p validate
-	MYPYPATH=bench:python $(BIN)/mypy bench/beside.py
+	MYPYPATH=bench:python $(BIN)/mypy bench/beside.py bench/uec.py
 	$(BIN)/mypy deploy/linux/bench.py packaging/release.py
 	MYPYPATH=deploy/linux/clients/python:deploy/linux/clients/trial $(BIN)/mypy deploy/linux/clients/python/d2tcp deploy/linux/clients/trial/*.py
 	playground/lint
@@ -116,8 +116,9 @@ bench: $(BUILT) ## Measure speed on the workloads W1, W2, W3 and append to bench
 	$(BIN)/python bench/run.py
 
 .PHONY: bench-peers
-bench-peers: $(BUILT) ## Measure ns-3 and, with HTSIM=TREE, csg-htsim beside duetime (DUETIME=COMMAND) on W1, W2, W3, interleaved
+bench-peers: $(BUILT) ## Measure ns-3 and, with HTSIM=TREE, csg-htsim, UEC=TREE, UEC htsim beside duetime (DUETIME=COMMAND), interleaved
 	PYTHONPATH=bench $(BIN)/python bench/beside.py $(if $(HTSIM),--htsim $(HTSIM)) $(if $(DUETIME),--duetime $(DUETIME))
+	$(if $(UEC),$(BIN)/python bench/uec.py $(UEC) $(if $(DUETIME),--duetime $(DUETIME)))
 
 .PHONY: instructions
 instructions: $(TOOLS) ## Count instructions per packet-hop on W1, W2, W3, which load does not change; needs valgrind
@@ -131,6 +132,8 @@ scale: $(BUILT) ## Measure how time and memory grow with hosts, fan-in, flows, m
 RECORD :=
 # A tree of csg-htsim, built by `make -C sim libhtsim.a` there: compared too.
 HTSIM :=
+# A tree of Ultra Ethernet's htsim, built as its README says: `make bench-peers` compares its own validation.
+UEC :=
 # The command that `make bench-peers` measures, where it is another than this environment's.
 DUETIME :=
 # 1: figures 6 and 7 on real TCP too, ten repeats beside simulations of the same messages (22 minutes); needs root.

@@ -8,6 +8,7 @@
 mod bytes;
 mod ends;
 mod grants;
+mod requests;
 mod threads;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ use sim::{World, profile};
 
 pub use ends::transports;
 pub use grants::grants;
+pub use requests::requests;
 pub use threads::threads;
 
 /// One thing to fuzz: the name of its folder in `fuzz/corpus`, and the function that takes the bytes.
@@ -31,6 +33,7 @@ pub const TARGETS: &[Target] = &[
     ("transports", transports),
     ("grants", grants),
     ("threads", threads),
+    ("requests", requests),
 ];
 
 /// The longest text that is tried: longer ones only take longer.

@@ -33,13 +33,14 @@ pub fn threads(bytes: &[u8]) {
     same(&alone, &run.finish(), &text);
 }
 
-fn scenario_of(text: &str) -> Option<Scenario> {
+/// Returns the scenario of a text; none where it is refused.
+pub(crate) fn scenario_of(text: &str) -> Option<Scenario> {
     let source = Source { name: "drawn", text, folder: None };
     scenario::read(&source, &Options::default()).ok().map(|read| read.scenario)
 }
 
 /// Returns the outcome with one thread; none where it takes too many events.
-fn alone(text: &str) -> Option<Outcome> {
+pub(crate) fn alone(text: &str) -> Option<Outcome> {
     let mut world = World::new(scenario_of(text)?);
     for _ in 0..MAX_EVENTS / SLICE {
         if !world.advance(SLICE) {
@@ -120,11 +121,11 @@ fn text(bytes: &mut Bytes) -> String {
 }
 
 /// Checks that all results of two runs are the same: the record and the rows of every table.
-fn same(alone: &Outcome, together: &Outcome, text: &str) {
+pub(crate) fn same(alone: &Outcome, together: &Outcome, text: &str) {
     let record = |outcome: &Outcome| Report::measured(outcome, 0.0).to_json();
     assert_eq!(record(alone), record(together), "{text}");
-    let tables = |outcome: &Outcome| -> [Table; 3] {
-        [results::flows(outcome), results::queries(outcome), results::links(outcome)]
+    let tables = |outcome: &Outcome| -> [Table; 4] {
+        [results::flows(outcome), results::queries(outcome), results::links(outcome), results::requests(outcome)]
     };
     for (own, theirs) in tables(alone).iter().zip(&tables(together)) {
         assert!(format!("{own:?}") == format!("{theirs:?}"), "{own:?}\n{theirs:?}\n{text}");

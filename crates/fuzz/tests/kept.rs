@@ -9,7 +9,7 @@ use units::Stream;
 const VARIATIONS: u64 = 400;
 const NETWORKS: u64 = 20_000;
 /// Targets whose inputs take milliseconds each have fewer variations.
-const SLOW: [&str; 2] = ["sweep", "threads"];
+const SLOW: [&str; 3] = ["sweep", "threads", "requests"];
 const FEW: u64 = 20;
 
 fn kept(target: &str) -> Vec<(PathBuf, Vec<u8>)> {
@@ -72,6 +72,12 @@ fn no_network_stops_a_transport_for_good() {
 #[test]
 fn no_network_stops_several_senders_for_good() {
     try_any("senders", (40, 440), NETWORKS / 10, fuzz::grants);
+}
+
+/// Any bytes are requests of some stages.
+#[test]
+fn no_stage_starts_before_what_it_waits_for() {
+    try_any("requests", (20, 60), NETWORKS / 100, fuzz::requests);
 }
 
 /// Gives a target random bytes, `from` or more and fewer than `to`, a number of times.

@@ -87,6 +87,16 @@ fn a_chain_takes_the_sum_of_its_stages() {
 }
 
 #[test]
+fn a_request_may_be_works_alone() {
+    let outcome = run(&(star(2, "10 Gbps", "name = 'dctcp'")
+        + "[[traffic]]\nname = 'own'\npattern = 'stages'\nevery = '1 ms'\ncount = 3\n[traffic.roles]\na = 0\n\
+           [[traffic.stage]]\nname = 'first'\nat = 'a'\ntime = '20 us'\n\
+           [[traffic.stage]]\nname = 'second'\nat = 'a'\ntime = '30 us'\n"));
+    let times = outcome.stage_requests.iter().map(|row| row.end.map(|end| end - row.arrival));
+    assert_eq!(times.collect::<Vec<_>>(), [Some(Span::from_micros(50)); 3]);
+}
+
+#[test]
 fn transports_are_told_what_the_class_says() {
     // The answer takes 7.328 us, the message before it 3.504 us, the first 4.864 us.
     let told = |keys: &str| {

@@ -539,8 +539,9 @@ impl Requests {
 impl Open {
     /// Returns the messages that were not sent.
     fn unsent(&self) -> impl Iterator<Item = MessageId> {
-        let unsent = |(_, piece): &(u32, &u32)| self.times[**piece as usize].began == Instant::MAX;
-        (self.first_message.0..).zip(&self.messages).filter(unsent).map(|(id, _)| MessageId(id))
+        let unsent = |(piece, _): &(&u32, u32)| self.times[**piece as usize].began == Instant::MAX;
+        // In this order: a request of works alone has no first message.
+        self.messages.iter().zip(self.first_message.0..).filter(unsent).map(|(_, id)| MessageId(id))
     }
 
     /// Returns the time at which the last goal is due; [`Instant::MAX`] without one.
