@@ -396,3 +396,46 @@ fn full_host_queue_stops_a_window_until_it_has_room() {
     bench.room(20);
     assert_eq!(bench.sent(), [5, 6, 7, 8, 9]);
 }
+
+/// Ten in flight less one are nine: with a window of five only the first is sent again at once. What is not in flight any
+/// more, was not sent, or is the other copy, is no news. What was sent again and trimmed again cuts again.
+#[test]
+fn a_trimmed_segment_is_lost_and_cuts_once() {
+    timeline(
+        "tcp",
+        "initial_window = 10\nloss_detection = 'rack'",
+        "0us   | message 20           | 0-9 cwnd=10
+         50us  | trimmed 3            | 3r cwnd=5 ssthresh=5
+         51us  | trimmed 3            | cwnd=5
+         52us  | trimmed 4            | cwnd=5
+         53us  | trimmed 12           | cwnd=5
+         54us  | trimmed 5 again      | cwnd=5
+         60us  | trimmed 3 again      | cwnd=2.5 ssthresh=2.5",
+    );
+}
+
+/// NSCC takes a packet of the window for each. The repair is the same: with eight the second one waits for room.
+#[test]
+fn a_controller_may_answer_each_trimmed_segment() {
+    timeline(
+        "nscc",
+        "initial_window = 10\nloss_detection = 'rack'\nbase_rtt = '1 ms'",
+        "0us   | message 20           | 0-9 cwnd=10
+         50us  | trimmed 3            | 3r cwnd=9
+         51us  | trimmed 4            | cwnd=8",
+    );
+}
+
+#[test]
+fn a_receiver_answers_a_trimmed_packet_with_its_position_stamp_and_rank() {
+    for (name, keys) in [("tcp", ""), ("tcp", "receiver = 'edf'")] {
+        let config = common::config(name, keys);
+        let (mut receiver, mut notes) = (transport::Receiver::new(&config), common::Notes::default());
+        let at = Instant::from_micros(7);
+        let packet = Packet { rank: 5, ..Packet::data(3 * MSS, MSS as u32, 40, at, Flags::NONE) };
+        receiver.on_trimmed(&config, Instant::from_micros(9), &packet, None, &mut notes);
+        let [(nack, _)] = &notes.sent[..] else { panic!("{:?}", notes.sent) };
+        assert_eq!((nack.seq, nack.stamp, nack.rank, nack.payload), (3 * MSS, at, 5, 0), "{name} {keys}");
+        assert!(nack.flags.has(Flags::NACK));
+    }
+}
