@@ -200,7 +200,11 @@ struct Sending {
 
 impl Sending {
     fn new(segments: f64) -> Sending {
-        let config = config("initial_window = 10");
+        Sending::with(segments, "")
+    }
+
+    fn with(segments: f64, keys: &str) -> Sending {
+        let config = config(&format!("initial_window = 10\n{keys}"));
         let mut sending = Sending { end: Sender::new(&config), config, desk: Desk::default() };
         let message = Message { deadline: Some(at(700)), ..Message::of(Bytes((segments * MSS as f64) as u64)) };
         sending.end.enqueue_message(&sending.config, at(0), message, &mut sending.desk);
@@ -237,6 +241,8 @@ fn a_sender_keeps_to_the_edge_and_waits_for_a_full_segment() {
     sender.ack(at(300), 4, 4.4);
     assert_eq!(sender.sent(), []);
     sender.ack(at(400), 4, 4.5);
+    let last = sender.desk.sent[0].2.clone().and_then(|extension| extension.header);
+    assert_eq!(last, Some(transport::Header::Receive(Box::new(Header::Message(message)))), "the last one says it too");
     assert_eq!(sender.sent(), [(4.0, 0.5)], "all that is left");
     sender.ack(at(500), 4, 4.1);
     assert_eq!(sender.sent(), [], "an older edge changes nothing");
@@ -246,17 +252,85 @@ fn a_sender_keeps_to_the_edge_and_waits_for_a_full_segment() {
 fn a_shut_window_is_probed_after_the_timeout_and_then_half_as_often() {
     let mut sender = Sending::new(4.0);
     sender.ack(at(100), 1, 1.0);
+    assert!(sender.desk.timers.contains(&at(20_100)));
     sender.sent();
     let mut probes = Vec::new();
     for ms in 1..200 {
         sender.end.on_timer(&sender.config, at(1000 * ms), &mut sender.desk);
+        assert!(sender.desk.sent.iter().all(|(.., extension)| extension.is_none()), "a probe is of no message");
         probes.extend(sender.sent().into_iter().map(|probe| (ms, probe)));
     }
     // The RTO is 20 ms: after 20, 40 and 80 ms, in whole milliseconds from 0.1 ms on.
     assert_eq!(probes, [(21, (1.0, 0.0)), (61, (1.0, 0.0)), (141, (1.0, 0.0))]);
     assert_eq!(sender.desk.probes, 3);
+    assert!([61, 141].iter().all(|ms| sender.desk.timers.contains(&at(1000 * ms))));
     sender.ack(at(200_000), 1, 3.0);
     assert_eq!(sender.sent(), [(1.0, 1.0), (2.0, 1.0)]);
+}
+
+#[test]
+fn a_single_byte_behind_a_shut_window_is_probed_and_nothing_is_not() {
+    for (segments, probes) in [(1.0015, 1), (1.0, 0)] {
+        let mut sender = Sending::new(segments);
+        sender.ack(at(100), 1, 1.0);
+        sender.end.on_timer(&sender.config, at(21_000), &mut sender.desk);
+        assert_eq!(sender.desk.probes, probes);
+    }
+}
+
+#[test]
+fn an_acknowledgement_without_news_and_the_same_window_is_a_duplicate() {
+    let mut sender = Sending::with(20.0, "recovery = 'newreno'");
+    sender.ack(at(100), 1, 5.0);
+    assert_eq!(sender.sent().len(), 5, "the first, and four up to the edge");
+    // Two of these move the edge, and are no duplicates.
+    [5.0, 5.0, 6.0, 7.0].into_iter().for_each(|edge| sender.ack(at(110), 1, edge));
+    assert!(sender.sent().iter().all(|(start, _)| *start >= 5.0), "no third duplicate");
+    sender.ack(at(111), 1, 7.0);
+    assert_eq!(sender.sent().first(), Some(&(1.0, 1.0)));
+}
+
+#[test]
+fn a_trimmed_segment_is_sent_again_within_the_window() {
+    // One is in flight; the least window is two.
+    common::timeline(
+        "tcp",
+        "receiver = 'edf'\nloss_detection = 'rack'\ninitial_window = 10",
+        "0us   | message 4 | 0 cwnd=10
+         50us  | trimmed 0 | 0r cwnd=2",
+    );
+}
+
+#[test]
+fn the_credit_of_a_closed_connection_goes_to_the_others() {
+    let mut host = Receiving::new(2, "");
+    host.segments(at(0), 0, 1, due(20, 5_000));
+    host.segments(at(0), 1, 1, due(20, 9_000));
+    assert_eq!(host.edges(), [(0, 9.0), (1, 1.0)]);
+    host.desk.acting = 0;
+    host.ends[0].on_close(&host.config, at(10), &mut host.desk);
+    assert_eq!(host.edges(), [(1, 9.0)]);
+}
+
+#[test]
+fn a_window_of_its_own_has_the_rank_of_its_data_and_a_delayed_acknowledgement_the_window() {
+    let mut host = Receiving::new(2, "ack_every = 2");
+    host.segments(at(0), 0, 1, due(20, 9_000));
+    host.desk.sent.clear();
+    host.desk.acting = 1;
+    let packet = Packet { rank: 3, ..Packet::data(0, MSS as u32, 0, at(1), Flags::NONE) };
+    let header = transport::Header::Receive(Box::new(Header::Message(due(20, 5_000))));
+    host.ends[1].on_packet(&host.config, at(1), &packet, Some(&mut Extension::of_header(header)), &mut host.desk);
+    host.edges();
+    host.segments(at(2), 0, 2, due(20, 9_000));
+    let own = host.desk.sent.iter().find(|(connection, ..)| *connection == 1).expect("two segments are free");
+    assert_eq!(own.1.rank, 3);
+    host.edges();
+    // The third segment is the first of two: its acknowledgement waits for the timer.
+    host.desk.acting = 0;
+    let latest = *host.desk.timers.last().expect("it is delayed");
+    host.ends[0].on_timer(&host.config, latest, &mut host.desk);
+    assert_eq!(host.edges(), [(0, 9.0)]);
 }
 
 #[test]

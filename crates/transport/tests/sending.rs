@@ -439,3 +439,21 @@ fn a_receiver_answers_a_trimmed_packet_with_its_position_stamp_and_rank() {
         assert!(nack.flags.has(Flags::NACK));
     }
 }
+
+/// Swift adds to its window with each acknowledgement below its target, but not while a loss is repaired.
+#[test]
+fn acknowledgements_beyond_a_gap_let_the_window_grow_until_a_loss_is_found() {
+    let mut bench = Bench::new("swift", "initial_window = 10\nbase_target = '1 ms'");
+    bench.message(40 * MSS, None);
+    bench.wait(Span::from_micros(100));
+    bench.ack(1, Some(Instant::ZERO), Flags::NONE, &[]);
+    let mut grows = |sacked| {
+        let before = bench.cwnd();
+        bench.ack(1, Some(Instant::ZERO), Flags::NONE, &[sacked]);
+        bench.cwnd() > before
+    };
+    assert!(grows((2, 3)) && grows((2, 4)));
+    // The third segment beyond the gap shows a loss, which cuts.
+    assert!(!grows((2, 5)));
+    assert!(!grows((2, 6)) && !grows((2, 7)));
+}
