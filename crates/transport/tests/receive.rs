@@ -152,6 +152,33 @@ fn the_most_urgent_have_the_credit_and_the_others_their_first_segment() {
     assert_eq!(host.edges(), [(0, 9.0), (0, 9.0), (2, 3.0), (0, 9.0), (0, 9.0)]);
 }
 
+/// The credit and a segment more are 201 000 B: in units of 4 B they have room in the 16 bits of the window field.
+#[test]
+fn windows_beyond_64_kb_are_scaled_at_both_ends() {
+    let keys =
+        "mss = '1000 B'\nheader = '0 B'\nreceiver = 'edf'\nreceiver_credit = '200 packets'\ninitial_window = 300";
+    let config = || common::config("tcp", keys);
+    let mut host =
+        Receiving { ends: vec![Receiver::new(&config())], config: config(), desk: Desk::default(), next: vec![0] };
+    host.segments(at(0), 0, 1, due(300, 90_000));
+    let (_, ack, mut extension) = host.desk.sent.remove(0);
+    assert_eq!((ack.seq, window(&extension)), (MSS, Some(200 * MSS / 4)));
+    let mut sender = Sending { end: Sender::new(&config()), config: config(), desk: Desk::default() };
+    sender.end.enqueue_message(&sender.config, at(0), Message::of(Bytes(300 * MSS)), &mut sender.desk);
+    sender.sent();
+    sender.end.on_packet(&sender.config, at(50), &ack, extension.as_mut(), &mut sender.desk);
+    assert_eq!(sender.sent().len(), 200);
+}
+
+#[test]
+fn the_credit_is_two_windows_of_two_segments_at_least() {
+    let keys = "mss = '1000 B'\nheader = '0 B'\nreceiver = 'edf'\nreceiver_credit = '1 packets'";
+    let config = common::config("tcp", keys);
+    let mut host = Receiving { ends: vec![Receiver::new(&config)], config, desk: Desk::default(), next: vec![0] };
+    host.segments(at(0), 0, 1, due(20, 90_000));
+    assert_eq!(host.edges(), [(0, 5.0)]);
+}
+
 #[test]
 fn a_message_that_cannot_be_in_time_waits_behind_the_others() {
     let mut host = Receiving::new(3, "");
