@@ -204,6 +204,48 @@ fn the_edge_ends_with_the_message_and_the_first_segment_of_the_next() {
 }
 
 #[test]
+fn messages_of_a_connection_follow_each_other_by_their_ends() {
+    let mut host = Receiving::new(1, "");
+    host.segments(at(0), 0, 4, due(5, 9_000));
+    assert_eq!(host.edges(), [(0, 6.0); 4]);
+    // The next message begins before the fifth segment has arrived: the first decides still.
+    host.next[0] = 5 * MSS;
+    host.segments(at(1), 0, 1, due(12, 9_500));
+    assert_eq!(host.edges(), [(0, 6.0)]);
+    host.next[0] = 4 * MSS;
+    host.segments(at(2), 0, 1, due(5, 9_000));
+    // Six have arrived, and all of the second message has room.
+    assert_eq!(host.edges(), [(0, 13.0)]);
+    assert_eq!(host.desk.host_timers, [at(1_000)], "while messages arrive");
+}
+
+#[test]
+fn a_host_without_messages_has_no_timer() {
+    let mut host = Receiving::new(1, "");
+    host.segments(at(0), 0, 1, due(1, 9_000));
+    assert_eq!((host.edges(), host.desk.host_timers), (vec![(0, 2.0)], vec![]));
+}
+
+/// Of three connections a credit of four segments lets two send. Each has its turn as the others are served.
+#[test]
+fn traffic_without_a_deadline_takes_turns() {
+    let keys = "mss = '1000 B'\nheader = '0 B'\nreceiver = 'edf'\nreceiver_credit = '4 packets'";
+    let config = || common::config("tcp", keys);
+    let ends = (0..3).map(|_| Receiver::new(&config())).collect();
+    let mut host = Receiving { ends, config: config(), desk: Desk::default(), next: vec![0; 3] };
+    let mut edges = [1.0; 3];
+    for us in 0..500 {
+        let connection = us as usize % 3;
+        if (host.next[connection] + MSS) as f64 <= edges[connection] * MSS as f64 {
+            host.segments(at(us), connection, 1, Known { end: 1 << 40, deadline: None });
+        }
+        host.edges().into_iter().for_each(|(connection, edge)| edges[connection as usize] = edge);
+    }
+    let (least, most) = (host.next.iter().min().unwrap(), host.next.iter().max().unwrap());
+    assert!(2 * least > *most, "{:?}", host.next);
+}
+
+#[test]
 fn traffic_without_a_deadline_has_the_floor_beside_messages() {
     let mut host = Receiving::new(3, "receiver_floor = 0.5");
     let bulk = Known { end: 1 << 40, deadline: None };
