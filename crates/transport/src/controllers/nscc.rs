@@ -626,11 +626,10 @@ mod tests {
             near(after(&mut law(&keys), 5.0, &[vec![end.clone()], empty(5)].concat()), 5.0);
             near(after(&mut law(&keys), 5.0, &[empty(6), vec![end], empty(1)].concat()), 5.5);
         }
-        // 8 % of 80 us is no delay yet.
-        let least = Acked { sample: Some(Span::from_nanos(86_400)), ..heard(1000, 0, false) };
-        near(after(&mut law(&keys), 5.0, &[least, empty(5)[0].clone()]), 5.0);
-        let row = vec![Acked { sample: Some(Span::from_nanos(86_400)), ..heard(1000, 0, false) }; 6];
-        near(after(&mut law(&keys), 5.0, &row), 5.5);
+        // A twelfth of 80 us is no delay yet, and more is one.
+        let row = |ns: u64| vec![Acked { sample: Some(Span::from_nanos(80_000 + ns)), ..heard(1000, 0, false) }; 6];
+        near(after(&mut law(&keys), 5.0, &row(6666)), 5.5);
+        near(after(&mut law(&keys), 5.0, &row(6667)), 5.0);
         // Once begun it goes on, though a window that grows by two packets each is not filled again.
         let fast = [keys[0], ("fast_increase", "1")];
         near(after(&mut law(&fast), 5.0, &empty(8)), 11.0);

@@ -409,6 +409,7 @@ mod tests {
     #[test]
     fn last_delay_and_the_target_are_reported() {
         let (mut law, mut window) = (law(), window(10.0));
+        assert!(law.paces(), "windows below a packet are rates");
         assert_eq!(reported(&law, &window, ["delay", "target"]), [None, Some(40.0)]);
         law.on_gap(&mut window, &heard(1000, 33));
         assert_eq!(reported(&law, &window, ["delay", "target"]), [Some(33.0), Some(40.0)]);

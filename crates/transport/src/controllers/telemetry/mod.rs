@@ -347,6 +347,7 @@ pub(super) mod tests {
             let mut bench = Bench::new(name, &[]);
             near(bench.law.0.window, 10.0);
             near(bench.law.rate().unwrap(), 1e10);
+            assert!(bench.law.paces());
             assert_eq!((bench.window.cwnd, bench.window.ssthresh), (10.0, 10.0));
             near(Bench::new(name, &[("initial_window", "3")]).law.rate().unwrap(), 3e9);
             near(Bench::new(name, &[("initial_window", "30")]).law.rate().unwrap(), 1e10);
