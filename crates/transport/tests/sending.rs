@@ -397,8 +397,8 @@ fn full_host_queue_stops_a_window_until_it_has_room() {
     assert_eq!(bench.sent(), [5, 6, 7, 8, 9]);
 }
 
-/// Ten in flight less one are nine: with a window of five only the first is sent again at once. What is not in flight any
-/// more, was not sent, or is the other copy, is no news. What was sent again and trimmed again cuts again.
+/// Ten in flight less one are nine: with a window of five only the first is sent again at once. A segment that is not in
+/// flight any more, was not sent, or has another copy in flight, is no news. A copy that is trimmed too cuts again.
 #[test]
 fn a_trimmed_segment_is_lost_and_cuts_once() {
     timeline(

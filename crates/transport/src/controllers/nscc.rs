@@ -630,7 +630,7 @@ mod tests {
         let row = |ns: u64| vec![Acked { sample: Some(Span::from_nanos(80_000 + ns)), ..heard(1000, 0, false) }; 6];
         near(after(&mut law(&keys), 5.0, &row(6666)), 5.5);
         near(after(&mut law(&keys), 5.0, &row(6667)), 5.0);
-        // Once begun it goes on, though a window that grows by two packets each is not filled again.
+        // Once begun it does not end, though a window that grows by two packets each is not filled again.
         let fast = [keys[0], ("fast_increase", "1")];
         near(after(&mut law(&fast), 5.0, &empty(8)), 11.0);
     }
@@ -638,7 +638,7 @@ mod tests {
     #[test]
     fn window_stays_within_a_packet_and_the_largest() {
         near(after(&mut law(&[]), 1.2, &[heard(1000, 150, true)]), 1.0);
-        // What is collected is applied to the window within its limits: 5 x 2 packets per window, of one packet.
+        // Increases are applied to the window within its limits: 5 x 2 packets per window, of one packet.
         let collected = [heard(1000, 40, false), heard(1000, 150, true)];
         near(after(&mut law(&[("adjust_packets", "1")]), 1.2, &collected), 11.0);
         near(after(&mut law(&[]), 149.9, &[heard(1000, 40, false)]), 149.9 + 10.0 / 149.9);

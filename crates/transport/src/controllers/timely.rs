@@ -508,7 +508,7 @@ mod tests {
         let (mut law, mut window) = law(&[]);
         let names = ["rate", "delay", "gradient"];
         assert_eq!(reported(&law, &window, names), [Some(5000.0), None, Some(0.0)]);
-        [100, 104].map(|rtt| hear(&mut law, &mut window, rtt));
+        [100, 104].iter().for_each(|rtt| _ = hear(&mut law, &mut window, *rtt));
         let site = Site { rate: Rate::from_gbps(10), frame_overhead: Bytes::ZERO, hops: 4, host: HostId(0), own: 0 };
         law.on_message(&mut window, &acked(0, false), true, site);
         let [rate, delay, gradient] = reported(&law, &window, names).map(Option::unwrap);
@@ -565,7 +565,7 @@ mod tests {
         assert_eq!(window.cwnd, window.ssthresh);
         // A scaled one follows the rate, and is a packet at least.
         let (mut law, mut window) = law(&[("window", "scaled")]);
-        [800, 800].map(|rtt| hear(&mut law, &mut window, rtt));
+        [800, 800].iter().for_each(|rtt| _ = hear(&mut law, &mut window, *rtt));
         near(window.cwnd, (25_000.0 / 1500.0 + 2.0) * 0.35);
         law.on_timeout(&mut window, 1.0, &lost(true));
         near(window.cwnd, (25_000.0 / 1500.0 + 2.0) * 0.175);
