@@ -51,6 +51,13 @@ fn headers_have_a_limit_too() {
     assert!(outcome.counters.trims > 0 && outcome.counters.drops > 0, "{:?}", outcome.counters);
 }
 
+/// A header takes 0.5 us, and every second packet of 12 us is trimmed: six have room for all of them, one after the other.
+#[test]
+fn headers_that_are_sent_make_room_for_others() {
+    let counters = two_to_one("dctcp", "trim = true\ntrim_buffer = '6 packets'").counters;
+    assert!(counters.trims > 6 && counters.drops == 0, "{counters:?}");
+}
+
 /// Nothing else changes: with room for everything, all bytes are the same as without trimming.
 #[test]
 fn with_room_nothing_is_trimmed() {

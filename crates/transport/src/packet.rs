@@ -231,6 +231,12 @@ mod tests {
     }
 
     #[test]
+    fn a_packet_without_headers_is_not_trimmed() {
+        let packet = Packet::data(0, 1460, 0, Instant::ZERO, Flags::NONE);
+        assert!(!packet.is_trimmed() && Packet { size: 64, ..packet }.is_trimmed());
+    }
+
+    #[test]
     fn words_say_all_of_a_packet() {
         let packet = Packet {
             seq: u64::MAX - 1,

@@ -152,6 +152,33 @@ fn the_most_urgent_have_the_credit_and_the_others_their_first_segment() {
     assert_eq!(host.edges(), [(0, 9.0), (0, 9.0), (2, 3.0), (0, 9.0), (0, 9.0)]);
 }
 
+/// The credit and a segment more are 201 000 B: in units of 4 B they have room in the 16 bits of the window field.
+#[test]
+fn windows_beyond_64_kb_are_scaled_at_both_ends() {
+    let keys =
+        "mss = '1000 B'\nheader = '0 B'\nreceiver = 'edf'\nreceiver_credit = '200 packets'\ninitial_window = 300";
+    let config = || common::config("tcp", keys);
+    let mut host =
+        Receiving { ends: vec![Receiver::new(&config())], config: config(), desk: Desk::default(), next: vec![0] };
+    host.segments(at(0), 0, 1, due(300, 90_000));
+    let (_, ack, mut extension) = host.desk.sent.remove(0);
+    assert_eq!((ack.seq, window(&extension)), (MSS, Some(200 * MSS / 4)));
+    let mut sender = Sending { end: Sender::new(&config()), config: config(), desk: Desk::default() };
+    sender.end.enqueue_message(&sender.config, at(0), Message::of(Bytes(300 * MSS)), &mut sender.desk);
+    sender.sent();
+    sender.end.on_packet(&sender.config, at(50), &ack, extension.as_mut(), &mut sender.desk);
+    assert_eq!(sender.sent().len(), 200);
+}
+
+#[test]
+fn the_credit_is_two_windows_of_two_segments_at_least() {
+    let keys = "mss = '1000 B'\nheader = '0 B'\nreceiver = 'edf'\nreceiver_credit = '1 packets'";
+    let config = common::config("tcp", keys);
+    let mut host = Receiving { ends: vec![Receiver::new(&config)], config, desk: Desk::default(), next: vec![0] };
+    host.segments(at(0), 0, 1, due(20, 90_000));
+    assert_eq!(host.edges(), [(0, 5.0)]);
+}
+
 #[test]
 fn a_message_that_cannot_be_in_time_waits_behind_the_others() {
     let mut host = Receiving::new(3, "");
@@ -174,6 +201,48 @@ fn the_edge_ends_with_the_message_and_the_first_segment_of_the_next() {
     assert_eq!(host.edges(), [(0, 6.0)]);
     host.segments(at(1), 0, 4, due(5, 9_000));
     assert_eq!(host.edges(), [(0, 6.0); 4]);
+}
+
+#[test]
+fn messages_of_a_connection_follow_each_other_by_their_ends() {
+    let mut host = Receiving::new(1, "");
+    host.segments(at(0), 0, 4, due(5, 9_000));
+    assert_eq!(host.edges(), [(0, 6.0); 4]);
+    // The next message begins before the fifth segment has arrived: the first decides still.
+    host.next[0] = 5 * MSS;
+    host.segments(at(1), 0, 1, due(12, 9_500));
+    assert_eq!(host.edges(), [(0, 6.0)]);
+    host.next[0] = 4 * MSS;
+    host.segments(at(2), 0, 1, due(5, 9_000));
+    // Six have arrived, and all of the second message has room.
+    assert_eq!(host.edges(), [(0, 13.0)]);
+    assert_eq!(host.desk.host_timers, [at(1_000)], "while messages arrive");
+}
+
+#[test]
+fn a_host_without_messages_has_no_timer() {
+    let mut host = Receiving::new(1, "");
+    host.segments(at(0), 0, 1, due(1, 9_000));
+    assert_eq!((host.edges(), host.desk.host_timers), (vec![(0, 2.0)], vec![]));
+}
+
+/// Of three connections a credit of four segments lets two send. Each has its turn as the others are served.
+#[test]
+fn traffic_without_a_deadline_takes_turns() {
+    let keys = "mss = '1000 B'\nheader = '0 B'\nreceiver = 'edf'\nreceiver_credit = '4 packets'";
+    let config = || common::config("tcp", keys);
+    let ends = (0..3).map(|_| Receiver::new(&config())).collect();
+    let mut host = Receiving { ends, config: config(), desk: Desk::default(), next: vec![0; 3] };
+    let mut edges = [1.0; 3];
+    for us in 0..500 {
+        let connection = us as usize % 3;
+        if (host.next[connection] + MSS) as f64 <= edges[connection] * MSS as f64 {
+            host.segments(at(us), connection, 1, Known { end: 1 << 40, deadline: None });
+        }
+        host.edges().into_iter().for_each(|(connection, edge)| edges[connection as usize] = edge);
+    }
+    let (least, most) = (host.next.iter().min().unwrap(), host.next.iter().max().unwrap());
+    assert!(2 * least > *most, "{:?}", host.next);
 }
 
 #[test]
@@ -200,7 +269,11 @@ struct Sending {
 
 impl Sending {
     fn new(segments: f64) -> Sending {
-        let config = config("initial_window = 10");
+        Sending::with(segments, "")
+    }
+
+    fn with(segments: f64, keys: &str) -> Sending {
+        let config = config(&format!("initial_window = 10\n{keys}"));
         let mut sending = Sending { end: Sender::new(&config), config, desk: Desk::default() };
         let message = Message { deadline: Some(at(700)), ..Message::of(Bytes((segments * MSS as f64) as u64)) };
         sending.end.enqueue_message(&sending.config, at(0), message, &mut sending.desk);
@@ -237,6 +310,8 @@ fn a_sender_keeps_to_the_edge_and_waits_for_a_full_segment() {
     sender.ack(at(300), 4, 4.4);
     assert_eq!(sender.sent(), []);
     sender.ack(at(400), 4, 4.5);
+    let last = sender.desk.sent[0].2.clone().and_then(|extension| extension.header);
+    assert_eq!(last, Some(transport::Header::Receive(Box::new(Header::Message(message)))), "the last one says it too");
     assert_eq!(sender.sent(), [(4.0, 0.5)], "all that is left");
     sender.ack(at(500), 4, 4.1);
     assert_eq!(sender.sent(), [], "an older edge changes nothing");
@@ -246,17 +321,85 @@ fn a_sender_keeps_to_the_edge_and_waits_for_a_full_segment() {
 fn a_shut_window_is_probed_after_the_timeout_and_then_half_as_often() {
     let mut sender = Sending::new(4.0);
     sender.ack(at(100), 1, 1.0);
+    assert!(sender.desk.timers.contains(&at(20_100)));
     sender.sent();
     let mut probes = Vec::new();
     for ms in 1..200 {
         sender.end.on_timer(&sender.config, at(1000 * ms), &mut sender.desk);
+        assert!(sender.desk.sent.iter().all(|(.., extension)| extension.is_none()), "a probe is of no message");
         probes.extend(sender.sent().into_iter().map(|probe| (ms, probe)));
     }
     // The RTO is 20 ms: after 20, 40 and 80 ms, in whole milliseconds from 0.1 ms on.
     assert_eq!(probes, [(21, (1.0, 0.0)), (61, (1.0, 0.0)), (141, (1.0, 0.0))]);
     assert_eq!(sender.desk.probes, 3);
+    assert!([61, 141].iter().all(|ms| sender.desk.timers.contains(&at(1000 * ms))));
     sender.ack(at(200_000), 1, 3.0);
     assert_eq!(sender.sent(), [(1.0, 1.0), (2.0, 1.0)]);
+}
+
+#[test]
+fn a_single_byte_behind_a_shut_window_is_probed_and_nothing_is_not() {
+    for (segments, probes) in [(1.0015, 1), (1.0, 0)] {
+        let mut sender = Sending::new(segments);
+        sender.ack(at(100), 1, 1.0);
+        sender.end.on_timer(&sender.config, at(21_000), &mut sender.desk);
+        assert_eq!(sender.desk.probes, probes);
+    }
+}
+
+#[test]
+fn an_acknowledgement_without_news_and_the_same_window_is_a_duplicate() {
+    let mut sender = Sending::with(20.0, "recovery = 'newreno'");
+    sender.ack(at(100), 1, 5.0);
+    assert_eq!(sender.sent().len(), 5, "the first, and four up to the edge");
+    // Two of these move the edge, and are no duplicates.
+    [5.0, 5.0, 6.0, 7.0].into_iter().for_each(|edge| sender.ack(at(110), 1, edge));
+    assert!(sender.sent().iter().all(|(start, _)| *start >= 5.0), "no third duplicate");
+    sender.ack(at(111), 1, 7.0);
+    assert_eq!(sender.sent().first(), Some(&(1.0, 1.0)));
+}
+
+#[test]
+fn a_trimmed_segment_is_sent_again_within_the_window() {
+    // One is in flight; the least window is two.
+    common::timeline(
+        "tcp",
+        "receiver = 'edf'\nloss_detection = 'rack'\ninitial_window = 10",
+        "0us   | message 4 | 0 cwnd=10
+         50us  | trimmed 0 | 0r cwnd=2",
+    );
+}
+
+#[test]
+fn the_credit_of_a_closed_connection_goes_to_the_others() {
+    let mut host = Receiving::new(2, "");
+    host.segments(at(0), 0, 1, due(20, 5_000));
+    host.segments(at(0), 1, 1, due(20, 9_000));
+    assert_eq!(host.edges(), [(0, 9.0), (1, 1.0)]);
+    host.desk.acting = 0;
+    host.ends[0].on_close(&host.config, at(10), &mut host.desk);
+    assert_eq!(host.edges(), [(1, 9.0)]);
+}
+
+#[test]
+fn a_window_of_its_own_has_the_rank_of_its_data_and_a_delayed_acknowledgement_the_window() {
+    let mut host = Receiving::new(2, "ack_every = 2");
+    host.segments(at(0), 0, 1, due(20, 9_000));
+    host.desk.sent.clear();
+    host.desk.acting = 1;
+    let packet = Packet { rank: 3, ..Packet::data(0, MSS as u32, 0, at(1), Flags::NONE) };
+    let header = transport::Header::Receive(Box::new(Header::Message(due(20, 5_000))));
+    host.ends[1].on_packet(&host.config, at(1), &packet, Some(&mut Extension::of_header(header)), &mut host.desk);
+    host.edges();
+    host.segments(at(2), 0, 2, due(20, 9_000));
+    let own = host.desk.sent.iter().find(|(connection, ..)| *connection == 1).expect("two segments are free");
+    assert_eq!(own.1.rank, 3);
+    host.edges();
+    // The third segment is the first of two: its acknowledgement waits for the timer.
+    host.desk.acting = 0;
+    let latest = *host.desk.timers.last().expect("it is delayed");
+    host.ends[0].on_timer(&host.config, latest, &mut host.desk);
+    assert_eq!(host.edges(), [(0, 9.0)]);
 }
 
 #[test]

@@ -396,3 +396,64 @@ fn full_host_queue_stops_a_window_until_it_has_room() {
     bench.room(20);
     assert_eq!(bench.sent(), [5, 6, 7, 8, 9]);
 }
+
+/// Ten in flight less one are nine: with a window of five only the first is sent again at once. A segment that is not in
+/// flight any more, was not sent, or has another copy in flight, is no news. A copy that is trimmed too cuts again.
+#[test]
+fn a_trimmed_segment_is_lost_and_cuts_once() {
+    timeline(
+        "tcp",
+        "initial_window = 10\nloss_detection = 'rack'",
+        "0us   | message 20           | 0-9 cwnd=10
+         50us  | trimmed 3            | 3r cwnd=5 ssthresh=5
+         51us  | trimmed 3            | cwnd=5
+         52us  | trimmed 4            | cwnd=5
+         53us  | trimmed 12           | cwnd=5
+         54us  | trimmed 5 again      | cwnd=5
+         60us  | trimmed 3 again      | cwnd=2.5 ssthresh=2.5",
+    );
+}
+
+/// NSCC takes a packet of the window for each. The repair is the same: with eight the second one waits for room.
+#[test]
+fn a_controller_may_answer_each_trimmed_segment() {
+    timeline(
+        "nscc",
+        "initial_window = 10\nloss_detection = 'rack'\nbase_rtt = '1 ms'",
+        "0us   | message 20           | 0-9 cwnd=10
+         50us  | trimmed 3            | 3r cwnd=9
+         51us  | trimmed 4            | cwnd=8",
+    );
+}
+
+#[test]
+fn a_receiver_answers_a_trimmed_packet_with_its_position_stamp_and_rank() {
+    for (name, keys) in [("tcp", ""), ("tcp", "receiver = 'edf'")] {
+        let config = common::config(name, keys);
+        let (mut receiver, mut notes) = (transport::Receiver::new(&config), common::Notes::default());
+        let at = Instant::from_micros(7);
+        let packet = Packet { rank: 5, ..Packet::data(3 * MSS, MSS as u32, 40, at, Flags::NONE) };
+        receiver.on_trimmed(&config, Instant::from_micros(9), &packet, None, &mut notes);
+        let [(nack, _)] = &notes.sent[..] else { panic!("{:?}", notes.sent) };
+        assert_eq!((nack.seq, nack.stamp, nack.rank, nack.payload), (3 * MSS, at, 5, 0), "{name} {keys}");
+        assert!(nack.flags.has(Flags::NACK));
+    }
+}
+
+/// Swift adds to its window with each acknowledgement below its target, but not while a loss is repaired.
+#[test]
+fn acknowledgements_beyond_a_gap_let_the_window_grow_until_a_loss_is_found() {
+    let mut bench = Bench::new("swift", "initial_window = 10\nbase_target = '1 ms'");
+    bench.message(40 * MSS, None);
+    bench.wait(Span::from_micros(100));
+    bench.ack(1, Some(Instant::ZERO), Flags::NONE, &[]);
+    let mut grows = |sacked| {
+        let before = bench.cwnd();
+        bench.ack(1, Some(Instant::ZERO), Flags::NONE, &[sacked]);
+        bench.cwnd() > before
+    };
+    assert!(grows((2, 3)) && grows((2, 4)));
+    // The third segment beyond the gap shows a loss, which cuts.
+    assert!(!grows((2, 5)));
+    assert!(!grows((2, 6)) && !grows((2, 7)));
+}

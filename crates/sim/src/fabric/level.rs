@@ -49,3 +49,14 @@ impl From<Option<Amount>> for Level {
         amount.map_or(Level::INFINITE, |amount| Level::share(amount, 1))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_whole_and_equal() {
+        assert_eq!(Level::share(Amount::Packets(7), 2), Level { value: 3, in_bytes: false });
+        assert_eq!(Level::share(Amount::Bytes(3001), 3), Level { value: 1000, in_bytes: true });
+    }
+}

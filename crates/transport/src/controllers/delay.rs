@@ -36,3 +36,14 @@ pub(super) fn product(time: Span, surroundings: &Surroundings, packet: Bytes) ->
 pub(super) fn times(time: Span, factor: f64) -> Span {
     Span::from_ps_f64(time.0 as f64 * factor).max(Span(1))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_a_picosecond_is_one() {
+        assert_eq!(times(Span(1), 0.1), Span(1));
+        assert_eq!(times(Span(1), 0.0), Span(1));
+    }
+}

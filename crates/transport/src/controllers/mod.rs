@@ -473,6 +473,13 @@ pub(crate) mod tests {
         }
     }
 
+    /// Returns the values that a controller reports under these names.
+    pub(crate) fn reported<const N: usize>(law: &impl Window, window: &Cwnd, names: [&str; N]) -> [Option<f64>; N] {
+        let mut seen = Observation::default();
+        law.observe(window, &acked(1, false), &mut seen);
+        names.map(|name| seen.get(name))
+    }
+
     #[test]
     fn a_cut_ends_at_the_floor_from_both_sides() {
         for start in [1.0, 2.1] {

@@ -494,7 +494,7 @@ impl Window for Nscc {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::controllers::tests::{acked, cwnd};
+    use crate::controllers::tests::{acked, cwnd, reported};
     use units::Rate;
 
     /// Packets of 1000 B; a product of 100 of them, twice the reference; a target of half a round trip.
@@ -559,6 +559,27 @@ mod tests {
         near(alone(60, true), 50.0 * (1.0 - 0.8 / 3.0));
         near(alone(100, true), 50.0 * (1.0 - 0.48));
         near(alone(150, true), 25.0);
+        // Headers of half a packet are increased as payload is, and without quick adapt nothing else changes.
+        for keys in [("header", "500 B"), ("quick_adapt", "false")] {
+            near(after(&mut law(&[keys]), 50.0, &[heard(1000, 40, false)]), 50.2);
+        }
+    }
+
+    #[test]
+    fn only_a_mark_that_cuts_counts_as_a_cut_by_marks() {
+        let cut = |queued, marked| law(&[]).on_ack(&mut cwnd(50.0), &heard(1000, queued, marked));
+        assert_eq!([cut(60, true), cut(39, true), cut(20, false)], [true, false, false]);
+        let (mut law, mut window) = (law(&[]), cwnd(50.0));
+        law.on_ack(&mut window, &heard(1000, 20, false));
+        assert!(!law.on_ack(&mut window, &heard(1120, 161, false)) && window.cwnd == 1.0, "quick adapt is no mark");
+    }
+
+    #[test]
+    fn last_delay_and_the_average_queue_are_reported() {
+        let (mut law, names) = (law(&[("delay_weight", "0.5")]), ["delay", "queueing_delay"]);
+        assert_eq!(reported(&law, &cwnd(50.0), names), [None, Some(0.0)]);
+        after(&mut law, 50.0, &[heard(1000, 20, false), heard(1001, 60, false)]);
+        assert_eq!(reported(&law, &cwnd(50.0), names), [Some(140.0), Some(35.0)]);
     }
 
     #[test]
@@ -567,6 +588,8 @@ mod tests {
         let cuts = |at| after(&mut law(&[]), 50.0, &[heard(1000, 60, true), heard(at, 60, true)]) / 50.0;
         near(cuts(1080), cut);
         near(cuts(1081), cut * cut);
+        // An average at the target makes no cut, so the next one may.
+        near(after(&mut law(&[]), 50.0, &[heard(1000, 40, true), heard(1001, 60, true)]) / 50.0, cut);
         // Half of 60 us is below the target; half of that and half of 70 us is 50: 0.8 x 10 / 50.
         let mut slow = law(&[("delay_weight", "0.5")]);
         near(after(&mut slow, 50.0, &[heard(1000, 60, true), heard(1001, 70, true)]), 50.0 * 0.84);
@@ -578,6 +601,7 @@ mod tests {
         let acks = [0; 9].map(|_| heard(1000, 40, false));
         near(after(&mut batched, 50.0, &acks[..8]), 50.0);
         near(after(&mut law(&[("adjust_packets", "8")]), 50.0, &acks), 51.8);
+        near(after(&mut law(&[("adjust_packets", "8")]), 50.0, &[&acks[..], &acks[..8]].concat()), 51.8);
         // The period adds 0.15 x 2 packets too.
         let keys = [("adjust_packets", "8"), ("adjust_period", "80 us")];
         near(after(&mut law(&keys), 50.0, &[heard(79, 40, false)]), 50.0);
@@ -597,11 +621,26 @@ mod tests {
         near(after(&mut law(&keys), 5.0, &with(heard(1000, 7, false))), 5.0);
         // A cut ends it too; its delay of 40 us is not above the target.
         near(after(&mut law(&keys), 5.0, &with(heard(1000, 40, true))), 5.0);
+        for end in [heard(1000, 7, false), heard(1000, 40, true)] {
+            // Either begins a new count, of a window and not a byte less, and ends the exponential increase.
+            near(after(&mut law(&keys), 5.0, &[vec![end.clone()], empty(5)].concat()), 5.0);
+            near(after(&mut law(&keys), 5.0, &[empty(6), vec![end], empty(1)].concat()), 5.5);
+        }
+        // A twelfth of 80 us is no delay yet, and more is one.
+        let row = |ns: u64| vec![Acked { sample: Some(Span::from_nanos(80_000 + ns)), ..heard(1000, 0, false) }; 6];
+        near(after(&mut law(&keys), 5.0, &row(6666)), 5.5);
+        near(after(&mut law(&keys), 5.0, &row(6667)), 5.0);
+        // Once begun it does not end, though a window that grows by two packets each is not filled again.
+        let fast = [keys[0], ("fast_increase", "1")];
+        near(after(&mut law(&fast), 5.0, &empty(8)), 11.0);
     }
 
     #[test]
     fn window_stays_within_a_packet_and_the_largest() {
         near(after(&mut law(&[]), 1.2, &[heard(1000, 150, true)]), 1.0);
+        // Increases are applied to the window within its limits: 5 x 2 packets per window, of one packet.
+        let collected = [heard(1000, 40, false), heard(1000, 150, true)];
+        near(after(&mut law(&[("adjust_packets", "1")]), 1.2, &collected), 11.0);
         near(after(&mut law(&[]), 149.9, &[heard(1000, 40, false)]), 149.9 + 10.0 / 149.9);
         near(after(&mut law(&[]), 151.0, &[heard(1000, 40, false)]), 150.0);
         // A round trip of 40 us halves the product; later ones are delayed by 40 us.
@@ -614,18 +653,35 @@ mod tests {
 
     #[test]
     fn loss_after_a_period_sets_the_window_to_what_has_arrived() {
-        let (mut law, mut window) = (law(&[]), cwnd(50.0));
-        // The first acknowledgement begins a period of 80 + 40 us, in which three packets arrive.
-        [1000, 1010, 1020, 1030].iter().for_each(|at| _ = law.on_ack(&mut window, &heard(*at, 20, true)));
+        for header in ["0 B", "500 B"] {
+            let (mut law, mut window) = (law(&[("header", header)]), cwnd(50.0));
+            // The first acknowledgement begins a period of 80 + 40 us, in which three packets arrive.
+            [1000, 1010, 1020, 1030].iter().for_each(|at| _ = law.on_ack(&mut window, &heard(*at, 20, true)));
+            law.on_loss(&mut window, &lost(1120, false));
+            assert_eq!((window.cwnd, window.ssthresh), (3.0, 3.0));
+            // Ten packets were in flight: the marks of nine do not count.
+            let (mut unmarked, mut again, mut lost_too) = (law.clone(), law.clone(), window.clone());
+            near(after(&mut unmarked, 3.0, &[heard(1121, 20, false)]), 3.0 + 4.0 / 3.0);
+            (1..10).for_each(|i| _ = law.on_ack(&mut window, &heard(1120 + i, 100, true)));
+            assert_eq!(window.cwnd, 3.0);
+            law.on_ack(&mut window, &heard(1130, 100, true));
+            near(window.cwnd, 3.0 * 0.52);
+            // A second loss is one of the ten, and takes nothing.
+            again.on_loss(&mut lost_too, &lost(1121, false));
+            (2..10).for_each(|i| _ = again.on_ack(&mut lost_too, &heard(1120 + i, 100, true)));
+            assert_eq!(lost_too.cwnd, 3.0);
+            again.on_ack(&mut lost_too, &heard(1130, 100, true));
+            near(lost_too.cwnd, 3.0 * 0.52);
+        }
+    }
+
+    #[test]
+    fn quick_adapt_drops_the_increases_that_are_collected() {
+        let (mut law, mut window) = (law(&[("adjust_packets", "4")]), cwnd(50.0));
+        [1000, 1010, 1020, 1030].iter().for_each(|at| _ = law.on_ack(&mut window, &heard(*at, 40, false)));
         law.on_loss(&mut window, &lost(1120, false));
-        assert_eq!((window.cwnd, window.ssthresh), (3.0, 3.0));
-        // Ten packets were in flight: the marks of nine do not count, nor those after a second loss.
-        let mut unmarked = law.clone();
-        near(after(&mut unmarked, 3.0, &[heard(1121, 20, false)]), 3.0 + 4.0 / 3.0);
-        (1..10).for_each(|i| _ = law.on_ack(&mut window, &heard(1120 + i, 100, true)));
-        assert_eq!(window.cwnd, 3.0);
-        law.on_ack(&mut window, &heard(1130, 100, true));
-        near(window.cwnd, 3.0 * 0.52);
+        law.on_ack(&mut window, &heard(1121, 40, false));
+        assert_eq!(window.cwnd, 3.0, "one packet, not the fifth");
     }
 
     #[test]
@@ -637,6 +693,9 @@ mod tests {
         // Unmarked and delayed, it would increase; two packets arrived before it.
         law.on_ack(&mut window, &heard(1120, 60, false));
         assert_eq!(window.cwnd, 3.0);
+        // It asks once: two packets arrive in the next period too.
+        [1130, 1240].iter().for_each(|at| _ = law.on_ack(&mut window, &heard(*at, 20, false)));
+        assert!(window.cwnd > 3.0, "{}", window.cwnd);
     }
 
     /// As losses within a period and at its end, and each counts.
@@ -664,13 +723,18 @@ mod tests {
         assert!(!adapted(&[], 160, 5) && adapted(&[], 161, 5));
         assert!(adapted(&[], 161, 18) && !adapted(&[], 161, 19));
         assert!(!adapted(&[("quick_adapt", "false")], 161, 5));
+        let half = &[("quick_gate", "1")];
+        assert!(adapted(half, 161, 74) && !adapted(half, 161, 75), "half of 150 packets is not less than half");
     }
 
     #[test]
     fn timeout_leaves_one_packet() {
         let (mut law, mut window) = (law(&[("quick_adapt", "false")]), cwnd(50.0));
         law.on_loss(&mut window, &lost(1000, true));
-        assert_eq!(window.cwnd, 50.0);
+        assert_eq!((window.cwnd, window.ssthresh), (50.0, 50.0));
+        let (mut other, mut less) = (law.clone(), window.clone());
+        other.on_timeout(&mut less, 45.0, &lost(1000, true));
+        assert_eq!(less.cwnd, 40.0, "ten packets were in flight");
         law.on_timeout(&mut window, 1.0, &lost(1000, true));
         assert_eq!((window.cwnd, window.ssthresh), (1.0, 1.0));
     }
@@ -705,6 +769,12 @@ mod tests {
         let rules = build(&found, &connection::Config::from_values(&found).unwrap()).0.rules;
         near(rules.proportional * rules.target, 4.0 * 1500.0 / 5.0);
         assert_eq!(found.number("initial_window"), 30.0);
+        // 125 bytes are less than a packet, and 1.25 GB are a million and more.
+        let limits = |time| {
+            let found = values(&[("base_rtt", time)], &slow);
+            (found.number("initial_window"), found.number("delay_weight") == 1.0)
+        };
+        assert_eq!([limits("1 us"), limits("10 s")], [(1.0, true), (1e6, false)]);
     }
 
     #[test]

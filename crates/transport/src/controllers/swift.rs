@@ -294,7 +294,7 @@ impl Window for Swift {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::controllers::tests::{acked, cwnd};
+    use crate::controllers::tests::{acked, cwnd, reported};
     use units::{Bytes, HostId, Rate};
 
     /// A route of four links; targets of 20 + 4 x 5 us and, from 4 packets down to a quarter, up to 30 us more.
@@ -315,7 +315,9 @@ mod tests {
     fn law() -> Swift {
         let mut law = build(&values(KEYS, &Surroundings::default()), 1000.0).unwrap();
         let site = Site { rate: Rate::from_gbps(10), frame_overhead: Bytes::ZERO, hops: 4, host: HostId(0), own: 0 };
-        law.on_message(&mut window(10.0), &acked(0, false), true, site);
+        let mut first = window(10.0);
+        law.on_message(&mut first, &acked(0, false), true, site);
+        assert_eq!(first.ssthresh, 10.0, "it has no slow start");
         law
     }
 
@@ -363,8 +365,11 @@ mod tests {
     #[test]
     fn above_the_target_it_cuts_in_proportion_once_per_round_trip() {
         let (mut law, mut window) = (law(), window(10.0));
+        // At the target there is nothing to add and nothing to cut.
+        law.on_ack(&mut window, &heard(900, 40));
+        assert_eq!(window.cwnd, 10.0);
         // 0.8 x (80 - 40) / 80.
-        law.on_ack(&mut window, &heard(1000, 80));
+        assert!(!law.on_ack(&mut window, &heard(1000, 80)), "no mark did it");
         assert!((window.cwnd - 6.0).abs() < 1e-9, "{}", window.cwnd);
         law.on_ack(&mut window, &heard(1099, 80));
         assert!((window.cwnd - 6.0).abs() < 1e-9, "srtt is 100 us");
@@ -385,6 +390,7 @@ mod tests {
         let mut expire = |window: &mut Cwnd, at| {
             law.on_loss(window, &lost(at, true));
             law.on_timeout(window, 1.0, &lost(at, true));
+            assert_eq!(window.ssthresh, window.cwnd);
             window.cwnd
         };
         let found = [2000, 3000, 4000, 5000, 6000].map(|at| expire(&mut window, at));
@@ -393,6 +399,20 @@ mod tests {
         assert_eq!(window.cwnd, 1.001);
         law.on_timeout(&mut window, 1.0, &lost(8000, true));
         assert_eq!(window.cwnd, 0.5005, "an acknowledgement begins a new count");
+        let found = [8099, 8100, 9000].map(|at| {
+            law.on_timeout(&mut window, 1.0, &lost(at, true));
+            window.cwnd
+        });
+        assert_eq!(found, [0.5005, 0.25025, 0.125125], "the second of four is within the round trip of the first");
+    }
+
+    #[test]
+    fn last_delay_and_the_target_are_reported() {
+        let (mut law, mut window) = (law(), window(10.0));
+        assert!(law.paces(), "windows below a packet are rates");
+        assert_eq!(reported(&law, &window, ["delay", "target"]), [None, Some(40.0)]);
+        law.on_gap(&mut window, &heard(1000, 33));
+        assert_eq!(reported(&law, &window, ["delay", "target"]), [Some(33.0), Some(40.0)]);
     }
 
     #[test]

@@ -383,7 +383,7 @@ impl Window for Timely {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::controllers::tests::{acked, cwnd};
+    use crate::controllers::tests::{acked, cwnd, reported};
     use units::{Bytes, HostId, Instant};
 
     const GBPS: f64 = 1e9;
@@ -408,8 +408,12 @@ mod tests {
     /// Acknowledges all that is in flight, after this round trip; returns the rate in Gbit/s.
     fn hear(law: &mut Timely, window: &mut Cwnd, rtt_us: u64) -> f64 {
         let ack = Acked { bytes: 10_000, sample: Some(Span::from_micros(rtt_us)), ..acked(1, false) };
-        law.on_ack(window, &ack);
+        assert!(!law.on_ack(window, &ack), "no mark did it");
         law.0.rate / GBPS
+    }
+
+    fn lost(timeout: bool) -> Lost<'static> {
+        Lost { now: Instant::ZERO, state: acked(1, false), flight: 10.0, timeout }
     }
 
     fn near(found: f64, expected: f64) {
@@ -467,6 +471,53 @@ mod tests {
     }
 
     #[test]
+    fn whatever_is_no_increase_between_the_thresholds_begins_a_new_row() {
+        let others: [fn(&mut Timely, &mut Cwnd); 4] = [
+            |law, window| _ = hear(law, window, 600),
+            |law, window| _ = hear(law, window, 110),
+            |law, window| _ = hear(law, window, 49),
+            |law, window| law.on_timeout(window, 1.0, &lost(true)),
+        ];
+        for other in others {
+            let (mut law, mut window) = law(&[]);
+            // Four increases, and no fifth.
+            (0..5).for_each(|_| _ = hear(&mut law, &mut window, 100));
+            other(&mut law, &mut window);
+            // From here on the smoothed gradient is negative.
+            let mut before = law.0.rate / GBPS;
+            for step in [0.01, 0.01, 0.01, 0.01, 0.05] {
+                let rate = hear(&mut law, &mut window, 50);
+                near(rate - before, step);
+                before = rate;
+            }
+        }
+    }
+
+    #[test]
+    fn at_a_threshold_the_gradient_decides() {
+        // 0.8 x 0.875 x 10 us / 20 us = 0.35, and 0.14 for 4 us.
+        for (before, at, left) in [(40, 50, 0.65), (496, 500, 0.86)] {
+            let (mut law, mut window) = law(&[]);
+            hear(&mut law, &mut window, before);
+            near(hear(&mut law, &mut window, at), 5.0 * left);
+        }
+    }
+
+    #[test]
+    fn next_message_keeps_the_rate_and_signals_show_it() {
+        let (mut law, mut window) = law(&[]);
+        let names = ["rate", "delay", "gradient"];
+        assert_eq!(reported(&law, &window, names), [Some(5000.0), None, Some(0.0)]);
+        [100, 104].iter().for_each(|rtt| _ = hear(&mut law, &mut window, *rtt));
+        let site = Site { rate: Rate::from_gbps(10), frame_overhead: Bytes::ZERO, hops: 4, host: HostId(0), own: 0 };
+        law.on_message(&mut window, &acked(0, false), true, site);
+        let [rate, delay, gradient] = reported(&law, &window, names).map(Option::unwrap);
+        near(rate, 4300.0);
+        assert_eq!(delay, 104.0);
+        near(gradient, 0.875 * 4.0 / 20.0);
+    }
+
+    #[test]
     fn updates_are_a_round_trip_or_a_segment_apart() {
         let (mut law, mut window) = law(&[]);
         let ack = |bytes| Acked { bytes, sample: Some(Span::from_micros(30)), ..acked(1, false) };
@@ -482,12 +533,17 @@ mod tests {
         let before = law.clone();
         law.on_ack(&mut window, &Acked { sample: None, ..ack(9000) });
         near(law.0.rate, before.0.rate);
+        let (mut law, mut window) = self::law(&[("segment", "3000 B")]);
+        let rates = [1000, 2999, 1].map(|bytes| {
+            law.on_ack(&mut window, &ack(bytes));
+            law.0.rate / GBPS
+        });
+        assert_eq!(rates, [5.0, 5.0, 5.01], "the last byte makes it due");
     }
 
     #[test]
     fn loss_halves_the_rate_down_to_the_least() {
         let (mut law, mut window) = law(&[]);
-        let lost = |timeout| Lost { now: Instant::ZERO, state: acked(1, false), flight: 10.0, timeout };
         law.on_loss(&mut window, &lost(false));
         near(law.0.rate / GBPS, 2.5);
         law.on_loss(&mut window, &lost(true));
@@ -507,6 +563,14 @@ mod tests {
         near(bound(&[("window", "none")]), MOST);
         let (_, window) = law(&[]);
         assert_eq!(window.cwnd, window.ssthresh);
+        // A scaled one follows the rate, and is a packet at least.
+        let (mut law, mut window) = law(&[("window", "scaled")]);
+        [800, 800].iter().for_each(|rtt| _ = hear(&mut law, &mut window, *rtt));
+        near(window.cwnd, (25_000.0 / 1500.0 + 2.0) * 0.35);
+        law.on_timeout(&mut window, 1.0, &lost(true));
+        near(window.cwnd, (25_000.0 / 1500.0 + 2.0) * 0.175);
+        (0..20).for_each(|_| law.on_timeout(&mut window, 1.0, &lost(true)));
+        assert_eq!(window.cwnd, 1.0);
     }
 
     #[test]
@@ -532,6 +596,8 @@ mod tests {
         let found = values(&[], &fast);
         assert_eq!(times(&found), [20, 200, 8].map(Span::from_micros));
         assert_eq!(found.rate("add_step"), Rate(400_000_000));
+        // A step is never none.
+        assert_eq!(values(&[], &Surroundings { line_rate: Rate(999), ..fast }).rate("add_step"), Rate(1));
     }
 
     #[test]
@@ -542,6 +608,7 @@ mod tests {
         };
         assert_eq!(problem(&[("t_low", "2 ms")]), "t_low");
         assert_eq!(problem(&[("t_high", "1 us")]), "t_high");
+        law(&[("t_low", "90 us"), ("t_high", "90 us")]);
     }
 
     #[test]

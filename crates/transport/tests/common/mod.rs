@@ -196,7 +196,8 @@ impl Bench {
 ///
 /// - Inputs are `message 20` (segments), `ack 5` (segments 0 to 4 have arrived), `timer` (the retransmission timer
 ///   expires now, and not before), or `wait` (it has not expired until now). An ACK may have `of 100us` (the time when
-///   the data was sent that it answers, for an RTT sample), `sack 7-9`, `ece` and `syn`.
+///   the data was sent that it answers, for an RTT sample), `sack 7-9`, `ece` and `syn`. With `trimmed 3` a switch has
+///   removed segment 3, and with `trimmed 3 again` the one that was sent again.
 /// - The output is every packet sent, in order: `5`, `5-9`, `5r` (sent again), `5+cwr`, `syn`, `opened`. It also
 ///   has the signals' values then: `cwnd=`, `ssthresh=`, `alpha=`, `srtt=`.
 ///
@@ -233,6 +234,12 @@ pub(crate) fn timeline(name: &str, keys: &str, table: &str) {
                     }
                 }
                 bench.ack(segment, stamp, flags, &sacked);
+            }
+            Some("trimmed") => {
+                let segment: u64 = words.next().unwrap().parse().unwrap();
+                let stamp = if words.next() == Some("again") { Instant::MAX } else { Instant::ZERO };
+                let nack = Packet::ack(segment * MSS, 40, stamp, Flags::NACK);
+                bench.sender.on_trimmed(&bench.config, at, &nack, &mut bench.notes);
             }
             Some("timer" | "wait") => {}
             _ => panic!("{line}: what comes in?"),

@@ -54,7 +54,8 @@ mod tests {
         let found: Vec<usize> = (0..30).map(|_| next(&queues)).collect();
         let first = found.iter().position(|index| *index == 3).expect("missed with 3e-8");
         assert!(found[first..].iter().all(|index| *index == 3));
-        // It is left for a shorter one.
+        // It is left for a shorter one, and where it is no more.
+        assert!((0..30).all(|_| next(&queues[..3]) < 3));
         queues[3] = Span(10);
         assert!((0..30).map(|_| next(&queues)).last() != Some(3));
     }

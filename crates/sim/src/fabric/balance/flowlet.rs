@@ -52,6 +52,9 @@ mod tests {
         let (mut flowlet, mut draws) = (Flowlet { gap: Span::from_micros(50), until: None, path: 0 }, Draws::of(3));
         let mut at = |now: u64| flowlet.next(Instant::from_micros(now), 64, &mut draws);
         let first = at(0);
+        let mut fewer = (Flowlet { gap: Span::from_micros(50), until: None, path: 0 }, Draws::of(3));
+        assert_eq!(fewer.0.next(Instant::ZERO, 64, &mut fewer.1), first);
+        assert!(fewer.0.next(Instant::ZERO, first, &mut fewer.1) < first, "the path is gone");
         // 49 us after the last each time.
         assert!((1..100).all(|i| at(49 * i) == first));
         // 50 us after the last: the chance of the same one each time is 1/64.

@@ -38,6 +38,14 @@ mod tests {
     use units::{Instant, Span};
 
     #[test]
+    fn a_link_that_is_gone_is_taken_no_more() {
+        let (mut switch, mut draws) = (LetFlow(Flowlets::new(Span::from_micros(50))), Draws::of(3));
+        let mut at = |links: usize| switch.next(&hop(Instant::ZERO, &vec![Span::ZERO; links]), &mut draws);
+        let first = at(64);
+        assert!(first > 0 && at(first) < first);
+    }
+
+    #[test]
     fn only_a_pause_changes_the_link() {
         let (mut switch, mut draws) = (LetFlow(Flowlets::new(Span::from_micros(50))), Draws::of(3));
         let mut at = |now: u64| switch.next(&hop(Instant::from_micros(now), &[Span::ZERO; 64]), &mut draws);

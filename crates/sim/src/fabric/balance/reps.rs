@@ -73,5 +73,7 @@ mod tests {
         assert_eq!(others, (0..16).collect::<Vec<_>>());
         reps.unmarked(9);
         assert!(reps.next(Instant::ZERO, 4, &mut draws) < 4, "a path that is gone");
+        reps.unmarked(4);
+        assert!(reps.next(Instant::ZERO, 4, &mut draws) < 4, "paths count from 0");
     }
 }

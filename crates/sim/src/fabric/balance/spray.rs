@@ -76,6 +76,20 @@ mod tests {
     }
 
     #[test]
+    fn turns_have_all_distances_without_a_common_divisor() {
+        for (paths, distances) in [(2, vec![1]), (3, vec![1, 2]), (8, vec![1, 3, 5, 7])] {
+            let (mut turns, mut draws) = (Turns::default(), Draws::of(1));
+            let mut found = std::collections::BTreeSet::new();
+            for _ in 0..100 {
+                let order: Vec<u32> = (0..paths).map(|_| turns.next(Instant::ZERO, paths, &mut draws)).collect();
+                found.insert((paths + order[1] - order[0]) % paths);
+            }
+            // One is missed with 4 x (3/4)^100.
+            assert_eq!(found.into_iter().collect::<Vec<_>>(), distances);
+        }
+    }
+
+    #[test]
     fn fewer_paths_than_before_are_met() {
         let (mut turns, mut draws) = (Turns::default(), Draws::of(1));
         (0..5).for_each(|_| _ = turns.next(Instant::ZERO, 16, &mut draws));

@@ -87,13 +87,18 @@ mod tests {
         assert_eq!(abm.limit(&queue(0, 0, 1.0, 0), 0), 0);
         abm.changed(&queue(0, 0, 1.0, 0), 0);
         assert!(abm.congested.is_empty());
+        abm.changed(&queue(0, 0, 1.0, 1), 1);
+        assert_eq!(abm.congested.len(), 1, "one packet of one");
     }
 
     #[test]
     fn a_congested_queue_keeps_its_port_when_that_moves() {
         let mut abm = Abm { alpha: 1.0, congested: BTreeSet::new() };
         abm.changed(&queue(3, 0, 1.0, 300), 300);
+        abm.changed(&queue(4, 0, 1.0, 300), 300);
         abm.moves(LinkId(3), LinkId(5));
+        assert_eq!(abm.limit(&queue(7, 0, 1.0, 0), 300), 150, "two, as before");
+        abm.changed(&queue(4, 0, 1.0, 0), 300);
         abm.changed(&queue(5, 0, 1.0, 0), 300);
         assert!(abm.congested.is_empty());
     }

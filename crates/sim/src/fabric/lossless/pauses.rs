@@ -315,12 +315,25 @@ mod tests {
         assert!(!turn(&mut pauses, B) && pauses.links[B].held == 0);
     }
 
+    /// With a threshold below a packet all that arrives is in the headroom. It pauses its link, and nothing held does not.
+    #[test]
+    fn a_link_is_paused_for_its_headroom_alone_but_not_for_nothing() {
+        let mut pauses = pauses(None);
+        pauses.links[A].part.threshold = 500;
+        assert!(!turn(&mut pauses, A));
+        assert!(pauses.hold(A, 1000, false) && turn(&mut pauses, A) && pauses.links[A].held == 0);
+        pauses.release(A, 1000);
+        assert!(turn(&mut pauses, A) && !pauses.links[A].asked);
+    }
+
     /// 8000 B are shared, of which each link may hold half of the free ones beyond its own 3000 B.
     #[test]
     fn a_shared_part_counts_for_all_links() {
         let mut pauses = pauses(Some(Shared { bytes: 8000, alpha: 0.5 }));
         let threshold = |pauses: &Pauses, link: LinkId| pauses.threshold(&pauses.links[link]);
         assert_eq!(threshold(&pauses, A), 7000);
+        let twice = Shared { bytes: 8000, alpha: 2.0 };
+        assert_eq!(threshold(&self::pauses(Some(twice)), A), 11_000, "no more than all");
         (0..5).for_each(|_| assert!(pauses.hold(A, 1000, false)));
         // Two of the five are beyond its own: 6000 B are free.
         assert_eq!((pauses.pools[0].used, threshold(&pauses, A), threshold(&pauses, B)), (2000, 6000, 6000));

@@ -227,5 +227,16 @@ mod tests {
         // Until then the port is not idle.
         red.departs(&packet(), Length::default(), at);
         assert_eq!(red.averaged(&packet(), 1, at + Span::from_micros(11)), (1.375 + 1.0) / 2.0);
+        // At its very end it has been idle for no time, and is not any more.
+        assert_eq!(red.averaged(&packet(), 1, at + Span::from_micros(12)), (1.1875 + 1.0) / 2.0);
+        assert_eq!(red.averaged(&packet(), 1, at + Span::from_micros(36)), (1.09375 + 1.0) / 2.0);
+    }
+
+    /// A queue of 41 is above Kmax, but its average is 20.5: marked with 7 %.
+    #[test]
+    fn an_average_decides_in_place_of_the_queue() {
+        let with_it = Length { packets: 41, bytes: 61_500 };
+        let marked = (0..100).filter(|seed| red(*seed, 0, 0.5).arrives(&packet(), with_it, Instant::ZERO)).count();
+        assert!((1..25).contains(&marked), "{marked}");
     }
 }

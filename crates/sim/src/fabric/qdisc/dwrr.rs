@@ -181,7 +181,8 @@ mod tests {
     /// With 2:1 and a quantum of a packet, the first class sends two in each turn.
     #[test]
     fn turns_are_as_long_as_weights_and_each_class_keeps_its_order() {
-        let mut queue = dwrr(1500, &[2.0, 1.0, 1.0]);
+        // Of the weights only their ratios count: the least has the quantum.
+        let mut queue = dwrr(1500, &[0.5, 0.25, 0.25]);
         let ranks = [1, 0, 0, 0, 1, Packet::UNTAGGED, 0, 2];
         (0..).zip(ranks).for_each(|(number, rank)| queue.push(slot(number, rank, 1500)));
         assert_eq!(queue.packets().count(), 8);
@@ -194,6 +195,26 @@ mod tests {
         assert_eq!(sent, [0, 1, 2, 5, 4, 3, 6, 7]);
         assert_eq!(length(&*queue, 0), Length::default());
         assert_eq!(queue.drain_of(&slot(9, 1, 40).packet), (1, 1.0), "no other class has packets");
+    }
+
+    /// A turn has its quantum and not a byte more, also after the queue was empty.
+    #[test]
+    fn a_turn_begins_with_nothing_saved() {
+        let mut queue = dwrr(1500, &[1.0, 1.0]);
+        let sent =
+            |queue: &mut Box<dyn Queue>| std::iter::from_fn(|| queue.pop()).map(|slot| slot.packet.seq).collect();
+        for _ in 0..2 {
+            queue.push(slot(0, 0, 1501));
+            queue.push(slot(1, 1, 1500));
+            let order: Vec<u64> = sent(&mut queue);
+            assert_eq!(order, [1, 0]);
+        }
+        // 1400 B of a turn are left when the queue is empty.
+        queue.push(slot(0, 0, 100));
+        queue.pop();
+        [(1, 0), (2, 0), (3, 1)].into_iter().for_each(|(number, rank)| queue.push(slot(number, rank, 1400)));
+        let order: Vec<u64> = sent(&mut queue);
+        assert_eq!(order, [1, 3, 2]);
     }
 
     /// A class alone has the whole link, and its unused bytes are lost when its queue is empty.

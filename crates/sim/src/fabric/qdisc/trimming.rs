@@ -148,9 +148,20 @@ mod tests {
         assert_eq!(long.size, 140, "headers of 140 B");
         // 64 B of payload would become 64 B.
         assert!(!trim.trims(&mut data(0, 64)) && trim.trims(&mut data(0, 65)));
+        let mut small = data(0, 64);
+        assert!(!trim.trims(&mut small) && small.size == 104, "it keeps its size");
         let room = |packets| trim.has_room(Length { packets, bytes: 64 * packets }, &packet);
         assert_eq!([room(1), room(2)], [true, false]);
         assert_eq!(Trim::from_values(&Values::default()), None);
+    }
+
+    #[test]
+    fn the_discipline_behind_pushes_out() {
+        let discipline = super::super::find("pfabric").expect("a discipline");
+        let mut queue = Trimming::before((discipline.queue)(&Values::default(), &[1.0]));
+        queue.push(Slot { at: Instant::ZERO, packet: Packet { rank: 9, ..data(4, 1460) } });
+        let out = queue.push_out(&Packet { rank: 1, ..data(0, 1460) });
+        assert_eq!(out.map(|packet| packet.seq), Some(4));
     }
 
     #[test]

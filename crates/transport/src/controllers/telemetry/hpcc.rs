@@ -122,7 +122,8 @@ impl Hpcc {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{Bench, FULL, at, near};
+    use super::super::tests::{Bench, FULL, at, near, timeout};
+    use crate::controllers::tests::reported;
 
     /// W_AI is 0.05 % of ten packets.
     const ADDED: f64 = 0.005;
@@ -170,6 +171,7 @@ mod tests {
         let cut = 10.0 * 0.95 + ADDED;
         near(bench.hear((2920, 16_060), &[at(1, 112, FULL, 0)]), cut);
         near(bench.hear((4380, 17_520), &[at(1, 124, 2 * FULL, 0)]), cut);
+        near(bench.hear((14_600, 27_740), &[at(1, 130, 2 * FULL + FULL / 2, 0)]), cut);
         // The one beyond that updates the reference; the next applies to it.
         near(bench.hear((16_060, 29_200), &[at(1, 136, 3 * FULL, 0)]), cut);
         near(bench.hear((17_520, 30_660), &[at(1, 148, 4 * FULL, 0)]), cut * 0.95 + ADDED);
@@ -191,6 +193,46 @@ mod tests {
         expected.push((2.0 + 5.0 * ADDED) * 0.95 / 0.2 + ADDED);
         expected.push(expected[6] + ADDED);
         found.iter().zip(expected).for_each(|(found, expected)| near(*found, expected));
+    }
+
+    #[test]
+    fn multiplicative_step_begins_a_new_row_of_additive_ones() {
+        let mut bench = Bench::new("hpcc", &[("initial_window", "2"), ("max_stage", "1")]);
+        let mut sent = 0;
+        let mut round = |bench: &mut Bench, number: u64, bytes| {
+            sent += bytes;
+            let next = number * 10_000;
+            bench.hear((next - 1, next), &[at(1, 100 + 12 * number, sent, 0)])
+        };
+        round(&mut bench, 1, 0);
+        // 95 % of the link are eta, of which there is nothing to change.
+        near(round(&mut bench, 2, 14_250), 2.0 + ADDED);
+        near(round(&mut bench, 3, FULL / 5), 2.0 + 2.0 * ADDED);
+        let scaled = (2.0 + 2.0 * ADDED) * 0.95 / 0.2 + ADDED;
+        near(round(&mut bench, 4, FULL / 5), scaled);
+        near(round(&mut bench, 5, FULL / 5), scaled + ADDED);
+        // A timeout begins a new one too, from a window of one packet.
+        timeout(&mut bench);
+        near(round(&mut bench, 6, FULL / 5), 1.0 + ADDED);
+    }
+
+    #[test]
+    fn rate_and_utilisation_are_reported() {
+        let mut bench = bench();
+        bench.hear((2920, 16_060), &[at(1, 106, FULL / 4, 0)]);
+        // It begins with 1, of which half is left after half of T; the other half is at half of the link.
+        let [rate, utilisation] = reported(&bench.law, &bench.window, ["rate", "utilisation"]).map(Option::unwrap);
+        near(rate, 10_000.0);
+        near(utilisation, 0.75);
+    }
+
+    #[test]
+    fn of_ports_with_the_same_utilisation_the_first_decides() {
+        let mut bench = Bench::new("hpcc", &[]);
+        bench.hear((1460, 14_600), &[at(1, 100, 0, 0), at(2, 106, 0, 0)]);
+        // Both are at half of their links, the first for the whole of T.
+        bench.hear((2920, 16_060), &[at(1, 112, FULL / 2, 0), at(2, 112, FULL / 4, 0)]);
+        assert_eq!(reported(&bench.law, &bench.window, ["utilisation"]), [Some(0.5)]);
     }
 
     #[test]

@@ -325,9 +325,16 @@ pub(super) mod tests {
             let mut records = Records::of_packet(end);
             list.iter().for_each(|record| records.push(*record));
             self.law.hear(&records);
-            self.law.on_ack(&mut self.window, &Acked { una: end, next, ..acked(1, false) });
+            let cut = self.law.on_ack(&mut self.window, &Acked { una: end, next, ..acked(1, false) });
+            assert!(!cut, "no mark did it");
             self.law.0.window
         }
+    }
+
+    /// The retransmission timer expires.
+    pub(super) fn timeout(bench: &mut Bench) {
+        let lost = Lost { now: Instant::ZERO, state: acked(1, false), flight: 10.0, timeout: true };
+        bench.law.on_timeout(&mut bench.window, 1.0, &lost);
     }
 
     pub(super) fn near(found: f64, expected: f64) {
@@ -340,10 +347,11 @@ pub(super) mod tests {
             let mut bench = Bench::new(name, &[]);
             near(bench.law.0.window, 10.0);
             near(bench.law.rate().unwrap(), 1e10);
+            assert!(bench.law.paces());
             assert_eq!((bench.window.cwnd, bench.window.ssthresh), (10.0, 10.0));
             near(Bench::new(name, &[("initial_window", "3")]).law.rate().unwrap(), 3e9);
             near(Bench::new(name, &[("initial_window", "30")]).law.rate().unwrap(), 1e10);
-            near(Bench::new(name, &[("cwnd_floor", "30")]).law.rate().unwrap(), 1e10);
+            near(Bench::new(name, &[("cwnd_floor", "30"), ("initial_window", "30")]).law.rate().unwrap(), 1e10);
             // The first records only begin, and so do ones of other ports or without a port.
             near(bench.hear((1460, 14_600), &[at(1, 100, 0, 90_000)]), 10.0);
             near(bench.hear((2920, 16_060), &[at(2, 101, 1250, 90_000)]), 10.0);
@@ -381,13 +389,44 @@ pub(super) mod tests {
     fn timeout_restarts_at_one_packet_and_loss_changes_nothing() {
         for name in ["hpcc", "powertcp"] {
             let mut bench = Bench::new(name, &[]);
-            let lost = |timeout| Lost { now: Instant::ZERO, state: acked(1, false), flight: 10.0, timeout };
-            bench.law.on_loss(&mut bench.window, &lost(false));
+            let lost = Lost { now: Instant::ZERO, state: acked(1, false), flight: 10.0, timeout: false };
+            bench.window.ssthresh = 5.0;
+            bench.law.on_loss(&mut bench.window, &lost);
             near(bench.law.0.window, 10.0);
-            bench.law.on_timeout(&mut bench.window, 1.0, &lost(true));
+            assert_eq!(bench.window.ssthresh, 10.0, "a repair that ends leaves the window as it is");
+            timeout(&mut bench);
             near(bench.law.0.window, 1.0);
             assert_eq!(bench.window.cwnd, 1.0);
         }
+    }
+
+    #[test]
+    fn link_and_its_framing_are_those_of_the_first_message() {
+        let mut bench = Bench::new("hpcc", &[]);
+        let site = |overhead| Site {
+            rate: Rate::from_gbps(10),
+            frame_overhead: Bytes(overhead),
+            hops: 3,
+            host: HostId(0),
+            own: 0,
+        };
+        bench.law.on_message(&mut bench.window, &acked(0, false), true, site(500));
+        near(bench.law.0.most, 10.0);
+        // As if it were the first: 15 000 B are 7.5 packets of 1500 B and 500 B around them.
+        bench.law.0.most = 0.0;
+        bench.law.on_message(&mut bench.window, &acked(0, false), true, site(500));
+        near(bench.law.0.window, 7.5);
+        assert_eq!(bench.window.cwnd, 8.0);
+    }
+
+    #[test]
+    fn records_count_beyond_a_gap_too() {
+        let mut bench = Bench::begun("hpcc");
+        let mut records = Records::of_packet(2920);
+        records.push(at(1, 112, FULL, 0));
+        bench.law.hear(&records);
+        bench.law.on_gap(&mut bench.window, &acked(3, false));
+        near(bench.law.0.window, 9.505);
     }
 
     #[test]

@@ -125,9 +125,10 @@ impl Powertcp {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{Bench, FULL, at, near};
+    use super::super::tests::{Bench, FULL, at, near, timeout};
     use super::Powertcp;
     use crate::controllers::telemetry::{Law, Telemetry};
+    use crate::controllers::tests::reported;
 
     /// beta is 0.6 % of ten packets.
     const BETA: f64 = 0.06;
@@ -148,6 +149,7 @@ mod tests {
         // 1.2 of the link arrives, of which 0.2 stays: 3000 B, a fifth of the wire. 1.2 x 1.2.
         let window = bench.hear((2920, 16_060), &[at(1, 112, FULL, 3000)]);
         near(law(&mut bench).power, 1.44);
+        assert_eq!(reported(&bench.law, &bench.window, ["power"]), [Some(law(&mut bench).power)]);
         near(window, 0.9 * (10.0 / 1.44 + BETA) + 0.1 * 10.0);
         // It drains by 0.25 of what the link sends: 0.75 x 1.
         let drained = at(1, 118, FULL + FULL / 2, 3000 - 1875);
@@ -193,6 +195,17 @@ mod tests {
         let third = 0.9 * (first / 1.5 + BETA) + 0.1 * second;
         near(step(&mut bench, (16_061, 29_200)), third);
         near(step(&mut bench, (17_521, 30_660)), 0.9 * (second / 1.5 + BETA) + 0.1 * third);
+    }
+
+    #[test]
+    fn data_that_ends_where_a_window_begins_has_the_one_before() {
+        let mut bench = bench();
+        let first = bench.hear((2920, 16_060), &[at(1, 112, FULL, 7500)]);
+        let second = bench.hear((16_060, 29_200), &[at(1, 124, 2 * FULL, 7500)]);
+        near(second, 0.9 * (10.0 / 1.5 + BETA) + 0.1 * first);
+        // After a timeout there is only the window of one packet.
+        timeout(&mut bench);
+        near(bench.hear((17_520, 30_660), &[at(1, 136, 3 * FULL, 7500)]), 0.9 * (1.0 / 1.5 + BETA) + 0.1);
     }
 
     #[test]
