@@ -132,11 +132,10 @@ def theirs(folder: Path, work: Work) -> Run:
     """Return a run of htsim."""
     command = [str(folder / "htsim_uec"), "-tm", work.matrix, "-sender_cc_only", "-paths", "128"]
     command += ["-end", str(work.end_us), *(["-topo", work.topology] if work.topology else [])]
-    with tempfile.TemporaryFile() as printed:
-        # Its log file would be written beside its program.
-        process = subprocess.Popen(
-            [*command, "-o", os.devnull], cwd=folder, stdout=printed, stderr=subprocess.DEVNULL
-        )
+    # Its log file would be written beside its program.
+    with tempfile.TemporaryFile() as printed, tempfile.NamedTemporaryFile() as log:
+        command += ["-o", log.name]
+        process = subprocess.Popen(command, cwd=folder, stdout=printed, stderr=subprocess.DEVNULL)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         printed.seek(0)
