@@ -726,7 +726,9 @@ impl Sender {
             out.arm(room);
             return true;
         }
-        let Some(rate) = self.law.rate().or_else(|| self.window_rate(config)) else { return false };
+        let Some(rate) = self.law.rate(now, self.recovery.highest).or_else(|| self.window_rate(config)) else {
+            return false;
+        };
         let due = self.pacer.due(rate.round().max(1.0) as u64);
         if due > now {
             out.arm(due);
