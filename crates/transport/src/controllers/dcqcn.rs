@@ -174,7 +174,7 @@ const KEYS: &[Key] = &[
     },
     Key {
         name: "recovery",
-        kind: Kind::Choice(&["go-back-n", "sack", "newreno"]),
+        kind: Kind::Choice(connection::RECOVERIES),
         default: Default::Is("go-back-n"),
         range: Range::ANY,
         help: "how losses are repaired: see the shared key; sack is IRN's, with dup_ack_threshold = 1 where that is left out",
