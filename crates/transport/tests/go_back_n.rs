@@ -122,12 +122,14 @@ fn a_gap_lost_again_is_found_by_the_timer() {
 
 #[test]
 fn dcqcn_hears_the_mark_with_the_news_and_its_rate_knows_no_loss() {
-    let rate = |flags| {
+    let rate = |segment, flags| {
         let mut bench = Bench::new("dcqcn", "rto_min = '5 ms'");
         bench.message(4_000_000, None);
         (0..5).for_each(|_| bench.timer());
-        bench.gap(1, flags);
+        bench.gap(segment, flags);
         bench.observe().get("rate").unwrap()
     };
-    assert_eq!((rate(Flags::NONE), rate(Flags::ECE)), (1000.0, 500.0));
+    for segment in [0, 1] {
+        assert_eq!((rate(segment, Flags::NONE), rate(segment, Flags::ECE)), (1000.0, 500.0));
+    }
 }

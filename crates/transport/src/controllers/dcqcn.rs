@@ -330,7 +330,7 @@ impl State {
         let others = (until - self.next_alpha).0 / self.rules.alpha_interval.0;
         let raise = if std::mem::take(&mut self.to_raise_alpha) { self.rules.g } else { 0.0 };
         self.alpha = (kept * self.alpha + raise) * libm::pow(kept, others as f64);
-        self.next_alpha = self.next_alpha + self.rules.alpha_interval * (others + 1);
+        self.next_alpha += self.rules.alpha_interval * (others + 1);
     }
 
     /// The timer expires: once, or at line rate, where it only counts, as often as it does until `until`.
@@ -342,7 +342,7 @@ impl State {
             self.increase();
         }
         self.by_timer += times;
-        self.next_timer = self.next_timer + self.rules.increase_timer * times;
+        self.next_timer += self.rules.increase_timer * times;
     }
 
     /// Increases the rate: fast recovery, additive or hyper increase, by the increases since the cut.
@@ -400,7 +400,7 @@ impl State {
             self.to_raise_alpha = true;
             if self.next_cnp <= now {
                 let looks = (now - self.next_cnp).0 / interval.0 + 1;
-                self.next_cnp = self.next_cnp + interval * looks;
+                self.next_cnp += interval * looks;
             }
         }
         self.to_cut = true;
@@ -746,7 +746,7 @@ mod tests {
     #[test]
     fn lazy_times_give_the_rates_of_eager_ones() {
         let notified = [("byte_counter", "100 KB"), ("fast_recovery", "3"), ("g", "0.02")];
-        let periodic = [("reaction", "periodic"), ("byte_counter", "400 KB"), ("clamp_target", "false"), ("g", "0.02")];
+        let periodic = [("reaction", "periodic"), ("byte_counter", "5 KB"), ("clamp_target", "false"), ("g", "0.02")];
         let mut cuts = Vec::new();
         for (number, keys) in [&notified[..], &periodic, &VENDOR, &[]].into_iter().enumerate() {
             let (mut law, mut window) = law(keys);
@@ -779,7 +779,7 @@ mod tests {
                     sent += 1460;
                     eager.send(1460);
                 } else {
-                    let marked = draw / 8 % 16 == 0;
+                    let marked = (draw / 8).is_multiple_of(16);
                     law.on_ack(&mut window, &Acked { now, next: sent, ..acked(1, marked) });
                     if marked {
                         eager.mark();
