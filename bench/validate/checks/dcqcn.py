@@ -1,4 +1,4 @@
-"""DCQCN's cuts, its way back by the timer and by the byte counter, and its shares under RED (SIGCOMM 2015)."""
+"""DCQCN's cuts, its increases by the timer and by the byte counter, and its shares (SIGCOMM 2015)."""
 
 from collections.abc import Iterable
 from itertools import pairwise
