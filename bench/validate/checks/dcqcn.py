@@ -34,7 +34,7 @@ def changes(bursts: list[int], duration: str, **law: Any) -> list[tuple[float, f
     """
     network = star(3, rate=f"{GBPS} Gbps", delay="2 us", buffer="4000 packets", mark="10 packets")
     listed = [{"start": f"{us} us", "from": 1, "to": 2, "size": "20 KB"} for us in bursts]
-    traffic = [
+    traffic: list[dict[str, Any]] = [
         {"name": "long", "pattern": "long", "from": 0, "to": 2},
         {"name": "burst", "pattern": "flows", "flows": listed},
     ]
@@ -133,7 +133,7 @@ def shares(count: int, kmax: int) -> Check:
     return Check(
         f"largest share of {count} flows, Kmax {kmax}",
         1 / count,
-        float(sent.max() / sent.sum()),  # type: ignore[operator]
+        float(sent.max() / sent.sum()),  # type: ignore[arg-type, operator]
         0.1 / count,
         "",
         "flows of one path have the same share of marks, and notifications cut in proportion to the rate; a "

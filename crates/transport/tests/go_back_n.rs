@@ -25,7 +25,7 @@ fn answers(keys: &str, segments: &[u64]) -> Vec<(u64, bool)> {
 fn receiver_drops_what_is_beyond_a_gap_and_tells_of_it_once() {
     let found = answers(KEYS, &[0, 2, 3, 4, 1, 2, 3]);
     assert_eq!(found, [(1, false), (1, true), (2, false), (3, false), (4, false)]);
-    // Another gap is told too, and what arrives again is acknowledged again.
+    // Another gap is told too, and data that arrives again is acknowledged again.
     let found = answers(KEYS, &[0, 2, 1, 3, 4, 0, 2]);
     assert_eq!(found, [(1, false), (1, true), (2, false), (2, true), (2, false), (3, false)]);
 }

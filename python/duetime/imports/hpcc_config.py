@@ -78,7 +78,7 @@ def _stop(text: Text, row: list[Word], settings: Settings) -> None:
 
 
 def _mode(text: Text, row: list[Word], settings: Settings) -> str:
-    """Return the transport, and set what its mode has in all configurations."""
+    """Return the transport, and set the keys that its mode has in all configurations."""
     mode = text.whole(row[1], "CC_MODE")
     if mode == PINT:
         raise text.fault(
@@ -228,7 +228,7 @@ FIXED: dict[str, dict[str, str]] = {
     },
     "dctcp": {"recovery": '"go-back-n"'},
 }
-#: Values that say what is so here anyway.
+#: Values that are so here anyway.
 AS_HERE = {
     "GLOBAL_T": "1",
     "RATE_BOUND": "1",

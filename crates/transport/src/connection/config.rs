@@ -335,7 +335,7 @@ pub struct Config {
     /// ACKs that acknowledge nothing new mean nothing by themselves: with selective acknowledgements (RFC 6675) and
     /// go-back-N. Else NewReno (RFC 6582).
     pub sack: bool,
-    /// The receiver drops data beyond a gap, and the sender goes back to the gap.
+    /// The receiver drops data beyond a gap, and the sender sends everything from the gap on again.
     pub goes_back: bool,
     /// Duplicate ACKs that count as a loss.
     pub dup_ack_threshold: u32,

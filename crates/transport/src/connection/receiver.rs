@@ -137,7 +137,7 @@ impl Receiver {
     }
 
     /// Go-back-N: tells the sender where to go back to, once per gap: with an ACK that has an extension, which it has for
-    /// nothing else. If what is sent again is lost too, the sender's timer has to find that, as in InfiniBand.
+    /// nothing else. If the gap is sent again and lost again, the sender's timer has to find that, as in InfiniBand.
     fn tell_gap(&mut self, config: &Config, out: &mut impl Output) {
         if self.told.replace(self.next) != Some(self.next) {
             self.unanswered = 0;

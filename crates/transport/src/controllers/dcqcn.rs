@@ -11,15 +11,16 @@ use crate::{Descriptor, Needs, Observation, Signal, Site, Surroundings};
 /// The descriptor of DCQCN.
 pub(super) const DESCRIPTOR: Descriptor<Dcqcn> = Descriptor {
     name: "dcqcn",
-    help: "DCQCN: starts at line rate; a congestion notification cuts the rate by half of alpha, and a timer and a byte \
-           counter halve the way back to the rate before it, and then raise that",
+    help: "DCQCN: starts at line rate; each notification of marks cuts the rate by half of alpha, and a timer and a byte \
+           counter bring it back",
     source: "Zhu et al., SIGCOMM 2015; HPCC's ns-3 simulator and NVIDIA's NICs (reaction = \"periodic\")",
     aliases: &[
-        ("alpha", "initial_alpha"),
+        ("alpha", "first_alpha"),
         ("alpha_resume_interval", "alpha_interval"),
         ("clamp_target_rate", "clamp_target"),
         ("ewma_gain", "g"),
         ("fast_recovery_times", "fast_recovery"),
+        ("initial_alpha", "first_alpha"),
         ("min_rate", "least_rate"),
         ("rate_ai", "add_step"),
         ("rate_decrease_interval", "cnp_interval"),
@@ -36,7 +37,7 @@ pub(super) const DESCRIPTOR: Descriptor<Dcqcn> = Descriptor {
     build: |values, connection| build(values, connection),
 };
 
-/// The target rate.
+/// The target rate of fast recovery.
 const TARGET: Signal =
     Signal { name: "target_rate", help: "R_T, to which the rate rises in fast recovery (dcqcn)", unit: "Mbit/s" };
 
@@ -74,7 +75,7 @@ const KEYS: &[Key] = &[
         source: "DCQCN 5.2: 1/256; NVIDIA's dce_tcp_g: 5/1024",
     },
     Key {
-        name: "initial_alpha",
+        name: "first_alpha",
         kind: Kind::Number,
         default: Default::Is("1"),
         range: Range::between(0.0, 1.0),
@@ -222,7 +223,7 @@ fn build(values: &Values, connection: &connection::Config) -> Result<Dcqcn, Prob
         line: 0.0,
         rate: 0.0,
         target: 0.0,
-        alpha: values.number("initial_alpha"),
+        alpha: values.number("first_alpha"),
         notified: false,
         to_cut: false,
         to_raise_alpha: false,
@@ -241,7 +242,7 @@ fn build(values: &Values, connection: &connection::Config) -> Result<Dcqcn, Prob
 pub struct Dcqcn(Box<State>);
 
 /// The sender's end (reaction point) and the rate of the receiver's notifications (notification point). Nothing has a
-/// timer: [`State::advance`] makes up for what was due since it was called last, each at its time.
+/// timer: [`State::advance`] makes up for all events that were due since it was called last, each at its time.
 ///
 /// The receiver echoes every mark, and the sender takes as many echoes for notifications as the receiver would have
 /// sent. With one ACK per packet these arrive when notifications would; only the packets that carry them are not sent.
@@ -252,7 +253,7 @@ struct State {
     line: f64,
     /// R_C, the rate in force, in bit/s with headers; 0 before the first message.
     rate: f64,
-    /// R_T.
+    /// R_T, to which the rate rises in fast recovery.
     target: f64,
     alpha: f64,
     /// A notification was heard, so that its times run.
@@ -406,7 +407,7 @@ impl State {
         self.to_cut = true;
     }
 
-    /// Handles an acknowledgement.
+    /// Handles the rate's times up to an acknowledgement, and its echo.
     #[inline(never)]
     fn hear(&mut self, window: &mut Cwnd, ack: &Acked) {
         self.advance(ack.now, ack.next);
@@ -534,7 +535,7 @@ mod tests {
         near(marks(&mut law, [100, 101, 149])[2], 20.0);
         near(at(&mut law, 149), 20.0);
         near(at(&mut law, 150), 10.0);
-        // None came after the second one, so the next mark is told at once, and the one after it is not.
+        // No mark followed the second one, so the next mark is told at once, and the one after it is not.
         near(at(&mut law, 219), 10.0);
         law.on_gap(&mut window, &ack(220, true));
         let alpha = (1.0 - 1.0 / 256.0) + 1.0 / 256.0;
@@ -555,7 +556,7 @@ mod tests {
         }
         near(at(&mut law, 102 + 55 * 6), (19.6875 + 20.04) / 2.0);
         near(at(&mut law, 102 + 55 * 7), (f64::midpoint(19.6875, 20.04) + 20.08) / 2.0);
-        // The byte counter stands still, so there is no hyper increase: R_T rises by 40 Mbps in all 1000 further times.
+        // The byte counter does not count, so there is no hyper increase: R_T rises by 40 Mbps in all 1000 further times.
         near(at(&mut law, 102 + 55 * 107), 20.0 + 0.04 * 102.0 - 0.04);
     }
 
