@@ -136,7 +136,7 @@ impl Receiver {
         self.answer(config, latest, out);
     }
 
-    /// Go-back-N: tells the sender where to go back to, once per gap: with an ACK that has an extension, which it has for
+    /// Go-back-N: tells the sender where data is missing, once per gap: with an ACK that has an extension, which it has for
     /// nothing else. If the gap is sent again and lost again, the sender's timer has to find that, as in InfiniBand.
     fn tell_gap(&mut self, config: &Config, out: &mut impl Output) {
         if self.told.replace(self.next) != Some(self.next) {
