@@ -25,8 +25,8 @@ pub struct Receiver {
     rank: u32,
     /// The data that has arrived beyond a gap.
     beyond: Ranges,
-    /// With go-back-N, the start of the last gap that the sender was told of.
-    told: Option<u64>,
+    /// With go-back-N, the start of the last gap that the sender was told of; `u64::MAX`: none.
+    told: u64,
 }
 
 impl Receiver {
@@ -41,7 +41,7 @@ impl Receiver {
             ecn,
             rank: Packet::UNTAGGED,
             beyond: Ranges::default(),
-            told: None,
+            told: u64::MAX,
         }
     }
 
@@ -139,7 +139,7 @@ impl Receiver {
     /// Go-back-N: tells the sender where data is missing, once per gap: with an ACK that has an extension, which it has for
     /// nothing else. If the gap is sent again and lost again, the sender's timer has to find that, as in InfiniBand.
     fn tell_gap(&mut self, config: &Config, out: &mut impl Output) {
-        if self.told.replace(self.next) != Some(self.next) {
+        if std::mem::replace(&mut self.told, self.next) != self.next {
             self.unanswered = 0;
             self.ack_due = Instant::MAX;
             out.send_extended(self.ack(config), Extension::default());
