@@ -192,6 +192,10 @@ const KEYS: &[Key] = &[
 ];
 
 fn settle(values: &mut Values, surroundings: &Surroundings) {
+    if values.choice("receiver") != "stock" && !values.is_given("recovery") {
+        // Receivers that schedule acknowledge data beyond a gap.
+        values.set_default("recovery", Value::Choice("sack"));
+    }
     let goes_back = values.choice("recovery") == "go-back-n";
     let base = surroundings.round_trip_of(delay::packet(values));
     values.follow("base_rtt", |_| Value::Time(base));
@@ -833,5 +837,9 @@ mod tests {
         assert_eq!(of(&[("recovery", "sack"), ("add_step", "10 Mbps")]), ("fixed", 1, 10_000_000, 50_000_000));
         assert_eq!(of(&[("recovery", "sack"), ("dup_ack_threshold", "4"), ("window", "none")]).1, 4);
         assert_eq!(of(&[("recovery", "newreno")]).0, "fixed");
+        assert_eq!(of(&[("receiver", "edf")]).0, "fixed");
+        let built = |keys| crate::registry::find("dcqcn").unwrap().with(keys).map(|config| config.connection.goes_back);
+        assert_eq!(built(&[("receiver", "edf")]), Ok(false));
+        assert_eq!(built(&[("receiver", "edf"), ("recovery", "go-back-n")]).unwrap_err().key, "recovery");
     }
 }
