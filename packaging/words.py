@@ -42,7 +42,7 @@ PATTERNS = {
         "name the thing: 'the queue', not 'what waits'",
     ),
     "motion": (
-        r"\b(?:comes?|came|coming|goes|go|went|gone|stands?|stood|lies|lie)\b",
+        r"\b(?:comes?|came|coming|goes|go(?!-back)|went|gone|stands?|stood|lies|lie)\b",
         "data is sent, received, enqueued, dequeued, forwarded, delivered, dropped",
     ),
     "person": (

@@ -370,6 +370,8 @@ def of_words(folder: Path) -> Iterator[Golden]:
         for key in transport["keys"]:
             words = {"true or false": ["true", "false"], "word": key["choices"]}.get(key["kind"], [])
             for word in words:
+                if word == "go-back-n" and not transport["by_senders"]:
+                    continue
                 if word != own_default(key):
                     change = (f"transport.{key['name']}={word}", *NEEDS.get(key["name"], ()))
                     runs = Run(base, change, name), Run(base, (*OPEN, *change), name)

@@ -315,14 +315,16 @@ def test_a_configuration_brings_its_files_and_names_the_rest(duetime: Command, t
     (tmp_path / "mix" / "flow.txt").write_text(FLOWS)
     scenario, said = imported(duetime, tmp_path, config=CONFIG)
     assert scenario["run"]["duration"] == "2.01 s"
-    assert scenario["transport"] == {"mss": "1000 B", "name": "dctcp", "g": 0.0625}
+    assert scenario["transport"] == {"mss": "1000 B", "name": "dctcp", "recovery": "go-back-n", "g": 0.0625}
     network = scenario["network"]
     assert (network["buffer"], network["mark"]) == ("32 MiB", "400 KB")
+    assert (network["lossless"], network["dynamic_alpha"]) == (True, 0.125)
+    assert (network["marking"], network["red_kmax"]) == ("red", {"host": "1600 KB", "uplink": "6400 KB"})
     assert [link.get("mark") for link in network["links"]] == [None, None, "100 KB", "1600 KB"]
     down = {"kind": "down", "link": "switch 4 - switch 5", "at": "2 s + 10 us"}
     assert scenario["fault"][1] == down
-    assert "config: keys without a meaning here: RATE_AI\n" in said
-    assert "Kmax is not read" in said
+    assert "links to hosts have one Kmax here, that of the fastest: 1600 KB" in said
+    assert "# Keys of other modes than CC_MODE 8: RATE_AI.\n" in (tmp_path / "out.toml").read_text()
     assert refused(duetime, tmp_path, CONFIG.replace("CC_MODE 8", "CC_MODE 5")).startswith(
         "7:9 CC_MODE 5 is unknown"
     )
@@ -334,6 +336,94 @@ def test_a_configuration_brings_its_files_and_names_the_rest(duetime: Command, t
     assert "600000" in (tmp_path / "given-flows.csv").read_text()
     lost = refused(duetime, tmp_path, CONFIG.replace("mix/flow.txt", "mix/flows.txt"))
     assert lost == "4:11 the file mix/flows.txt is not found"
+
+
+def configured(duetime: Command, folder: Path, *keys: str) -> tuple[dict[str, Any], dict[str, Any], str]:
+    """Import a configuration with a topology of 100 and 400 Gbps: its transport, its network, the file."""
+    scenario, _ = imported(duetime, folder, config="\n".join((*keys, "SIMULATOR_STOP_TIME 2.01")), tree=TREE)
+    checked = duetime("check", "out.toml")
+    assert checked.returncode == 0, checked.stderr
+    return scenario["transport"], scenario["network"], (folder / "out.toml").read_text()
+
+
+#: Two hosts at each of two switches.
+TREE = "6 2 5\n4 5\n" + "".join(
+    f"{a} {b} {rate}Gbps 1000ns 0\n"
+    for a, b, rate in ((0, 4, 100), (1, 4, 100), (2, 5, 100), (3, 5, 100), (4, 5, 400))
+)
+MAPS = (
+    "KMAX_MAP 2 100000000000 1600 400000000000 6400",
+    "KMIN_MAP 2 100000000000 400 400000000000 1600",
+    "PMAX_MAP 2 100000000000 0.2 400000000000 0.2",
+    "BUFFER_SIZE 32",
+)
+
+
+def test_a_configuration_of_dcqcn_has_its_times_steps_and_marks(duetime: Command, tmp_path: Path) -> None:
+    keys = """CC_MODE 1
+ALPHA_RESUME_INTERVAL 1
+RATE_DECREASE_INTERVAL 4
+CLAMP_TARGET_RATE 0
+RP_TIMER 300
+EWMA_GAIN 0.00390625
+FAST_RECOVERY_TIMES 1
+RATE_AI 20Mb/s
+RATE_HAI 200Mb/s
+MIN_RATE 1000Mb/s
+HAS_WIN 1
+VAR_WIN 1
+U_TARGET 0.95
+L2_ACK_INTERVAL 1
+L2_BACK_TO_ZERO 0
+ACK_HIGH_PRIO 1
+L2_CHUNK_SIZE 4000"""
+    transport, network, text = configured(duetime, tmp_path, keys, *MAPS)
+    assert transport == {
+        "name": "dcqcn",
+        "reaction": "periodic",
+        "stages": "timer",
+        "alpha_interval": "1 us",
+        "cnp_interval": "4 us",
+        "clamp_target": False,
+        "increase_timer": "300 us",
+        "g": 0.00390625,
+        "fast_recovery": 1,
+        "add_step": "20 Mbps",
+        "hyper_step": "200 Mbps",
+        "window": "scaled",
+        "least_rate": "1%",
+    }
+    assert (network["mark"], network["red_kmax"]) == ("400 KB", {"host": "1600 KB", "uplink": "6400 KB"})
+    assert (network["red_pmax"], network["lossless"]) == ("20%", True)
+    assert "# Keys of config without a meaning here: ACK_HIGH_PRIO 1, L2_CHUNK_SIZE 4000.\n" in text
+    assert "# Keys of other modes than CC_MODE 1: U_TARGET.\n" in text
+    transport, *_ = configured(duetime, tmp_path, keys.replace("HAS_WIN 1", "HAS_WIN 0"), *MAPS)
+    assert transport["window"] == "none"
+
+
+def test_configurations_of_other_modes_and_of_conweave(duetime: Command, tmp_path: Path) -> None:
+    steps = ("RATE_AI 100Mb/s", "RATE_HAI 500Mb/s", "MIN_RATE 1000Mb/s", "U_TARGET 0.9", "MI_THRESH 0")
+    transport, *_ = configured(duetime, tmp_path, "CC_MODE 3", *steps, *MAPS)
+    assert transport == {"name": "hpcc", "eta": 0.9, "max_stage": 0, "additive_increase": "0.1%"}
+    transport, *_ = configured(duetime, tmp_path, "CC_MODE 7", "HAS_WIN 0", *steps, *MAPS)
+    assert (transport["hai_steps"], transport["add_step"], transport["window"]) == (5, "100 Mbps", "none")
+    assert (transport["t_low"], transport["least_rate"]) == ("50 us", "1%")
+    step = (*MAPS[1:], "KMAX_MAP 2 100000000000 400 400000000000 1600")
+    _, network, _ = configured(duetime, tmp_path, "CC_MODE 8", *step)
+    assert "marking" not in network
+    assert network["mark"] == "400 KB"
+    assert network["links"][-1]["mark"] == "1600 KB"
+    transport, network, _ = configured(duetime, tmp_path, "CC_MODE 1", "ENABLE_PFC 0", "ENABLE_IRN 1", *MAPS)
+    assert transport["recovery"] == "sack"
+    assert "lossless" not in network
+    pint = refused(duetime, tmp_path, "CC_MODE 10\nSIMULATOR_STOP_TIME 2")
+    assert pint.startswith("1:9 CC_MODE 10 is HPCC-PINT")
+    low = "\n".join(("CC_MODE 1", "SIMULATOR_STOP_TIME 2", *MAPS)).replace(
+        "1600 400000000000 6400", "300 400000000000 6400"
+    )
+    assert refused(duetime, tmp_path, low).startswith(
+        "3:1 Kmax is below Kmin for links of 100 Gbps: 300 and 400"
+    )
 
 
 def test_a_distribution_needs_its_unit_where_the_file_has_none(duetime: Command, tmp_path: Path) -> None:

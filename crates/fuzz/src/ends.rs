@@ -31,7 +31,7 @@ pub fn transports(bytes: &[u8]) {
 fn configuration(bytes: &mut Bytes) -> Option<Config> {
     let transport = bytes.pick(TRANSPORTS);
     let choices: &[(&str, &[&str])] = &[
-        ("recovery", &["sack", "newreno"]),
+        ("recovery", &["sack", "newreno", "go-back-n"]),
         ("ack_every", &["1", "2"]),
         ("handshake", &["false", "true"]),
         ("limited_transmit", &["true", "false"]),
@@ -66,6 +66,8 @@ fn configuration(bytes: &mut Bytes) -> Option<Config> {
         ("arithmetic", &["exact", "whole-segments"]),
         ("nic_limit", &["100 MB", "4 packets", "1 packet"]),
         ("cutoffs", &["geometric", "by-traffic"]),
+        ("reaction", &["notified", "periodic"]),
+        ("stages", &["timer-and-bytes", "timer"]),
     ];
     let known = |name: &str| transport.keys().find(|key| key.name == name);
     let mut given = Vec::new();

@@ -91,6 +91,10 @@ impl Entry {
         receive::settle(values, surroundings);
         let connection = connection::Config::from_values(values)?;
         let control = self.builder.build(values, &connection)?;
+        if connection.goes_back && !matches!(control, Control::Window(_)) {
+            let problem = "\"go-back-n\" needs senders that decide by ACKs alone";
+            return Err(Problem::new("recovery", problem).hint("write recovery = \"sack\""));
+        }
         Ok(Config { connection, control })
     }
 
@@ -212,6 +216,7 @@ mod tests {
         let problem = |name, settings: &[(&str, &str)]| find(name).unwrap().with(settings).unwrap_err().key;
         assert_eq!(problem("tcp", &[("rto_max", "1 ms")]), "rto_max");
         assert_eq!(problem("d3", &[("rto_min", "100 s")]), "rto_min");
+        assert_eq!(problem("d3", &[("recovery", "go-back-n")]), "recovery");
         assert_eq!(problem("tcp", &[("d_cap", "2")]), "d_cap");
         assert_eq!(problem("tcppr", &[("limits", "1 ms, 2 ms"), ("classes", "2")]), "classes");
     }

@@ -4,6 +4,7 @@ mod by_hand;
 mod common;
 mod d2tcp_queue;
 mod every_transport;
+mod go_back_n;
 mod grants;
 mod header_echo;
 mod kernel_vectors;

@@ -13,8 +13,8 @@ const TABLE: &str = include_str!("../../../deploy/linux/law/marks.csv");
 #[test]
 fn a_mark_cuts_when_the_table_says_so() {
     let mut controllers = 0;
-    // NSCC is cut by marked packets that were delayed too, and only then.
-    for transport in TRANSPORTS.iter().filter(|transport| transport.name != "nscc") {
+    // NSCC is cut by marked packets that were delayed too, and only then; marks cut DCQCN's rate, and not its window.
+    for transport in TRANSPORTS.iter().filter(|transport| !["nscc", "dcqcn"].contains(&transport.name)) {
         let with_ecn = if transport.keys().any(|key| key.name == "ecn") { "ecn = true\n" } else { "" };
         for recovery in ["sack", "newreno"] {
             let keys = format!("{with_ecn}recovery = '{recovery}'\ninitial_window = 20\ndup_ack_threshold = 3\n");

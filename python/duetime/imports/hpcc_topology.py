@@ -189,7 +189,8 @@ def _network(links: list[Link], hosts: list[int], switches: dict[int, str]) -> N
             if link.loss:
                 faults.append(_loss(f"{switches[link.a]} - {switches[link.b]}", link.loss))
     lines += [*between, "]"]
-    return Network(lines, hosts, switches, bits, faults, {link.rate for link in links})
+    uplinks = {link.rate for link in links if link.a in switches and link.b in switches}
+    return Network(lines, hosts, switches, bits, faults, {link.rate for link in links}, uplinks)
 
 
 def _entry(a: str, b: str, rates: tuple[float, float], delays: tuple[int, int]) -> str:

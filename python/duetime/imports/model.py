@@ -34,8 +34,9 @@ class Network:
     rate: float
     #: Sections ``[[fault]]``.
     faults: list[str] = field(default_factory=list)
-    #: The rates of links, for thresholds of marking.
+    #: The rates of links, for thresholds of marking; and of those between switches.
     rates: set[float] = field(default_factory=set)
+    uplinks: set[float] = field(default_factory=set)
     #: Whether `lines` set buffers.
     has_buffers: bool = False
 
@@ -93,6 +94,14 @@ class Sizes:
     shape: dict[str, str]
 
 
+@dataclass(frozen=True, slots=True)
+class Red:
+    """The upper ends of RED: Kmax in KB and Pmax of each rate of links, in bit/s."""
+
+    kmax: dict[float, float]
+    pmax: dict[float, float]
+
+
 @dataclass
 class Settings:
     """Keys of a simulator's configuration."""
@@ -100,9 +109,16 @@ class Settings:
     run: dict[str, str] = field(default_factory=dict)
     network: dict[str, str] = field(default_factory=dict)
     transport: dict[str, str] = field(default_factory=dict)
+    #: The rates among them, and keys of the transport that are shares of a host's link, in bit/s.
+    rates: dict[str, float] = field(default_factory=dict)
+    shares: dict[str, float] = field(default_factory=dict)
     faults: list[Callable[[Network], str]] = field(default_factory=list)
     #: The threshold of marking for a link of a rate in bit/s.
     mark: Callable[[float], str | None] = lambda _: None
+    #: Between the threshold and Kmax the probability of a mark rises.
+    red: Red | None = None
+    #: Sentences for the head of the file.
+    remarks: list[str] = field(default_factory=list)
 
 
 @dataclass

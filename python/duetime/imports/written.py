@@ -65,12 +65,14 @@ def scenario(
                 end = max(end, 10e-3)
     run = {"duration": f'"{_rounded(end)}"', "seed": "1"} | settings.run
     transport = {"name": '"dctcp"'} | settings.transport
+    transport |= {key: f'"{100 * bits / network.rate:.12g}%"' for key, bits in settings.shares.items()}
     if "name" not in settings.transport:
         written.notes.append("no file says the transport: dctcp")
     if any(map(_is_htsim, traffic)) and "mss" not in transport:
         transport["mss"] = f'"{HTSIM_MSS}"'
     lines = [
         f"# Imported by duetime import from {', '.join(path.name for path in sources)}.",
+        *(f"# {remark}" for remark in settings.remarks),
         f'title = "{_title(sources)}"',
         "",
         "[run]",
@@ -144,6 +146,7 @@ def _marked(network: Network, settings: Settings, written: Written) -> list[str]
     keys = dict(settings.network)
     if mark is not None:
         keys["mark"] = mark
+        keys |= _red(network, settings, written)
     chosen = []
     if "buffer" not in keys and not network.has_buffers:
         keys["buffer"] = '"16 MB"'
@@ -156,6 +159,34 @@ def _marked(network: Network, settings: Settings, written: Written) -> list[str]
         written.notes.append(f"no file says it: {' and '.join(chosen)}")
     at = next(i for i, line in enumerate(lines) if line.startswith("delay")) + 1
     return lines[:at] + [f"{key} = {value}" for key, value in keys.items()] + lines[at:]
+
+
+def _red(network: Network, settings: Settings, written: Written) -> dict[str, str]:
+    """Return the keys of RED, whose Kmax is one for ports to hosts and one for ports to switches."""
+    if settings.red is None:
+        return {}
+    kmax = settings.red.kmax
+    of_kind = {"host": network.rates - network.uplinks | {network.rate}, "uplink": network.uplinks}
+    ends = {}
+    for kind, rates in of_kind.items():
+        known = {rate: kmax[rate] for rate in rates if rate in kmax}
+        if not known and rates:
+            written.notes.append(
+                f"KMAX_MAP has no value for links of {min(rates):g} bit/s: that of the fastest"
+            )
+            known = kmax
+        if known:
+            ends[kind] = max(known.values())
+        if len(set(known.values())) > 1:
+            place = "to hosts" if kind == "host" else "between switches"
+            written.notes.append(f"links {place} have one Kmax here, that of the fastest: {ends[kind]:g} KB")
+    values = {kind: f'"{value:.12g} KB"' for kind, value in ends.items()}
+    one = len(set(values.values())) == 1
+    several = ", ".join(f"{kind} = {value}" for kind, value in values.items())
+    keys = {"marking": '"red"', "red_kmax": values["host"] if one else f"{{ {several} }}"}
+    if (share := settings.red.pmax.get(network.rate)) is not None:
+        keys["red_pmax"] = f'"{100 * share:.12g}%"'
+    return keys
 
 
 def _host(text: Text, network: Network, places: dict[int, int], word: Word) -> int:

@@ -177,6 +177,7 @@ JADE = "#66C2A5"
 INDIGO, VIOLET, WINE, ROSE = "#332288", "#7B5FC7", "#882255", "#D1567A"
 MAGENTA, TEAL, PETROL, SLATE, GOLD = "#B0359C", "#2AA6A6", "#1F6F8B", "#4A5560", "#B58A00"
 RUST, FERN, COBALT, OCHRE, IRIS = "#9C4221", "#5C7F2E", "#3D5AA8", "#A35D00", "#4B3FA0"
+PLUM = "#8A3F7D"
 SOLID: Dash = "-"
 DOTS: Dash = (0, (1, 1.3))
 DASHES: Dash = (0, (5, 1.6))
@@ -211,6 +212,7 @@ TRANSPORTS = {
     "sird": Look(PETROL, DASH_DOT_DOT, "h", "//oo"),
     "swift": Look(RUST, SOLID, "v", "//xx"),
     "timely": Look(FERN, DASHES, "p", "..oo"),
+    "dcqcn": Look(PLUM, DOTS, "d", "..xx"),
     "nscc": Look(COBALT, DASH_DOT_DOT, "P", "||oo"),
     "hpcc": Look(OCHRE, SOLID, ">", "++xx"),
     "powertcp": Look(IRIS, DASH_DOT, "<", "--oo"),

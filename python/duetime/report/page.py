@@ -48,6 +48,7 @@ COLOURS = {
     style.COBALT: "#8fa6ea",
     style.OCHRE: "#e0a04f",
     style.IRIS: "#a79df0",
+    style.PLUM: "#d68fca",
     style.SLATE: "#a3b0bd",
     style.GOLD: "#dcb63c",
     style.JADE: "#8fe0c4",

@@ -146,11 +146,14 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "recovery",
-        kind: Kind::Choice(&["sack", "newreno"]),
+        kind: Kind::Choice(RECOVERIES),
         default: Default::Is("sack"),
         range: Range::ANY,
-        help: "how losses are repaired after duplicate ACKs",
-        source: "RFC 6675 (sack), RFC 6582 (newreno); the D2TCP paper's ns-3 had NewReno",
+        help: "how losses are repaired: after duplicate ACKs, segment by segment (sack) or one per round trip (newreno); or, \
+               where senders decide by themselves, go-back-n: the receiver drops what arrives beyond a gap and says so once \
+               per gap, and the sender sends everything from there on again",
+        source: "RFC 6675 (sack), RFC 6582 (newreno); the D2TCP paper's ns-3 had NewReno; InfiniBand's and RoCE's NICs \
+                 (go-back-n)",
     },
     Key {
         name: "dup_ack_threshold",
@@ -286,6 +289,9 @@ pub const KEYS: &[Key] = &[
     },
 ];
 
+/// The values of the key `recovery`.
+pub(crate) const RECOVERIES: &[&str] = &["sack", "newreno", "go-back-n"];
+
 /// Words that people write for these parameters.
 pub const ALIASES: &[Alias] = &[
     ("init_cwnd", "initial_window"),
@@ -326,8 +332,11 @@ pub struct Config {
     pub idle_restart: bool,
     /// Opens a connection with SYN and SYN-ACK.
     pub handshake: bool,
-    /// Selective acknowledgements (RFC 6675), else NewReno (RFC 6582).
+    /// ACKs that acknowledge nothing new mean nothing by themselves: with selective acknowledgements (RFC 6675) and
+    /// go-back-N. Else NewReno (RFC 6582).
     pub sack: bool,
+    /// The receiver drops data beyond a gap, and the sender sends everything from the gap on again.
+    pub goes_back: bool,
     /// Duplicate ACKs that count as a loss.
     pub dup_ack_threshold: u32,
     /// Detects losses by time (RFC 8985), not by duplicate ACKs.
@@ -485,7 +494,8 @@ impl Config {
             spread_cuts: values.choice("cut") == "spread",
             idle_restart: values.bool("idle_restart"),
             handshake: values.bool("handshake"),
-            sack: values.choice("recovery") == "sack",
+            sack: values.choice("recovery") != "newreno",
+            goes_back: values.choice("recovery") == "go-back-n",
             dup_ack_threshold: values.count("dup_ack_threshold") as u32,
             rack,
             reordering: values.time_if_set("reordering"),
@@ -527,6 +537,7 @@ pub(crate) mod tests {
             idle_restart: false,
             handshake: false,
             sack: true,
+            goes_back: false,
             dup_ack_threshold: 3,
             rack: false,
             reordering: None,

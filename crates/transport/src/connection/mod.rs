@@ -5,7 +5,7 @@ mod receiver;
 mod sender;
 
 pub use config::{ALIASES, Config, KEYS, NicLimit};
-pub(crate) use config::{TOLERATED, settle};
+pub(crate) use config::{RECOVERIES, TOLERATED, settle};
 pub use receiver::Receiver;
 pub use sender::Sender;
 

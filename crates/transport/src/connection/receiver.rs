@@ -25,6 +25,8 @@ pub struct Receiver {
     rank: u32,
     /// The data that has arrived beyond a gap.
     beyond: Ranges,
+    /// With go-back-N, the start of the last gap that the sender was told of; `u64::MAX`: none.
+    told: u64,
 }
 
 impl Receiver {
@@ -39,6 +41,7 @@ impl Receiver {
             ecn,
             rank: Packet::UNTAGGED,
             beyond: Ranges::default(),
+            told: u64::MAX,
         }
     }
 
@@ -102,6 +105,12 @@ impl Receiver {
     /// stamp.
     #[cold]
     pub fn on_trimmed(&mut self, config: &Config, packet: &Packet, out: &mut impl Output) {
+        if config.goes_back {
+            if packet.end() > self.next {
+                self.tell_gap(config, out);
+            }
+            return;
+        }
         let mut nack = Packet::ack(packet.seq, config.header, packet.stamp, Flags::NACK);
         nack.rank = packet.rank;
         out.send(nack);
@@ -110,6 +119,10 @@ impl Receiver {
     /// RFC 5681 4.2: duplicates, gaps, and segments that fill them are answered at once.
     #[cold]
     fn out_of_order(&mut self, config: &Config, packet: &Packet, out: &mut impl Output) {
+        if config.goes_back && packet.seq > self.next {
+            self.unanswered -= 1;
+            return self.tell_gap(config, out);
+        }
         let mut latest = None;
         if packet.end() > self.next {
             let range = self.beyond.insert(packet.seq.max(self.next), packet.end());
@@ -121,6 +134,16 @@ impl Receiver {
             }
         }
         self.answer(config, latest, out);
+    }
+
+    /// Go-back-N: tells the sender where data is missing, once per gap: with an ACK that has an extension, which it has for
+    /// nothing else. If the gap is sent again and lost again, the sender's timer has to find that, as in InfiniBand.
+    fn tell_gap(&mut self, config: &Config, out: &mut impl Output) {
+        if std::mem::replace(&mut self.told, self.next) != self.next {
+            self.unanswered = 0;
+            self.ack_due = Instant::MAX;
+            out.send_extended(self.ack(config), Extension::default());
+        }
     }
 
     /// Handles the armed timer.

@@ -203,6 +203,7 @@ impl Sender {
             return;
         }
         let news = match extension {
+            Some(_) if config.goes_back => return self.go_back(config, now, packet, out),
             Some(extension) => self.note_blocks(config, now, extension.sack.as_slice()),
             None => 0,
         };
@@ -250,6 +251,26 @@ impl Sender {
             self.begin_repair(config, now, out);
         }
         self.transmit(config, now, out);
+    }
+
+    /// Go-back-N: handles the news of a gap where the acknowledged data ends. Everything from there on is sent again. It is
+    /// one loss to the controller until that is acknowledged.
+    #[cold]
+    fn go_back(&mut self, config: &Config, now: Instant, packet: &Packet, out: &mut impl Output) {
+        if packet.seq < self.recovery.una || self.recovery.highest == self.recovery.una {
+            return;
+        }
+        if self.recovery.phase == Phase::Open {
+            self.reduce(config, now);
+        }
+        self.recovery.go_back(config, now);
+        if packet.seq > self.recovery.una {
+            self.on_new_ack(config, now, packet, None, 0, out);
+        } else {
+            self.hear_of_gap(config, now, packet, 0);
+            self.restart_timer(config, now, out);
+            self.transmit(config, now, out);
+        }
     }
 
     /// Passes an acknowledgement of `bytes` beyond a gap to the controller.
@@ -726,7 +747,9 @@ impl Sender {
             out.arm(room);
             return true;
         }
-        let Some(rate) = self.law.rate().or_else(|| self.window_rate(config)) else { return false };
+        let Some(rate) = self.law.rate(now, self.recovery.highest).or_else(|| self.window_rate(config)) else {
+            return false;
+        };
         let due = self.pacer.due(rate.round().max(1.0) as u64);
         if due > now {
             out.arm(due);

@@ -4,11 +4,13 @@ mod cubic;
 mod d2tcp;
 mod d2tcp_plus;
 mod d2tcp_wait;
+mod dcqcn;
 pub(crate) mod dctcp;
 mod deferral;
 mod delay;
 mod echo;
 mod hull;
+mod in_flight;
 mod jit;
 mod karuna;
 pub(crate) mod mcp;
@@ -80,9 +82,10 @@ pub trait Window {
     /// Handles a new message: `idle` if everything before it is acknowledged. Used only where the controller
     /// [paces](Window::paces). `state` is the content of an acknowledgement of nothing.
     fn on_message(&mut self, _window: &mut Cwnd, _state: &Acked, _idle: bool, _site: Site) {}
-    /// Returns the sending rate, in bit/s with headers, whatever the window and the round trip; none: the window
-    /// decides. Used only where the controller [paces](Window::paces).
-    fn rate(&self) -> Option<f64> {
+    /// Returns the sending rate at `now`, in bit/s with headers, whatever the window and the round trip; none: the window
+    /// decides. `highest` is the position before which everything was sent. Used only where the controller
+    /// [paces](Window::paces).
+    fn rate(&mut self, _now: Instant, _highest: u64) -> Option<f64> {
         None
     }
     /// Handles a time without data to send.
@@ -278,8 +281,8 @@ macro_rules! matched {
         fn on_message(&mut self, window: &mut Cwnd, state: &Acked, idle: bool, site: Site) {
             match self { $($any::$law(law) => law.on_message(window, state, idle, site)),* }
         }
-        fn rate(&self) -> Option<f64> {
-            match self { $($any::$law(law) => law.rate()),* }
+        fn rate(&mut self, now: Instant, highest: u64) -> Option<f64> {
+            match self { $($any::$law(law) => law.rate(now, highest)),* }
         }
         fn ranks(&self) -> bool {
             match self { $($any::$law(law) => law.ranks()),* }
@@ -310,6 +313,7 @@ controllers! {
         jit::Jit,
         swift::Swift,
         timely::Timely,
+        dcqcn::Dcqcn,
         nscc::Nscc,
     }
     unlisted {

@@ -387,7 +387,7 @@ impl Window for Plugin {
     fn pacing_rate(&self, pacing: &Pacing, window: &Cwnd) -> Option<f64> {
         pacing.gain(window).map(|gain| gain * window.cwnd)
     }
-    fn rate(&self) -> Option<f64> {
+    fn rate(&mut self, _: Instant, _: u64) -> Option<f64> {
         (self.law.paces() && self.rate > 0.0).then_some(self.rate)
     }
     fn on_message(&mut self, window: &mut Cwnd, state: &Acked, _idle: bool, site: Site) {
@@ -541,7 +541,7 @@ mod tests {
         let (mut plugin, _) = plugin(false);
         let mut window = Cwnd { limit: 30.0, ..cwnd(20.0) };
         assert!(!plugin.on_ack(&mut window, &acked(1, false)));
-        assert_eq!((window.cwnd, window.ssthresh, plugin.rate()), (30.0, 2.0, Some(7.0)));
+        assert_eq!((window.cwnd, window.ssthresh, plugin.rate(Instant::ZERO, 0)), (30.0, 2.0, Some(7.0)));
         assert!(plugin.on_ack(&mut window, &acked(2, true)));
         assert_eq!((window.cwnd, window.ssthresh), (15.0, 3.0));
     }

@@ -1,8 +1,9 @@
 //! `timely`: a rate that follows the gradient of the round-trip time, between two thresholds.
 
-use units::{Default, Key, Kind, Problem, Range, Rate, Span, Value, Values};
+use units::{Default, Instant, Key, Kind, Problem, Range, Rate, Span, Value, Values};
 
 use super::delay::{self, DELAY};
+use super::in_flight::Bound;
 use super::{Acked, Cwnd, Ecn, Lost, Window};
 use crate::connection::{self, RATE};
 use crate::{Advice, Descriptor, Needs, Observation, Regime, Signal, Site, Surroundings};
@@ -202,14 +203,8 @@ fn build(values: &Values, connection: &connection::Config) -> Result<Timely, Pro
             segment: values.find("segment").map(|_| values.size("segment").0),
             initial: values.number("initial_rate"),
             least: values.number("least_rate"),
-            bound: match values.choice("window") {
-                "fixed" => Bound::Fixed,
-                "scaled" => Bound::Scaled,
-                _ => Bound::None,
-            },
+            bound: Bound::from_values(values, connection, values.time("min_rtt")),
             loss_cut: values.number("loss_cut"),
-            held_back: 1.0 + f64::from(connection.ack_every),
-            packet_bits: f64::from(connection.mss + connection.header) * 8.0,
         },
         line: 0.0,
         rate: 0.0,
@@ -260,17 +255,6 @@ struct Rules {
     least: f64,
     bound: Bound,
     loss_cut: f64,
-    /// Packets of a window beside the product: a part of one, and ones with a delayed ACK.
-    held_back: f64,
-    packet_bits: f64,
-}
-
-/// The bound of the data in flight.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Bound {
-    Fixed,
-    Scaled,
-    None,
 }
 
 impl State {
@@ -320,14 +304,7 @@ impl State {
 
     /// Sets the window, which only bounds the data in flight.
     fn bound(&self, window: &mut Cwnd) {
-        let product = self.line * self.rules.min_rtt / 1e12 / self.rules.packet_bits + self.rules.held_back;
-        let bound = match self.rules.bound {
-            Bound::Fixed => product,
-            Bound::Scaled => product * self.rate / self.line,
-            Bound::None => f64::MAX,
-        };
-        window.cwnd = bound.min(window.limit).clamp(1.0, MOST);
-        window.ssthresh = window.cwnd;
+        self.rules.bound.set(window, self.rate, self.line);
     }
 
     /// Cuts the rate after a loss.
@@ -338,9 +315,6 @@ impl State {
     }
 }
 
-/// The largest window, in segments: none.
-const MOST: f64 = 1e9;
-
 impl Window for Timely {
     fn ecn(&self) -> Ecn {
         Ecn::Off
@@ -348,7 +322,7 @@ impl Window for Timely {
     fn paces(&self) -> bool {
         true
     }
-    fn rate(&self) -> Option<f64> {
+    fn rate(&mut self, _: Instant, _: u64) -> Option<f64> {
         Some(self.0.rate)
     }
     fn on_message(&mut self, window: &mut Cwnd, _: &Acked, _: bool, site: Site) {
@@ -383,6 +357,7 @@ impl Window for Timely {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::controllers::in_flight;
     use crate::controllers::tests::{acked, cwnd, reported};
     use units::{Bytes, HostId, Instant};
 
@@ -551,7 +526,7 @@ mod tests {
         law.on_timeout(&mut window, 1.0, &lost(true));
         near(law.0.rate / GBPS, 1.25);
         (0..20).for_each(|_| law.on_timeout(&mut window, 1.0, &lost(true)));
-        assert_eq!(law.rate(), Some(1e8));
+        assert_eq!(law.rate(Instant::ZERO, 0), Some(1e8));
     }
 
     #[test]
@@ -560,7 +535,7 @@ mod tests {
         let bound = |keys| law(keys).1.cwnd;
         near(bound(&[]), 25_000.0 / 1500.0 + 2.0);
         near(bound(&[("window", "scaled")]), (25_000.0 / 1500.0 + 2.0) / 2.0);
-        near(bound(&[("window", "none")]), MOST);
+        near(bound(&[("window", "none")]), in_flight::MOST);
         let (_, window) = law(&[]);
         assert_eq!(window.cwnd, window.ssthresh);
         // A scaled one follows the rate, and is a packet at least.

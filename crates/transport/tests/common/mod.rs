@@ -157,6 +157,11 @@ impl Bench {
         let mut extension = (!sacked.is_empty()).then_some(Extension::of_blocks(blocks));
         self.sender.on_packet(&self.config, self.now, &packet, extension.as_mut(), &mut self.notes);
     }
+    /// An ACK of everything before `segment` with the news of a gap there, for go-back-N.
+    pub(crate) fn gap(&mut self, segment: u64, flags: Flags) {
+        let packet = Packet::ack(segment * MSS, 40, Instant::MAX, flags);
+        self.sender.on_packet(&self.config, self.now, &packet, Some(&mut Extension::default()), &mut self.notes);
+    }
     /// Goes to the pending timer.
     pub(crate) fn timer(&mut self) {
         self.now = std::mem::replace(&mut self.notes.timer, Instant::MAX);

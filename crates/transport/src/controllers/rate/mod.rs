@@ -405,7 +405,7 @@ macro_rules! by_paced {
         fn on_message(&mut self, window: &mut Cwnd, state: &Acked, idle: bool, site: Site) {
             self.paced.on_message(window, state, idle, site);
         }
-        fn rate(&self) -> Option<f64> {
+        fn rate(&mut self, _: Instant, _: u64) -> Option<f64> {
             self.paced.rate()
         }
         fn aborts(&self, message: &Message, now: Instant) -> bool {

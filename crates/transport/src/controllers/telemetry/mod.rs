@@ -7,7 +7,7 @@
 pub(crate) mod hpcc;
 pub(crate) mod powertcp;
 
-use units::{Bytes, Default, Key, Kind, Range, Value, Values};
+use units::{Bytes, Default, Instant, Key, Kind, Range, Value, Values};
 
 use super::delay;
 use super::{Acked, Cwnd, Ecn, Lost, Window};
@@ -239,7 +239,7 @@ impl Window for Telemetry {
     fn paces(&self) -> bool {
         true
     }
-    fn rate(&self) -> Option<f64> {
+    fn rate(&mut self, _: Instant, _: u64) -> Option<f64> {
         Some(self.0.rate())
     }
     fn on_message(&mut self, window: &mut Cwnd, _: &Acked, _: bool, site: Site) {
@@ -280,7 +280,7 @@ pub(super) mod tests {
     use super::*;
     use crate::controllers::tests::{acked, cwnd};
     use crate::records::Record;
-    use units::{HostId, Instant, Rate, Span};
+    use units::{HostId, Rate, Span};
 
     /// A sender at 10 Gbps whose base round trip is 12 us: 15 000 B, or ten packets of 1500 B.
     pub(super) struct Bench {
@@ -346,12 +346,15 @@ pub(super) mod tests {
         for name in ["hpcc", "powertcp"] {
             let mut bench = Bench::new(name, &[]);
             near(bench.law.0.window, 10.0);
-            near(bench.law.rate().unwrap(), 1e10);
+            near(bench.law.rate(Instant::ZERO, 0).unwrap(), 1e10);
             assert!(bench.law.paces());
             assert_eq!((bench.window.cwnd, bench.window.ssthresh), (10.0, 10.0));
-            near(Bench::new(name, &[("initial_window", "3")]).law.rate().unwrap(), 3e9);
-            near(Bench::new(name, &[("initial_window", "30")]).law.rate().unwrap(), 1e10);
-            near(Bench::new(name, &[("cwnd_floor", "30"), ("initial_window", "30")]).law.rate().unwrap(), 1e10);
+            near(Bench::new(name, &[("initial_window", "3")]).law.rate(Instant::ZERO, 0).unwrap(), 3e9);
+            near(Bench::new(name, &[("initial_window", "30")]).law.rate(Instant::ZERO, 0).unwrap(), 1e10);
+            near(
+                Bench::new(name, &[("cwnd_floor", "30"), ("initial_window", "30")]).law.rate(Instant::ZERO, 0).unwrap(),
+                1e10,
+            );
             // The first records only begin, and so do ones of other ports or without a port.
             near(bench.hear((1460, 14_600), &[at(1, 100, 0, 90_000)]), 10.0);
             near(bench.hear((2920, 16_060), &[at(2, 101, 1250, 90_000)]), 10.0);
@@ -379,10 +382,10 @@ pub(super) mod tests {
         let mut bench = Bench::new("hpcc", &[]);
         bench.law.0.set(3.2, &mut bench.window);
         assert_eq!((bench.window.cwnd, bench.window.ssthresh), (4.0, 4.0));
-        near(bench.law.rate().unwrap(), 3.2e9);
+        near(bench.law.rate(Instant::ZERO, 0).unwrap(), 3.2e9);
         bench.law.0.set(0.05, &mut bench.window);
         assert_eq!(bench.window.cwnd, 1.0);
-        near(bench.law.rate().unwrap(), 5e7);
+        near(bench.law.rate(Instant::ZERO, 0).unwrap(), 5e7);
     }
 
     #[test]
