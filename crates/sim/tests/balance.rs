@@ -114,6 +114,29 @@ fn congestion_beyond_the_next_switch_is_avoided_by_conga_alone() {
     assert!(conga < 0.8 * ecmp.min(letflow), "{conga} us, {ecmp} us, {letflow} us");
 }
 
+/// One of two links to the other leaf marks each packet. Each acknowledgement without a mark lets REPS use its path once
+/// more, and each with a mark lets it draw: of a share m of marked packets half of m is left a round trip later.
+#[test]
+fn marked_paths_are_not_used_again_by_reps() {
+    let share_of_marked = |balance: &str| {
+        let outcome = run(&format!(
+            "[run]\nduration = '10 ms'\n[network]\ntopology = 'custom'\nhosts = 2\n\
+             switches = ['leaf 0', 'leaf 1', 'spine 0', 'spine 1']\n\
+             links = [{{ from = 0, to = 'leaf 0' }}, {{ from = 1, to = 'leaf 1' }}, \
+             {{ from = 'leaf 0', to = 'spine 0' }}, {{ from = 'leaf 0', to = 'spine 1' }}, \
+             {{ from = 'spine 0', to = 'leaf 1' }}, {{ from = 'spine 1', to = 'leaf 1', mark = '0 packets' }}]\n\
+             rate = '10 Gbps'\ndelay = '1 us'\nmark = '65 packets'\nsharing = 'per-port'\nbuffer = '250 packets'\n\
+             balance = '{balance}'\n[transport]\nname = 'dctcp'\n[[traffic]]\nname = 'own'\npattern = 'flows'\n\
+             flows = [{{ from = 0, to = 1, size = '1460 KB' }}]"
+        ));
+        let packets = to_spines(&outcome);
+        packets[1] as f64 / (packets[0] + packets[1]) as f64
+    };
+    let [spray, reps] = ["spray", "reps"].map(share_of_marked);
+    assert!((0.49..0.51).contains(&spray), "{spray}");
+    assert!(reps < 0.1, "{reps}");
+}
+
 /// Without a pause a flow stays; its messages, 100 us apart, take other paths.
 #[test]
 fn flowlets_change_paths_after_pauses() {
