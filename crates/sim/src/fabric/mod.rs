@@ -22,6 +22,7 @@ pub(crate) mod port;
 mod prefetch;
 pub(crate) mod qdisc;
 mod qdisc_ports;
+mod relays;
 mod routing;
 mod shared_buffer;
 pub(crate) mod switch_paths;
@@ -88,6 +89,8 @@ pub(crate) struct Net {
     sent_before: Table<LinkId, Span>,
     shared_buffers: Vec<SharedBuffer>,
     router: Router,
+    /// [Hosts route](Graph::hosts_route).
+    hosts_route: bool,
     extensions: Extensions,
     /// The agents of transport families at the ports.
     pub agents: AtPorts,
@@ -156,6 +159,7 @@ impl Net {
             events: EventQueue::new(ports.len(), longest_hop.unwrap_or_default()),
             counters: Counters::default(),
             router: Router::new(&graph, routes_salt(seed)),
+            hosts_route: graph.hosts_route(),
             paths: Paths::from_values(&settings, graph.hosts, seed),
             switch_paths: SwitchPaths::from_values(&settings, &graph, seed),
             graph,
@@ -221,7 +225,11 @@ impl Net {
 
     /// Returns when all packets sent by a route will have left their host: a NIC is first in, first out.
     pub(crate) fn nic_idle_at(&self, path: u32) -> Instant {
-        self.ports[self.router.link(path)].idle_at()
+        let link = self.router.link(path);
+        if self.leaves_by_several() {
+            return self.all_idle_at(self.graph.links[link.index()].from);
+        }
+        self.ports[link].idle_at()
     }
 
     /// Returns the counts, the same with and without deferred enqueue: each hop counts as an event.
@@ -363,7 +371,7 @@ impl Net {
         let (Some(log), Some(packet)) = (&mut self.log, self.ports[link].packets(&self.packet_pool).next()) else {
             return;
         };
-        let next = (!self.ports[link].place.to_host()).then(|| self.router.link(packet.route));
+        let next = Some(self.router.link(packet.route)).filter(|next| *next != Router::END);
         log.arrives(self.now, link, next, packet);
     }
 
@@ -434,7 +442,7 @@ impl Net {
                     &mut self.ports,
                 ),
             },
-            PortMode::Cut | PortMode::Down => self.offer_apart(link, number, false),
+            PortMode::Cut | PortMode::Down | PortMode::Relay => self.offer_apart(link, number, false),
             mode @ (PortMode::Epochs | PortMode::Deferred) => {
                 unreachable!("packets are not offered to a port that is {mode:?}")
             }
@@ -479,7 +487,7 @@ impl Net {
         if let Some(log) = &mut self.log {
             log.lost(self.now, link, packet);
         }
-        if self.ports[link].place.to_host() && packet.payload > 0 {
+        if self.ports[link].place.to_host() && packet.payload > 0 && self.leads_home(link, packet) {
             *self.dropped_at_receiver.entry(Incarnation::of(packet)).or_default() += Bytes::from(packet.size);
         }
         self.take_extension(packet);
@@ -520,7 +528,9 @@ impl Net {
 
     /// Returns all packets queued at ports to hosts or on their wires.
     pub(crate) fn packets_to_hosts(&self) -> impl Iterator<Item = &Packet> {
-        self.ports.iter().filter(|port| port.place.to_host()).flat_map(|port| port.packets(&self.packet_pool))
+        let at_ports = self.ports.entries().filter(|(_, port)| port.place.to_host());
+        let queued = at_ports.flat_map(|(link, port)| port.packets(&self.packet_pool).map(move |packet| (link, packet)));
+        queued.filter(|(link, packet)| self.leads_home(*link, packet)).map(|(_, packet)| packet)
     }
 
     /// Returns the share of the time since the warm-up in which a link has sent.
@@ -541,11 +551,12 @@ impl Net {
         self.router.length(path)
     }
 
-    /// Returns the rate of the link to a host.
+    /// Returns the rate of the fastest link to a host.
     pub(crate) fn incoming_rate(&self, host: HostId) -> Rate {
-        // Sorted by their end; each host has one.
+        // Sorted by their end.
         let first = self.graph.links.partition_point(|link| link.to < host.0);
-        self.graph.links[first].rate
+        let links = self.graph.links[first..].iter().take_while(|link| link.to == host.0);
+        links.map(|link| link.rate).max().expect("each host has a link")
     }
 
     /// Returns the bytes that each packet takes on every link beside its own.

@@ -6,6 +6,7 @@
 //! - [`PortMode::Deferred`]: all ports of its switch have built-in disciplines and markers, and no adjacent switch
 //!   defers.
 //! - [`PortMode::ToDeferred`]: it sends to such a switch.
+//! - [`PortMode::Relay`]: it is at a host, in a network whose [hosts route](Graph::hosts_route).
 //! - [`PortMode::Shared`]: it draws on a buffer that its switch shares dynamically.
 //! - [`PortMode::Own`]: all others.
 //!
@@ -13,7 +14,7 @@
 //! few packets are in flight in the whole network ([`Plan::max_in_flight`]). So they defer until more are in flight for
 //! the first time, and are in the mode [`PortMode::Shared`] from then on.
 //!
-//! A run that logs packets, or has agents at its ports, defers nothing ([`Plan::defer`]). In one partition of several,
+//! A run that logs packets, has agents at its ports, or whose hosts route, defers nothing ([`Plan::defer`]). In one partition of several,
 //! [`Plan::in_epochs`] replaces the plan where clocks differ. Later only faults change a mode: a link that is down, and
 //! deferral, which ends with the first fault (`faulty.rs`).
 
@@ -78,6 +79,8 @@ pub enum Reason {
     Agents,
     /// Its switch chooses the next link of each arrival.
     Balancer,
+    /// Packets may pass through hosts.
+    HostsRoute,
     /// A packet that finds it idle may be dropped or marked.
     MayRefuse,
     /// Another port at one of its ends needs an event for each hop.
@@ -88,8 +91,10 @@ pub enum Reason {
 
 impl Reason {
     /// Returns the reason why each arrival in a network must be an event, if there is one.
-    pub(crate) fn of_each(has_agents: bool, switches_choose: bool) -> Option<Reason> {
-        has_agents.then_some(Reason::Agents).or_else(|| switches_choose.then_some(Reason::Balancer))
+    pub(crate) fn of_each(has_agents: bool, switches_choose: bool, hosts_route: bool) -> Option<Reason> {
+        let reasons =
+            [(has_agents, Reason::Agents), (switches_choose, Reason::Balancer), (hosts_route, Reason::HostsRoute)];
+        reasons.into_iter().find_map(|(holds, reason)| holds.then_some(reason))
     }
 
     /// Returns the reason in words, with its cost.
@@ -106,6 +111,9 @@ impl Reason {
             }
             Reason::Agents => "agents of a transport observe each arrival: an event for each hop",
             Reason::Balancer => "switches choose the next link of each arrival: an event for each hop",
+            Reason::HostsRoute => {
+                "a host has several links, or one to another host, and packets may pass through it: an event for each hop"
+            }
             Reason::MayRefuse => "a packet that finds it idle may be dropped or marked: an event for each hop",
             Reason::Pauses => "its network is lossless, so that it may be paused: up to two events for each hop",
             Reason::Neighbour => "another port at one of its ends needs an event for each hop, and so does this one",
@@ -140,11 +148,12 @@ impl Plan {
             buffer_of.push(BufferIndex::from_index(buffers));
             buffers += usize::from(!node.unlimited);
         }
+        let hosts_route = graph.hosts_route();
         let port = |spec: &LinkSpec| {
             let role = LinkRole::of(spec.from < graph.hosts, spec.to < graph.hosts);
             let mut plan = PortPlan {
                 role,
-                mode: PortMode::Own,
+                mode: if hosts_route && role.at_host() { PortMode::Relay } else { PortMode::Own },
                 reason: Reason::Neighbour,
                 limit: Level::INFINITE,
                 mark: Level::INFINITE,
@@ -200,7 +209,8 @@ impl Plan {
     /// if `has_agents`.
     pub(crate) fn whole(network: &Network, service: &Service, largest: Bytes, has_agents: bool) -> Plan {
         let mut plan = Plan::of(&network.graph, &network.switch, service);
-        plan.defer(&network.graph, largest, Reason::of_each(has_agents, at_switches(&network.settings)));
+        let (switches_choose, hosts_route) = (at_switches(&network.settings), network.graph.hosts_route());
+        plan.defer(&network.graph, largest, Reason::of_each(has_agents, switches_choose, hosts_route));
         plan
     }
 
@@ -305,7 +315,7 @@ impl PortPlan {
 
     /// Returns whether it has a buffer of its own, in the built-in discipline.
     fn is_own(&self) -> bool {
-        self.mode == PortMode::Own && !self.chooses()
+        matches!(self.mode, PortMode::Own | PortMode::Relay) && !self.chooses()
     }
 
     /// Returns whether it shares a buffer, in the built-in discipline.
@@ -359,7 +369,7 @@ mod tests {
     /// Returns the plan for packets of 1500 B.
     fn plan(graph: &Graph, switch: &Switch, service: &Service, has_agents: bool) -> Plan {
         let mut plan = Plan::of(graph, switch, service);
-        plan.defer(graph, Bytes(1500), Reason::of_each(has_agents, false));
+        plan.defer(graph, Bytes(1500), Reason::of_each(has_agents, false, false));
         plan
     }
 

@@ -10,6 +10,7 @@ use super::round::{Turn, Waiter};
 use super::state::{self, HostState};
 use super::timer::Timer;
 use crate::fabric::Net;
+use crate::flow::Incarnation;
 
 /// Sends an end's packets and schedules its timer.
 pub(super) struct Outbox<'a> {
@@ -146,16 +147,23 @@ impl Outbox<'_> {
     #[cold]
     #[inline(never)]
     fn takes_turn(&mut self) -> bool {
-        let &mut Address { id, path, host, turn, .. } = self.address;
-        if turn == Turn::Now && self.net.has_room_in_turn(path) {
-            if !self.net.fills_in_a_turn() {
+        let &mut Address { id, generation, path, host, turn, .. } = self.address;
+        let mut path = path;
+        // Where the next packet may leave by another port than the last, it needs room there.
+        let several = self.net.leaves_by_several();
+        if several {
+            path = self.net.next_route(Incarnation { id, generation }, path);
+        }
+        let round = self.hosts[host].round(self.net.queue_of(host, path));
+        if (turn == Turn::Now || several && turn == Turn::None && round.is_empty()) && self.net.has_room_in_turn(path) {
+            if several || !self.net.fills_in_a_turn() {
                 self.address.turn = Turn::None;
             }
             return true;
         }
         if turn != Turn::Waits {
             self.address.turn = Turn::Waits;
-            self.hosts[host].round().join(self.net, Waiter::End(id), path);
+            round.join(self.net, Waiter::End(id), path);
         }
         false
     }

@@ -16,6 +16,8 @@ pub(super) struct Desk {
     timer: Timer,
     /// The senders that wait for room at the host's port.
     pub round: Round,
+    /// The senders that wait at each of its ports where it has several, by the port's [number](Net::queue_of).
+    pub rounds: BTreeMap<HostId, Round>,
 }
 
 /// A host's state, without its port and its ends, which refer to it by the host's id.
@@ -31,7 +33,7 @@ impl HostState {
     /// Returns the initial state of a host.
     pub(crate) fn new(host: HostId) -> HostState {
         let timer = Timer::new(Event::HostTimer(host), host.0.into());
-        let desk = Desk { timer, round: Round::new(host) };
+        let desk = Desk { timer, round: Round::new(host), rounds: BTreeMap::new() };
         HostState { shared: Shared::default(), desk, persistent: BTreeMap::new() }
     }
 
@@ -64,9 +66,19 @@ impl HostState {
         self.shared.on_timer(now, &mut AtDesk { net, host, desk: &mut self.desk });
     }
 
-    /// Returns the senders that wait for room at the host's port.
-    pub(crate) fn round(&mut self) -> &mut Round {
-        &mut self.desk.round
+    /// Returns the senders that wait for room at a port of the host, by the port's [number](Net::queue_of).
+    pub(crate) fn round(&mut self, queue: HostId) -> &mut Round {
+        let Desk { timer, round, rounds } = &mut self.desk;
+        if timer.order == u64::from(queue.0) {
+            return round;
+        }
+        rounds.entry(queue).or_insert_with(|| Round::new(queue))
+    }
+
+    /// Removes a closed end from the senders that wait.
+    pub(crate) fn leave_rounds(&mut self, id: ConnectionId) {
+        self.desk.round.leave(id);
+        self.desk.rounds.values_mut().for_each(|round| round.leave(id));
     }
 
     /// Returns whether the state that connections share may send by an end's route now. If not, it is called when it
