@@ -225,11 +225,7 @@ impl Net {
 
     /// Returns when all packets sent by a route will have left their host: a NIC is first in, first out.
     pub(crate) fn nic_idle_at(&self, path: u32) -> Instant {
-        let link = self.router.link(path);
-        if self.leaves_by_several() {
-            return self.all_idle_at(self.graph.links[link.index()].from);
-        }
-        self.ports[link].idle_at()
+        self.ports[self.router.link(path)].idle_at()
     }
 
     /// Returns the counts, the same with and without deferred enqueue: each hop counts as an event.
@@ -551,12 +547,13 @@ impl Net {
         self.router.length(path)
     }
 
-    /// Returns the rate of the fastest link to a host.
-    pub(crate) fn incoming_rate(&self, host: HostId) -> Rate {
+    /// Returns the rate of the link to a host, from the node to which a route begins there.
+    pub(crate) fn incoming_rate(&self, host: HostId, path: u32) -> Rate {
+        let from = self.graph.links[self.router.link(path).index()].to;
         // Sorted by their end.
         let first = self.graph.links.partition_point(|link| link.to < host.0);
-        let links = self.graph.links[first..].iter().take_while(|link| link.to == host.0);
-        links.map(|link| link.rate).max().expect("each host has a link")
+        let mut links = self.graph.links[first..].iter().take_while(|link| link.to == host.0);
+        links.find(|link| link.from == from).map_or(self.graph.links[first].rate, |link| link.rate)
     }
 
     /// Returns the bytes that each packet takes on every link beside its own.

@@ -59,6 +59,11 @@ impl Net {
         }
     }
 
+    /// Returns the number of the port at which a route begins among those of its host; zero where it has one.
+    pub(crate) fn port_number(&self, path: u32) -> u32 {
+        if self.hosts_route { self.router.link(path).0 } else { 0 }
+    }
+
     /// Returns the host that has a queue.
     pub(crate) fn host_of_queue(&self, queue: HostId) -> HostId {
         match queue.0.checked_sub(self.graph.hosts) {
@@ -74,8 +79,8 @@ impl Net {
     }
 
     /// Returns when all of a host's ports will have sent what they have queued.
-    pub(super) fn all_idle_at(&self, host: u32) -> Instant {
-        let at_host = self.ports.entries().filter(|(link, _)| self.graph.links[link.index()].from == host);
+    pub(crate) fn all_idle_at(&self, host: HostId) -> Instant {
+        let at_host = self.ports.entries().filter(|(link, _)| self.graph.links[link.index()].from == host.0);
         at_host.map(|(_, port)| port.idle_at()).max().unwrap_or_default()
     }
 

@@ -103,7 +103,7 @@ impl Hosts {
         while let Some(waiter) = self.states[host].round(queue).next(net) {
             match waiter {
                 Waiter::End(id) => self.senders.on_turn(net, configs, &mut self.states, id),
-                Waiter::Shared => self.states[host].on_turn(net, host),
+                Waiter::Shared => self.states[host].on_turn(net, host, queue),
             }
         }
     }

@@ -183,6 +183,9 @@ impl Output for Outbox<'_> {
         self.address.timer.arm(self.net, at);
     }
     fn leaves(&self) -> Instant {
+        if self.net.leaves_by_several() {
+            return self.net.all_idle_at(self.address.host);
+        }
         self.net.nic_idle_at(self.address.path)
     }
     #[inline(always)]
@@ -237,8 +240,11 @@ impl AtHost for Outbox<'_> {
         let &Address { id, generation, path, .. } = &*self.address;
         End { connection: id, generation, route: path }
     }
+    fn port(&self) -> u32 {
+        self.net.port_number(self.address.path)
+    }
     fn incoming_rate(&self) -> Rate {
-        self.net.incoming_rate(self.address.host)
+        self.net.incoming_rate(self.address.host, self.address.path)
     }
     fn shared(&mut self) -> &mut Shared {
         &mut self.hosts[self.address.host].shared
