@@ -161,8 +161,7 @@ def test_a_topology_that_cannot_be_meant_is_refused(duetime: Command, tmp_path: 
     assert wrong("4 5\n", "4\n") == "2:1 the first line announces 2 switches, this one has 1"
     assert wrong("3 5 25", "6 5 25").startswith("6:1 node 6 does not exist: the file announces 6, 0 to 5")
     assert wrong("3 5 25", "2 5 25") == "6:1 nodes 2 and 5 are joined in line 5 already"
-    assert wrong("3 5 25", "2 4 25") == "6:1 host 2 has a link in line 5 already"
-    assert wrong("3 5 25", "3 2 25") == "6:1 nodes 3 and 2 are hosts: one end is to be a switch"
+    assert wrong("3 5 25", "2 4 25") == "2:1 node 3 is neither among the switches nor has it a link"
     assert wrong("3 5 25", "4 4 25") == "6:3 node 4 would be joined with itself"
     assert wrong("400Gbps", "400Gbit").startswith("7:5 a rate like 100Gbps")
     assert wrong("2us", "2").startswith("6:19 a delay like 1000ns")
