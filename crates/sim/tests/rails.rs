@@ -263,9 +263,13 @@ fn every_transport_runs_over_hosts() {
             "host_queue = 'fifo'\nbalance = 'reps'",
         ] {
             let what = format!("{} {more}", own.name);
-            let outcome = run(&text(6, &["a", "b"], &links, more, own.name, &flows).replace("initial_window = 1000\n", ""));
+            let outcome =
+                run(&text(6, &["a", "b"], &links, more, own.name, &flows).replace("initial_window = 1000\n", ""));
             assert_eq!(times(&outcome).len(), flows.len(), "{what}");
-            assert!((sent..=sent + outcome.counters.retransmits).contains(&outcome.counters.packets_delivered), "{what}");
+            assert!(
+                (sent..=sent + outcome.counters.retransmits).contains(&outcome.counters.packets_delivered),
+                "{what}"
+            );
         }
     }
 }
@@ -278,7 +282,9 @@ fn grants_use_both_links_of_a_receiver() {
         for queue in ["unlimited", "fair"] {
             let of = |flows: &[(u32, u32, u32)]| {
                 let more = format!("host_queue = '{queue}'");
-                times(&run(&text(3, &["a", "b"], &links, &more, transport, flows).replace("initial_window = 1000\n", "")))
+                times(&run(
+                    &text(3, &["a", "b"], &links, &more, transport, flows).replace("initial_window = 1000\n", "")
+                ))
             };
             let (one, other) = (of(&[(1, 0, 1000)]), of(&[(2, 0, 1000)]));
             assert_eq!(of(&[(1, 0, 1000), (2, 0, 1000)]), [one[0], other[0]], "{transport} {queue}");

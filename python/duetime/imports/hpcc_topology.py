@@ -42,7 +42,7 @@ def is_it(text: Text) -> bool:
 
 
 def read(text: Text, _: Options) -> Part:
-    """Read a topology."""
+    """Read nodes and links as a `custom` network, and losses as faults."""
     rows = list(text.rows())
     nodes, announced, links_announced = _header(text, rows[0]) if rows else (0, 0, 0)
     if len(rows) < 2:

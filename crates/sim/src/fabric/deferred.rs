@@ -29,7 +29,7 @@ impl Net {
     /// `most` bytes beside its frame's.
     pub(crate) fn defer_enqueues(&mut self, most: Bytes) {
         let mut plan = std::mem::take(&mut self.plan);
-        let each = Reason::of_each(self.agents.are_there(), self.switches_choose(), self.hosts_route());
+        let each = Reason::of_each(self.agents.are_there(), self.switches_choose());
         plan.defer(&self.graph, most + Bytes::from(self.frame_overhead), each);
         if let Some(max) = plan.max_in_flight {
             self.max_in_flight = max;

@@ -201,7 +201,7 @@ impl Net {
         if !self.switches_choose() {
             self.faults.as_ref().filter(|faults| faults.faults.iter().any(reroutes))?;
         }
-        self.least_delay(from, to)
+        self.min_delay(from, to)
     }
 
     /// Takes the packet that has reached the end of `link` and applies faults to it. Returns it if the end is a host

@@ -525,7 +525,8 @@ impl Net {
     /// Returns all packets queued at ports to hosts or on their wires.
     pub(crate) fn packets_to_hosts(&self) -> impl Iterator<Item = &Packet> {
         let at_ports = self.ports.entries().filter(|(_, port)| port.place.to_host());
-        let queued = at_ports.flat_map(|(link, port)| port.packets(&self.packet_pool).map(move |packet| (link, packet)));
+        let queued =
+            at_ports.flat_map(|(link, port)| port.packets(&self.packet_pool).map(move |packet| (link, packet)));
         queued.filter(|(link, packet)| self.leads_home(*link, packet)).map(|(_, packet)| packet)
     }
 

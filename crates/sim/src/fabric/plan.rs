@@ -91,10 +91,8 @@ pub enum Reason {
 
 impl Reason {
     /// Returns the reason why each arrival in a network must be an event, if there is one.
-    pub(crate) fn of_each(has_agents: bool, switches_choose: bool, hosts_route: bool) -> Option<Reason> {
-        let reasons =
-            [(has_agents, Reason::Agents), (switches_choose, Reason::Balancer), (hosts_route, Reason::HostsRoute)];
-        reasons.into_iter().find_map(|(holds, reason)| holds.then_some(reason))
+    pub(crate) fn of_each(has_agents: bool, switches_choose: bool) -> Option<Reason> {
+        has_agents.then_some(Reason::Agents).or_else(|| switches_choose.then_some(Reason::Balancer))
     }
 
     /// Returns the reason in words, with its cost.
@@ -209,8 +207,7 @@ impl Plan {
     /// if `has_agents`.
     pub(crate) fn whole(network: &Network, service: &Service, largest: Bytes, has_agents: bool) -> Plan {
         let mut plan = Plan::of(&network.graph, &network.switch, service);
-        let (switches_choose, hosts_route) = (at_switches(&network.settings), network.graph.hosts_route());
-        plan.defer(&network.graph, largest, Reason::of_each(has_agents, switches_choose, hosts_route));
+        plan.defer(&network.graph, largest, Reason::of_each(has_agents, at_switches(&network.settings)));
         plan
     }
 
@@ -218,9 +215,9 @@ impl Plan {
     ///
     /// No two adjacent switches defer. Switches with the most hosts are preferred: a host's packets are mostly alone at
     /// their first hop.
-    /// Each arrival must be an event, and nothing is deferred, if there is a reason for that (`each`).
+    /// Each arrival must be an event, and nothing is deferred, if there is a reason for that (`each`), or hosts route.
     pub(crate) fn defer(&mut self, graph: &Graph, largest: Bytes, each: Option<Reason>) {
-        if let Some(reason) = each {
+        if let Some(reason) = each.or_else(|| graph.hosts_route().then_some(Reason::HostsRoute)) {
             let own = self.ports.iter_mut().filter(|port| port.is_own());
             return own.for_each(|port| port.reason = reason);
         }
@@ -369,7 +366,7 @@ mod tests {
     /// Returns the plan for packets of 1500 B.
     fn plan(graph: &Graph, switch: &Switch, service: &Service, has_agents: bool) -> Plan {
         let mut plan = Plan::of(graph, switch, service);
-        plan.defer(graph, Bytes(1500), Reason::of_each(has_agents, false, false));
+        plan.defer(graph, Bytes(1500), Reason::of_each(has_agents, false));
         plan
     }
 
@@ -397,6 +394,20 @@ mod tests {
                     _ => (PortMode::ToDeferred, Reason::ToDeferred),
                 };
                 assert_eq!((port.mode, port.reason), expected, "from {} to {}", link.from, link.to);
+            }
+        }
+    }
+
+    /// A second link of one host, or a link between two, and no port defers: its hosts pass packets on.
+    #[test]
+    fn where_hosts_route_each_hop_is_an_event() {
+        for (a, b) in [(0, 9), (0, 1)] {
+            let mut graph = leaves(4);
+            graph.join(a, b, Rate::from_gbps(1), Span::from_micros(20));
+            let plan = plan(&graph, &switch(Sharing::PerPort), &plain(), false);
+            for (link, port) in graph.links.iter().zip(&plan.ports) {
+                let mode = if link.from < graph.hosts { PortMode::Relay } else { PortMode::Own };
+                assert_eq!((port.mode, port.reason), (mode, Reason::HostsRoute), "from {} to {}", link.from, link.to);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Hosts with several links, or with links to hosts: packets that pass through a host on their way to another.
 //!
-//! Such a host sends them on as it does its own packets: behind all that its port has queued, without a limit and without
-//! marks, and late by up to its jitter. A network in which each host has one link, to a switch, has none of this.
+//! Such a host forwards them as its own packets: behind all packets at its port, without a limit and without marks. They
+//! are late by up to its jitter. A network in which each host has one link, to a switch, has none of this.
 
 use transport::{Flags, Packet};
 use units::{HostId, Instant, LinkId, Span};
@@ -10,12 +10,6 @@ use super::{Net, Router};
 use crate::fabric::port::{Fate, units_of_wait};
 
 impl Net {
-    /// Returns whether packets may pass through hosts.
-    #[inline]
-    pub(crate) fn hosts_route(&self) -> bool {
-        self.hosts_route
-    }
-
     /// Sends the packet in slot `number`, which has reached a host on its way to another, by a port of that host.
     pub(super) fn relay(&mut self, link: LinkId, number: u32) -> Fate {
         let wait = units_of_wait(self.ports[link].idle_at().saturating_sub(self.now));
@@ -59,7 +53,7 @@ impl Net {
         }
     }
 
-    /// Returns the number of the port at which a route begins among those of its host; zero where it has one.
+    /// Returns the number of the port at which a route begins among its host's; zero where it has one.
     pub(crate) fn port_number(&self, path: u32) -> u32 {
         if self.hosts_route { self.router.link(path).0 } else { 0 }
     }
@@ -85,7 +79,7 @@ impl Net {
     }
 
     /// Returns the shortest propagation delay that there can be between two hosts, where routes may change.
-    pub(super) fn least_delay(&mut self, from: HostId, to: HostId) -> Option<Span> {
+    pub(super) fn min_delay(&mut self, from: HostId, to: HostId) -> Option<Span> {
         let shortest = self.graph.links.iter().map(|link| link.delay).min()?;
         // Another route may pass through more hosts, over fewer links.
         let links = if self.hosts_route { 1 } else { self.router.hops(from, to) };

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use transport::{Extension, Flags, Overlay};
 use units::{Bytes, HostId, LinkId, Span, Stream, Values};
 
+use super::Net;
 use super::balance::{self, Chooser, Draws, Hop, Onward, SwitchBalancer};
 use super::port::PortMode;
-use super::Net;
 use crate::topology::Graph;
 
 /// The balancers of all switches.

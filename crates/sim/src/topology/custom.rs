@@ -133,7 +133,8 @@ fn build(values: &Values) -> Result<Graph, Problem> {
             if !known.insert((a.min(b), a.max(b))) {
                 return Err(problem("to", format!("{name} and {other} are joined twice")));
             }
-            if let (Some(rack), Some(switch)) = (rack_of.get_mut(a.min(b) as usize), a.max(b).checked_sub(graph.hosts)) {
+            if let (Some(rack), Some(switch)) = (rack_of.get_mut(a.min(b) as usize), a.max(b).checked_sub(graph.hosts))
+            {
                 rack.get_or_insert(switch);
             }
             graph.links.extend([spec(a, b), spec(b, a)]);

@@ -272,6 +272,23 @@ mod tests {
         assert!(found.head <= exact && found.head + 4 >= exact, "{found:?}");
     }
 
+    /// Hosts in a line, and a switch that joins the first with the last by long links.
+    #[test]
+    fn hosts_forward_where_they_route() {
+        let mut graph = Graph::new(3);
+        let switch = graph.switch("far", false);
+        graph.join(0, 1, Rate::from_gbps(1), Span::from_micros(5));
+        graph.join(1, 2, Rate::from_gbps(1), Span::from_micros(7));
+        let mut latency = Latency::new(&graph);
+        let expected = Least { head: 17 * MICRO, tail: 24 * MICRO, last: 7 * MICRO };
+        assert_eq!(latency.least(&graph, HostId(0), HostId(2), Bytes(1500)), Some(expected));
+        // Whatever is routed, the least of all ways counts.
+        [0, 2].map(|host| graph.join(host, switch, Rate::from_gbps(1), Span::from_micros(50)));
+        let mut latency = Latency::new(&graph);
+        assert_eq!(latency.least(&graph, HostId(0), HostId(2), Bytes(1500)), Some(expected));
+        assert_eq!(latency.rates(HostId(0)), (Rate::from_gbps(2), Rate::from_gbps(2)));
+    }
+
     #[test]
     fn neighbours_need_no_switch_and_islands_have_no_path() {
         let mut graph = Graph::new(3);

@@ -60,15 +60,14 @@ pub struct Growth {
 }
 
 /// All topologies, in the order of the reference.
-pub const TOPOLOGIES: &[Descriptor] =
-    &[
-        star::DESCRIPTOR,
-        racks::DESCRIPTOR,
-        leaf_spine::DESCRIPTOR,
-        fat_tree::DESCRIPTOR,
-        rails::DESCRIPTOR,
-        custom::DESCRIPTOR,
-    ];
+pub const TOPOLOGIES: &[Descriptor] = &[
+    star::DESCRIPTOR,
+    racks::DESCRIPTOR,
+    leaf_spine::DESCRIPTOR,
+    fat_tree::DESCRIPTOR,
+    rails::DESCRIPTOR,
+    custom::DESCRIPTOR,
+];
 
 /// Returns the topology of that name.
 pub fn find(name: &str) -> Option<&'static Descriptor> {

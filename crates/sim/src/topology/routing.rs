@@ -101,7 +101,7 @@ impl Routing {
     }
 
     /// Returns the only link if a node is a host with one link or the switch of `to`; else the place of the node among
-    /// those that have distances.
+    /// the nodes with distances.
     #[inline]
     fn beside_switches(&self, node: u32, to: HostId) -> Result<&Step, u32> {
         match node.checked_sub(self.hosts) {
@@ -364,7 +364,8 @@ impl Adjacent {
 mod tests {
     use super::*;
     use crate::topology::TOPOLOGIES;
-    use units::{Rate, Span, Value, Values};
+    use std::collections::BTreeSet;
+    use units::{Rate, Span, Stream, Value, Values};
 
     fn graph(topology: &str, counts: &[(&'static str, u64)]) -> Graph {
         let mut values = Values::default();
@@ -454,6 +455,83 @@ mod tests {
             (link.from, link.to) = (other(link.from), other(link.to));
         }
         assert!(!agree(&mixed));
+    }
+
+    /// Bellman and Ford's least pairs of hosts on the way and links, over permitted links, from every node.
+    fn least(graph: &Graph, to: u32, lost: Option<LinkId>) -> Vec<Option<(u32, u32)>> {
+        let mut least = vec![None; graph.nodes() as usize];
+        least[to as usize] = Some((0, 0));
+        for _ in 0..graph.nodes() {
+            for (link, spec) in graph.links.iter().enumerate() {
+                let passed = u32::from(spec.to < graph.hosts && spec.to != to);
+                if let Some((hosts, links)) = least[spec.to as usize]
+                    && lost != Some(LinkId::from_index(link))
+                {
+                    let found = (hosts + passed, links + 1);
+                    let known = &mut least[spec.from as usize];
+                    *known = Some(known.map_or(found, |known: (u32, u32)| known.min(found)));
+                }
+            }
+        }
+        least
+    }
+
+    #[test]
+    fn few_hosts_are_passed_and_then_few_links() {
+        let (mut routing, mut passing) = (0, 0);
+        for seed in 0..300 {
+            let mut stream = Stream::new(seed, "graphs", 0);
+            let mut graph = Graph::new(5);
+            (0..4).for_each(|i| _ = graph.switch(format!("switch {i}"), false));
+            // Each node is joined with one before, then some with others.
+            let mut pairs: BTreeSet<(u32, u32)> = (1..9).map(|node| (stream.below(node) as u32, node as u32)).collect();
+            for _ in 0..stream.below(8) {
+                let (a, b) = (stream.below(9) as u32, stream.below(9) as u32);
+                pairs.extend((a != b).then_some((a.min(b), a.max(b))));
+            }
+            pairs.iter().for_each(|&pair| join(&mut graph, &[pair]));
+            if !graph.hosts_route() {
+                continue;
+            }
+            routing += 1;
+            let mut ways = Routing::new(&graph);
+            let lost = LinkId(stream.below(graph.links.len() as u64) as u32);
+            for to in graph.all_hosts() {
+                ways.prepare(to);
+                for lost in [None, Some(lost)] {
+                    let least = least(&graph, to.0, lost);
+                    let mut detours = Detours::default();
+                    for from in graph.all_hosts().filter(|from| *from != to) {
+                        let found = detours.prepare(&ways, from, to, |link| lost != Some(link));
+                        assert_eq!(
+                            found,
+                            least[from.index()].is_some(),
+                            "seed {seed}: {from} to {to} without {lost:?}"
+                        );
+                    }
+                    for node in (0..graph.nodes()).filter(|node| *node != to.0) {
+                        let expected: Vec<Step> = (0..)
+                            .map(LinkId)
+                            .zip(&graph.links)
+                            .filter(|(link, spec)| {
+                                let passed = u32::from(spec.to < graph.hosts && spec.to != to.0);
+                                let there = least[spec.to as usize].map(|(hosts, links)| (hosts + passed, links + 1));
+                                let here = least[node as usize];
+                                spec.from == node && lost != Some(*link) && here.is_some() && there == here
+                            })
+                            .map(|(link, spec)| (link, spec.to))
+                            .collect();
+                        let choices = match lost {
+                            None => ways.choices(node, to).into_owned(),
+                            Some(lost) => detours.choices(&ways, node, to, |link| link != lost),
+                        };
+                        assert_eq!(choices, expected, "seed {seed}: {node} to {to} without {lost:?}");
+                        passing += u32::from(least[node as usize].is_some_and(|(hosts, _)| hosts > 0));
+                    }
+                }
+            }
+        }
+        assert!(routing > 250 && passing > 1000, "{routing} {passing}");
     }
 
     #[test]

@@ -65,7 +65,15 @@ impl<'a> Offered<'a> {
         for link in graph.links.iter().filter(|link| link.from < graph.hosts && !hosts_route) {
             switch_of[HostId(link.from)] = link.to;
         }
-        Offered { graph, hosts_route, switch_of, sent: zeros(), received: zeros(), between: BTreeMap::new(), spread: Vec::new() }
+        Offered {
+            graph,
+            hosts_route,
+            switch_of,
+            sent: zeros(),
+            received: zeros(),
+            between: BTreeMap::new(),
+            spread: Vec::new(),
+        }
     }
 
     /// Adds a demand whose `bytes` are those on the wire.
