@@ -82,8 +82,8 @@ fn passing_packets_queue_behind_those_of_the_host() {
     assert_eq!(times(&outcome), [takes(30, 1), takes(20, 1)]);
 }
 
-/// What is passed on takes room at a port that holds two packets, so that the host's own sender waits for it. Without a
-/// limit all of the host's own packets are first.
+/// Packets on their way through a host take room at its port, which holds two packets. So the host's own sender waits for
+/// it. Without a limit all of the host's own packets are first.
 #[test]
 fn passing_packets_take_room_at_a_bounded_port() {
     let of = |queue: &str| {
@@ -294,7 +294,7 @@ fn grants_use_both_links_of_a_receiver() {
     }
 }
 
-/// What is dropped on the way to a host that would pass it on is not counted for its receiver.
+/// Drops at a port to a host that passes packets on are not counted for their receiver.
 #[test]
 fn drops_before_a_host_on_the_way_are_not_at_the_receiver() {
     // Two hosts send to host 3 through host 2, whose port at the switch holds ten packets.

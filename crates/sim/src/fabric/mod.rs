@@ -89,7 +89,7 @@ pub(crate) struct Net {
     sent_before: Table<LinkId, Span>,
     shared_buffers: Vec<SharedBuffer>,
     router: Router,
-    /// [Hosts route](Graph::hosts_route).
+    /// Packets may pass through hosts ([`Graph::hosts_route`]).
     hosts_route: bool,
     extensions: Extensions,
     /// The agents of transport families at the ports.
