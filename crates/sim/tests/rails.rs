@@ -308,3 +308,17 @@ fn drops_before_a_host_on_the_way_are_not_at_the_receiver() {
     assert_eq!(outcome.classes[0].bottleneck_bytes.0, 1500 * delivered);
     assert!(packets(&outcome, "host 2", "host 3") >= delivered);
 }
+
+/// A load is a share of all links of a host: 12.5 MB in 10 ms are half of twice 10 Gbps.
+#[test]
+fn a_load_is_of_all_links_of_a_host() {
+    let flows = text(2, &["a", "b"], &DUAL, "balance = 'spray'", "dctcp", &[]);
+    let (network, _) = flows.split_once("[[traffic]]").expect("it has traffic");
+    let traffic = "[[traffic]]\nname = 'own'\npattern = 'poisson'\nfrom = 0\nto = 1\nload = '50%'\nsize = '100 KB'\n";
+    let outcome = run(&format!("{network}{traffic}").replace("duration = '5 ms'", "duration = '10 ms'"));
+    // 125 messages, with a standard deviation of 11.
+    assert!(outcome.messages.len().abs_diff(125) < 45, "{}", outcome.messages.len());
+    let [a, b] = ["a", "b"].map(|tor| outcome.links.iter().find(|link| link.from == tor && link.to == "host 1"));
+    let used = a.zip(b).map(|(a, b)| (a.utilisation - b.utilisation).abs());
+    assert!(used.is_some_and(|difference| difference < 0.02), "{used:?}");
+}
