@@ -50,7 +50,13 @@ def rails() -> Iterable[Check]:
             (PACKETS + 1) * near + 2 * NEAR,
             "over the NVSwitch: n packets and one more hop, and two delays",
         ),
-        ("to the same GPU of the next server", GPUS, {}, (PACKETS + 1) * rail + 2 * DELAY, "the same on its rail"),
+        (
+            "to the same GPU of the next server",
+            GPUS,
+            {},
+            (PACKETS + 1) * rail + 2 * DELAY,
+            "the same on its rail",
+        ),
         (
             "to another GPU of the next server, rails apart",
             GPUS + 1,
@@ -81,7 +87,7 @@ def both_at_once() -> Iterable[Check]:
         # An acknowledgement of another flow may hold up a packet on each of two links.
         0.02 * PACKETS * us_on_wire(WIRE, GBPS),
         "us",
-        "a flow alone on its rail; each link also carries the acknowledgements of another flow, 40 B for each "
+        "a flow alone on its rail; each link also carries acknowledgements of another flow, 40 B for each "
         "1500 B at most: 2 %",
     )
 

@@ -63,7 +63,7 @@ def read(text: Text, _: Options) -> Part:
     hosts = [node for node in range(nodes) if node not in switches]
     if len(hosts) < 2:
         raise text.fault(rows[0][0], f"{counted(len(hosts), 'host')}: at least two nodes are to be hosts")
-    _check(text, links, switches, hosts)
+    _check(text, links, hosts)
     network = _network(links, hosts, switches)
     notes = []
     if more:
@@ -124,7 +124,7 @@ def _links(text: Text, rows: list[list[Word]], nodes: int, announced: int) -> tu
     return links, more
 
 
-def _check(text: Text, links: list[Link], switches: dict[int, str], hosts: list[int]) -> None:
+def _check(text: Text, links: list[Link], hosts: list[int]) -> None:
     """Refuse what a network here cannot have."""
     joined: dict[tuple[int, int], int] = {}
     linked: set[int] = set()
