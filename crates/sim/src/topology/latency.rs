@@ -283,7 +283,7 @@ mod tests {
         let expected = Least { head: 17 * MICRO, tail: 24 * MICRO, last: 7 * MICRO };
         assert_eq!(latency.least(&graph, HostId(0), HostId(2), Bytes(1500)), Some(expected));
         // Whatever is routed, the least of all ways counts.
-        [0, 2].map(|host| graph.join(host, switch, Rate::from_gbps(1), Span::from_micros(50)));
+        [0, 2].into_iter().for_each(|host| graph.join(host, switch, Rate::from_gbps(1), Span::from_micros(50)));
         let mut latency = Latency::new(&graph);
         assert_eq!(latency.least(&graph, HostId(0), HostId(2), Bytes(1500)), Some(expected));
         assert_eq!(latency.rates(HostId(0)), (Rate::from_gbps(2), Rate::from_gbps(2)));
