@@ -304,12 +304,15 @@ impl Net {
     #[cold]
     fn send_apart(&mut self, link: LinkId, number: u32) {
         let mut packet = self.packet_pool.at(number).packet;
-        let mode = self.ports[link].mode;
-        let advanced = 1 + u32::from(mode == PortMode::ToDeferred);
+        let (mut link, mut mode) = (link, self.ports[link].mode);
+        let advanced = |mode| 1 + u32::from(mode == PortMode::ToDeferred);
         if self.has_paths() {
-            let chosen =
-                self.choose_path((packet.connection, packet.generation), packet.route - advanced, packet.flags);
-            (packet.route, packet.flags) = (chosen.0 + advanced, chosen.1);
+            let route = packet.route - advanced(mode);
+            let chosen = self.choose_path((packet.connection, packet.generation), route, packet.flags);
+            // A host with several links may send it by another one.
+            link = self.router.link(chosen.0);
+            mode = self.ports[link].mode;
+            (packet.route, packet.flags) = (chosen.0 + advanced(mode), chosen.1);
             if !matches!(mode, PortMode::Qdisc | PortMode::Down) {
                 *self.packet_pool.packet_mut(number) = packet;
                 return self.send_fifo(link, mode, number, chosen.0 + 1, packet.size, packet.payload > 0);
