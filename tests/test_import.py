@@ -120,6 +120,21 @@ def test_a_topology_is_read_link_by_link(duetime: Command, tmp_path: Path) -> No
     assert "no file says the transport: dctcp" in said
 
 
+def test_hosts_may_have_several_links_and_links_to_hosts(duetime: Command, tmp_path: Path) -> None:
+    at_switches = "".join(f"{host} {switch} 100Gbps 1us 0\n" for host in range(4) for switch in (4, 5))
+    topology = f"6 2 10\n4 5\n{at_switches}0 1 900Gbps 1us 0\n3 2 900Gbps 1us 0.5\n"
+    scenario, _ = imported(duetime, tmp_path, topology=topology, flow=FLOWS)
+    assert scenario["network"]["links"] == [
+        {"from": "0..4", "to": "switch 4"},
+        {"from": "0..4", "to": "switch 5"},
+        {"from": 0, "to": 1, "rate": "900 Gbps"},
+        {"from": 3, "to": 2, "rate": "900 Gbps"},
+    ]
+    assert scenario["fault"] == [{"kind": "loss", "link": "host 3 - host 2", "probability": 0.5}]
+    done = duetime("run", "out.toml", "--json")
+    assert done.returncode == 0, done.stderr
+
+
 def test_hosts_keep_their_numbers_or_their_offset_is_said(duetime: Command, tmp_path: Path) -> None:
     """The switch is node 0: hosts are nodes 1 to 3, and PowerTCP's header has four numbers."""
     topology = "4 1 1 3\n0\n0 1 10Gbps 1us 0\n0 2 10Gbps 1us 0\n3 0 10Gbps 1us 0\n"
