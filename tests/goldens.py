@@ -67,6 +67,7 @@ DURATIONS = {
     "mixed": "12 ms",
     "oldi": "280 ms",
     "oldi-background": "280 ms",
+    "rails": "1 ms",
     "tree": "200 ms",
     "w1": "200 ms",
     "w2": "50 ms",

@@ -105,6 +105,7 @@ SHORT = {
         "w3": "60 ms",
         "xdctcp": "80 ms",
         "all-reduce": "10 ms",
+        "rails": "1 ms",
         "rpc": "5 ms",
         "serving": "120 ms",
         "websearch": "5 ms",

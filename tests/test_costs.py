@@ -27,6 +27,7 @@ grid = { traffic.queries.leaves = [2, 4] }
 LONGER = {
     "large-messages": "900 ms",
     "all-reduce": "60 ms",
+    "rails": "3 ms",
     "rpc": "60 ms",
     "serving": "1 s",
     "websearch": "60 ms",

@@ -15,7 +15,7 @@ import pytest
 import duetime as dt
 from conftest import SMALL, Command
 from duetime import manifest, scenario
-from duetime.errors import Damaged
+from duetime.errors import Damaged, Unreadable
 from duetime.estimates import (
     Runs,
     Task,
@@ -335,6 +335,18 @@ def test_a_smaller_network_keeps_its_loads() -> None:
     assert check.smaller(task(source), 0.25) == ["network.leaves=16", "traffic.asks.parents=2"]
     # Hosts that are named are still to be there: less time instead.
     assert check.smaller(task(LEAF_SPINE), 0.25) == ["run.duration=1000000000 ps"]
+
+
+def test_networks_whose_hosts_have_several_links_are_refused() -> None:
+    limits.refuse_hosts(drawn(star(6, flow(0, 1, 1))), "here.toml")
+    pairs = [{"from": 0, "to": 1}, {"from": 1, "to": 2}]
+    for network in (
+        {"topology": "rails", "servers": 2, "gpus": 2},
+        {"topology": "custom", "hosts": 3, "switches": [], "links": pairs},
+    ):
+        source = star(6, flow(0, 1, 1)) | {"network": network | {"rate": "1 Gbps", "delay": "1 us"}}
+        with pytest.raises(Unreadable, match=r"here.toml: network.topology: .* `duetime run`"):
+            limits.refuse_hosts(drawn(source), "here.toml")
 
 
 @pytest.mark.parametrize(

@@ -120,6 +120,21 @@ def test_a_topology_is_read_link_by_link(duetime: Command, tmp_path: Path) -> No
     assert "no file says the transport: dctcp" in said
 
 
+def test_hosts_may_have_several_links_and_links_to_hosts(duetime: Command, tmp_path: Path) -> None:
+    at_switches = "".join(f"{host} {switch} 100Gbps 1us 0\n" for host in range(4) for switch in (4, 5))
+    topology = f"6 2 10\n4 5\n{at_switches}0 1 900Gbps 1us 0\n3 2 900Gbps 1us 0.5\n"
+    scenario, _ = imported(duetime, tmp_path, topology=topology, flow=FLOWS)
+    assert scenario["network"]["links"] == [
+        {"from": "0..4", "to": "switch 4"},
+        {"from": "0..4", "to": "switch 5"},
+        {"from": 0, "to": 1, "rate": "900 Gbps"},
+        {"from": 3, "to": 2, "rate": "900 Gbps"},
+    ]
+    assert scenario["fault"] == [{"kind": "loss", "link": "host 3 - host 2", "probability": 0.5}]
+    done = duetime("run", "out.toml", "--json")
+    assert done.returncode == 0, done.stderr
+
+
 def test_hosts_keep_their_numbers_or_their_offset_is_said(duetime: Command, tmp_path: Path) -> None:
     """The switch is node 0: hosts are nodes 1 to 3, and PowerTCP's header has four numbers."""
     topology = "4 1 1 3\n0\n0 1 10Gbps 1us 0\n0 2 10Gbps 1us 0\n3 0 10Gbps 1us 0\n"
@@ -161,8 +176,7 @@ def test_a_topology_that_cannot_be_meant_is_refused(duetime: Command, tmp_path: 
     assert wrong("4 5\n", "4\n") == "2:1 the first line announces 2 switches, this one has 1"
     assert wrong("3 5 25", "6 5 25").startswith("6:1 node 6 does not exist: the file announces 6, 0 to 5")
     assert wrong("3 5 25", "2 5 25") == "6:1 nodes 2 and 5 are joined in line 5 already"
-    assert wrong("3 5 25", "2 4 25") == "6:1 host 2 has a link in line 5 already"
-    assert wrong("3 5 25", "3 2 25") == "6:1 nodes 3 and 2 are hosts: one end is to be a switch"
+    assert wrong("3 5 25", "2 4 25") == "2:1 node 3 is neither among the switches nor has it a link"
     assert wrong("3 5 25", "4 4 25") == "6:3 node 4 would be joined with itself"
     assert wrong("400Gbps", "400Gbit").startswith("7:5 a rate like 100Gbps")
     assert wrong("2us", "2").startswith("6:19 a delay like 1000ns")

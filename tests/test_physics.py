@@ -54,6 +54,7 @@ def without_deadlines(name: str, duration: str) -> dict[str, Any]:
         ("w3", "60 ms"),
         ("xdctcp", "100 ms"),
         ("all-reduce", "10 ms"),
+        ("rails", "1 ms"),
         ("rpc", "5 ms"),
         ("serving", "120 ms"),
         ("websearch", "5 ms"),
@@ -68,7 +69,9 @@ def test_packets_are_conserved(name: str, duration: str, transport: str) -> None
     assert 0 < run.data["packets_delivered"] <= packets["received"]
     # The same from the other side: packets carried by links. No packet arrives that was not sent.
     received = run.links.filter(pl.col("dst").str.starts_with("host"))["packets"].sum()
-    assert packets["received"] <= received <= packets["received"] + packets["in_flight"]
+    assert packets["received"] <= received
+    # Hosts of rails pass packets on.
+    assert name == "rails" or received <= packets["received"] + packets["in_flight"]
 
 
 def test_every_example_is_among_those_above() -> None:

@@ -29,6 +29,8 @@ const LINK_BYTES: f64 = 800.0;
 const CONNECTION_BYTES: f64 = 2300.0;
 /// Bytes of a packet on its way.
 const PACKET_BYTES: f64 = 100.0;
+/// Bytes of the distance from each node to each host that receives, where hosts route.
+const DISTANCE_BYTES: f64 = 4.0;
 /// Bytes of the sums for a pair of hosts that exchange messages, and of its route.
 const PAIR_BYTES: f64 = 200.0;
 /// Bytes of a message's values for the summaries, which every run keeps, and of its whole row.
@@ -148,7 +150,12 @@ impl Cost {
             + LINK_BYTES * links
             + CONNECTION_BYTES * self.connections
             + PACKET_BYTES * self.in_flight
-            + PAIR_BYTES * self.pairs;
+            + PAIR_BYTES * self.pairs
+            + if graph.hosts_route() {
+                DISTANCE_BYTES * f64::from(graph.hosts) * f64::from(graph.nodes())
+            } else {
+                0.0
+            };
         let flows = self.messages + self.without_end;
         let values = VALUE_BYTES * flows + BOUND_BYTES * self.with_deadline;
         let block = sim::BLOCK as f64;
@@ -327,10 +334,10 @@ impl Endless {
     }
 }
 
-/// The expected bytes that messages bring to each host, and the rate of its link.
+/// The expected bytes that messages bring to each host, and the rate of its links.
 struct Received {
     bytes: Table<HostId, f64>,
-    /// Bits per second of the link to each host.
+    /// Bits per second of all links to each host.
     rates: Table<HostId, f64>,
     duration_s: f64,
 }
@@ -344,7 +351,7 @@ impl Received {
         let zeros = || Table::from(vec![0.0; graph.hosts as usize]);
         let (mut bytes, mut rates, mut steps) = (zeros(), zeros(), 0);
         for link in graph.links.iter().filter(|link| link.to < graph.hosts) {
-            rates[HostId(link.to)] = link.rate.as_bps_f64();
+            rates[HostId(link.to)] += link.rate.as_bps_f64();
         }
         for class in &scenario.classes {
             class.generator.demand(scenario.run.duration.after_start(), &mut |demand: Demand| {
@@ -357,12 +364,12 @@ impl Received {
         Received { bytes, rates, duration_s: scenario.run.duration.as_secs_f64() }
     }
 
-    /// Returns the load of the link to a host, as a share of its rate.
+    /// Returns the load of the links to a host, as a share of their rate.
     fn load(&self, host: HostId) -> f64 {
         self.bytes[host] * 8.0 / self.duration_s / self.rates[host]
     }
 
-    /// Returns the rate of the link to the first of some hosts.
+    /// Returns the rate of the links to the first of some hosts.
     fn rate(&self, hosts: &[HostId]) -> f64 {
         hosts.first().map_or(f64::INFINITY, |&host| self.rates[host])
     }

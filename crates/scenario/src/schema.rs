@@ -316,7 +316,7 @@ fn form(key: &Key) -> Json {
             json!({ "anyOf": [one.clone(), { "type": "array", "items": one, "minItems": 1 }] })
         }
         Kind::Names => {
-            json!({ "type": "array", "minItems": 1, "items": { "type": "string", "minLength": 1 } })
+            json!({ "type": "array", "items": { "type": "string", "minLength": 1 } })
         }
         Kind::Nodes => {
             let one = json!({ "anyOf": [{ "type": "integer", "minimum": 0 }, { "type": "string", "minLength": 1 }] });

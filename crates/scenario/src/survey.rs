@@ -132,17 +132,16 @@ impl<'a> Survey<'a> {
         let connection = &transport.config.connection;
         // The window of an open connection depends on its history: a segment is certain.
         let window = if class.persistent { 1.0 } else { connection.initial_window } * f64::from(connection.mss);
-        let mut by_receiver: BTreeMap<HostId, Vec<(Instant, f64)>> = BTreeMap::new();
+        let mut by_receiver: BTreeMap<(HostId, usize), Vec<(Instant, f64)>> = BTreeMap::new();
         for message in &drawn.messages {
             let bytes = message.bytes.map_or(window, |bytes| window.min(bytes.as_f64()));
             by_receiver
-                .entry(message.to)
+                .entry((message.to, self.routes.last(message.from, message.to)))
                 .or_default()
                 .push((message.start, self.on_wire(Bytes(bytes as u64), transport)));
         }
-        let bursts = by_receiver.into_iter().map(|(to, mut starts)| {
+        let bursts = by_receiver.into_iter().map(|((_, link), mut starts)| {
             starts.sort_by_key(|(at, _)| *at);
-            let link = self.routes.last(to);
             let bytes_per_s = self.routes.graph.links[link].rate.as_bps_f64() / 8.0;
             let (mut waiting, mut messages, mut before) = (0.0_f64, 0, Instant::ZERO);
             let mut worst = Burst { link, bytes: 0.0, messages: 0 };
@@ -187,7 +186,7 @@ impl<'a> Survey<'a> {
         }
         let at_floor = by_receiver.into_iter().map(|(to, (from, bytes, flows))| {
             let bandwidth_delay = self.bandwidth_delay(from, to, transport);
-            AtFloor { link: self.routes.last(to), bytes, flows, bandwidth_delay }
+            AtFloor { link: self.routes.last(from, to), bytes, flows, bandwidth_delay }
         });
         at_floor.collect()
     }
@@ -439,9 +438,10 @@ impl<'a> Routes<'a> {
         Routes { graph, ways: RefCell::new(Routing::new(graph)) }
     }
 
-    /// Returns the link that leads to a host.
-    pub(crate) fn last(&self, to: HostId) -> usize {
-        self.ways.borrow().last(to).index()
+    /// Returns the last link of one of the shortest paths.
+    pub(crate) fn last(&self, from: HostId, to: HostId) -> usize {
+        let only = self.ways.borrow().last(to).map(LinkId::index);
+        only.unwrap_or_else(|| self.path(from, to).last().copied().expect("a path has links"))
     }
 
     /// Returns one of the shortest paths.

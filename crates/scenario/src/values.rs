@@ -509,9 +509,9 @@ fn deadline(key: &Key, node: &Node, context: &Context) -> Checked<(Deadline, Jso
 
 fn names(key: &Key, node: &Node, context: &Context) -> Checked<(Value, Json)> {
     let items = match &node.data {
-        Data::Array(items) if !items.is_empty() && items.len() <= hosts::MOST => items.as_slice(),
+        Data::Array(items) if items.len() <= hosts::MOST => items.as_slice(),
         Data::Text(_) => std::slice::from_ref(node),
-        _ => return Err(wrong(key, node, &format!("a list of 1 to {} names", hosts::MOST))),
+        _ => return Err(wrong(key, node, &format!("a list of at most {} names", hosts::MOST))),
     };
     let mut names: Vec<String> = Vec::new();
     for item in items {

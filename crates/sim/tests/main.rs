@@ -21,6 +21,7 @@ mod packets;
 mod paths;
 mod peers;
 mod ports;
+mod rails;
 mod rates;
 mod receive;
 mod recovery;

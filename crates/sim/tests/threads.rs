@@ -293,6 +293,7 @@ fn what_cannot_be_parted_runs_on_one_thread_and_says_why() {
                 size = '2 KB'\n";
     for (text, why) in [
         (text("topology = 'star'\nhosts = 16", "dctcp", ""), "all hosts are at one switch"),
+        (text("topology = 'rails'\nservers = 4\ngpus = 4", "dctcp", ""), "a host has several links"),
         (traced, "run.trace"),
         (leaf_spine("[[fault]]\nkind = 'loss'\nprobability = '1%'\n"), "faults"),
         (leaf_spine(tree), "levels"),

@@ -57,7 +57,12 @@ pub trait AtHost: Output + HostOutput {
     fn end(&self) -> End {
         unimplemented!("{NOTHING}")
     }
-    /// Returns the rate of the link to this host, in bit/s; the rate of the host's own link by default.
+    /// Returns the number of the host's port that this end uses; the state of each port is apart. Zero where a host has
+    /// one.
+    fn port(&self) -> u32 {
+        0
+    }
+    /// Returns the rate of the link to this port, in bit/s; the rate of the host's own link by default.
     fn incoming_rate(&self) -> Rate {
         self.site().rate
     }

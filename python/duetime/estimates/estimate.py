@@ -51,6 +51,7 @@ def estimated(
     runs = Runs(out / RUNS, jobs, progress)
     begun = time.process_time()
     drawn = traffic.of(task.resolved, task.read, task.changes, task.seed)
+    limits.refuse_hosts(drawn, task.read.name)
     if not drawn.counted.any():
         raise errors.Unreadable(f"{task.read.name}: no message starts in the measured time")
     cut = paths.cut_out(drawn)

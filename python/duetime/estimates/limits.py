@@ -30,6 +30,8 @@ CALIBRATED = {"tcp", "cubic", "dctcp", "d2tcp", "d2tcp_plus", "xdctcp", "hull", 
 MAX_DROPPED = 0.05
 #: A check of fewer messages says too little of any figure.
 MIN_MESSAGES = 100
+#: How the names of hosts begin.
+HOST = "host "
 #: A share of answers below this that meet at several links is not worth a word.
 FEW = 0.01
 
@@ -62,6 +64,16 @@ def refuse(resolved: Resolved, name: str) -> None:
         raise no("fault", "a fault moves flows to other links")
     if resolved["run"]["engine"] != "packets":
         raise no("run.engine", "does so packet by packet")
+
+
+def refuse_hosts(traffic: Traffic, name: str) -> None:
+    """Raise `Unreadable` for a network whose hosts have several links, or links to each other."""
+    at_hosts = [(src, dst) for src, dst in traffic.names if src.startswith(HOST)]
+    if len({src for src, _ in at_hosts}) < len(at_hosts) or any(dst.startswith(HOST) for _, dst in at_hosts):
+        raise errors.Unreadable(
+            f"{name}: network.topology: an estimate simulates each link by itself, with hosts that have no "
+            "other one, and here hosts have several or pass packets on; `duetime run` simulates it"
+        )
 
 
 def warnings(traffic: Traffic) -> Iterator[str]:

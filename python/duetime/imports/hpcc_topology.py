@@ -42,7 +42,7 @@ def is_it(text: Text) -> bool:
 
 
 def read(text: Text, _: Options) -> Part:
-    """Read a topology whose hosts have one link each."""
+    """Read nodes and links as a `custom` network, and losses as faults."""
     rows = list(text.rows())
     nodes, announced, links_announced = _header(text, rows[0]) if rows else (0, 0, 0)
     if len(rows) < 2:
@@ -63,7 +63,7 @@ def read(text: Text, _: Options) -> Part:
     hosts = [node for node in range(nodes) if node not in switches]
     if len(hosts) < 2:
         raise text.fault(rows[0][0], f"{counted(len(hosts), 'host')}: at least two nodes are to be hosts")
-    _check(text, links, switches, hosts)
+    _check(text, links, hosts)
     network = _network(links, hosts, switches)
     notes = []
     if more:
@@ -124,29 +124,17 @@ def _links(text: Text, rows: list[list[Word]], nodes: int, announced: int) -> tu
     return links, more
 
 
-def _check(text: Text, links: list[Link], switches: dict[int, str], hosts: list[int]) -> None:
+def _check(text: Text, links: list[Link], hosts: list[int]) -> None:
     """Refuse what a network here cannot have."""
     joined: dict[tuple[int, int], int] = {}
-    linked: dict[int, int] = {}
+    linked: set[int] = set()
     for link in links:
         pair = (min(link.a, link.b), max(link.a, link.b))
         if pair in joined:
             message = f"nodes {link.a} and {link.b} are joined in line {joined[pair]} already"
             raise text.fault(link.row[0].line, message, "two nodes have at most one link here")
         joined[pair] = link.row[0].line
-        if link.a not in switches and link.b not in switches:
-            raise text.fault(
-                link.row[0].line, f"nodes {link.a} and {link.b} are hosts: one end is to be a switch"
-            )
-        for word, node in zip(link.row, (link.a, link.b), strict=False):
-            if node in switches:
-                continue
-            if node in linked:
-                message = f"host {node} has a link in line {linked[node]} already"
-                raise text.fault(
-                    word, message, "hosts have one link here: files with several are not imported"
-                )
-            linked[node] = word.line
+        linked.update((link.a, link.b))
     if lost := [node for node in hosts if node not in linked]:
         line = 2
         raise text.fault(line, f"node {lost[0]} is neither among the switches nor has it a link")
@@ -167,25 +155,29 @@ def _network(links: list[Link], hosts: list[int], switches: dict[int, str]) -> N
     lines.append(f"switches = [{', '.join(names)}]")
     lines.append("links = [")
     # Consecutive hosts at one switch are one entry.
-    entries: list[tuple[tuple[int, float, int], list[int]]] = []
+    entries: list[tuple[tuple[str, float, int], list[int]]] = []
+    latest: dict[tuple[str, float, int], list[int]] = {}
     between = []
     faults = []
+    written = {node: f'"{name}"' for node, name in switches.items()}
+    written |= {node: str(host) for node, host in of_node.items()}
     for link in sorted(at_hosts, key=lambda link: of_node.get(link.a, of_node.get(link.b, 0))):
-        host, switch = (link.a, link.b) if link.a in of_node else (link.b, link.a)
-        key = (switch, link.rate, link.delay)
-        if entries and entries[-1][0] == key and entries[-1][1][-1] + 1 == of_node[host]:
-            entries[-1][1].append(of_node[host])
+        node, other = (link.a, link.b) if link.a in of_node else (link.b, link.a)
+        host, key = of_node[node], (written[other], link.rate, link.delay)
+        if key in latest and latest[key][-1] + 1 == host:
+            latest[key].append(host)
         else:
-            entries.append((key, [of_node[host]]))
+            latest[key] = [host]
+            entries.append((key, latest[key]))
         if link.loss:
-            faults.append(_loss(f"host {of_node[host]} - {switches[switch]}", link.loss))
-    for (switch, own, late), which in entries:
+            name = switches.get(other, f"host {of_node.get(other)}")
+            faults.append(_loss(f"host {host} - {name}", link.loss))
+    for (end, own, late), which in entries:
         ends = f'"{which[0]}..{which[-1] + 1}"' if len(which) > 1 else str(which[0])
-        between.append(_entry(ends, f'"{switches[switch]}"', (own, bits), (late, delay)))
+        between.append(_entry(ends, end, (own, bits), (late, delay)))
     for link in links:
         if link.a in switches and link.b in switches:
-            a, b = (f'"{switches[node]}"' for node in (link.a, link.b))
-            between.append(_entry(a, b, (link.rate, bits), (link.delay, delay)))
+            between.append(_entry(written[link.a], written[link.b], (link.rate, bits), (link.delay, delay)))
             if link.loss:
                 faults.append(_loss(f"{switches[link.a]} - {switches[link.b]}", link.loss))
     lines += [*between, "]"]

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use transport::{Flags, Packet};
 use units::{HostId, Instant, LinkId, Span, Stream, Table};
 
-use super::Net;
+use super::{Net, Router};
 use crate::fabric::level::Level;
 use crate::fabric::port::PortMode;
 use crate::faults::{Effect, Fault, Met};
@@ -165,10 +165,8 @@ impl Net {
     /// Returns the route for further packets of a flow that used `path`.
     pub(crate) fn detour(&mut self, path: u32, flow: crate::flow::Flow) -> u32 {
         let from = self.graph.links[self.router.link(path).index()].from;
-        let hosts = self.graph.hosts;
-        let ends = (path..).map(|position| self.graph.links[self.router.link(position).index()].to);
-        let to = ends.into_iter().find(|node| *node < hosts).expect("a path ends at a host");
-        let other = self.path(HostId(from), HostId(to), flow);
+        let to = self.end_of(path);
+        let other = self.path(HostId(from), to, flow);
         self.faults_mut().counts.rerouted += u64::from(other != path);
         other
     }
@@ -203,8 +201,7 @@ impl Net {
         if !self.switches_choose() {
             self.faults.as_ref().filter(|faults| faults.faults.iter().any(reroutes))?;
         }
-        let shortest = self.graph.links.iter().map(|link| link.delay).min()?;
-        Some(Span(shortest.0.saturating_mul(u64::from(self.router.hops(from, to)))))
+        self.min_delay(from, to)
     }
 
     /// Takes the packet that has reached the end of `link` and applies faults to it. Returns it if the end is a host
@@ -263,7 +260,7 @@ impl Net {
     /// Forwards a packet that has reached the end of a link, or returns it if the end is a host.
     #[inline(never)]
     fn pass_on(&mut self, link: LinkId, packet: Packet) -> Option<Packet> {
-        if self.ports[link].place.to_host() {
+        if self.ports[link].place.to_host() && self.router.link(packet.route) == Router::END {
             self.counters.packets_received += 1;
             return Some(packet);
         }

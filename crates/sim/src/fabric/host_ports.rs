@@ -36,6 +36,9 @@ impl Net {
             if self.ports[link].place.at_host() {
                 let room = self.room(link);
                 self.ports[link].open(room);
+                if self.leaves_by_several() {
+                    self.ports[link].close();
+                }
             }
         }
     }
@@ -74,8 +77,12 @@ impl Net {
         self.ports[link].close();
     }
 
-    /// Lets all senders at the first port of a route send while it has room.
+    /// Lets all senders at the first port of a route send while it has room. Where each packet may take another port,
+    /// ports stay closed: senders ask for the port of their next packet.
     pub(crate) fn open_host_port(&mut self, path: u32) {
+        if self.leaves_by_several() {
+            return;
+        }
         let link = self.router.link(path);
         let room = self.room(link);
         self.ports[link].open(room);

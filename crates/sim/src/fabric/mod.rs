@@ -22,6 +22,7 @@ pub(crate) mod port;
 mod prefetch;
 pub(crate) mod qdisc;
 mod qdisc_ports;
+mod relays;
 mod routing;
 mod shared_buffer;
 pub(crate) mod switch_paths;
@@ -88,6 +89,8 @@ pub(crate) struct Net {
     sent_before: Table<LinkId, Span>,
     shared_buffers: Vec<SharedBuffer>,
     router: Router,
+    /// Packets may pass through hosts ([`Graph::hosts_route`]).
+    hosts_route: bool,
     extensions: Extensions,
     /// The agents of transport families at the ports.
     pub agents: AtPorts,
@@ -156,6 +159,7 @@ impl Net {
             events: EventQueue::new(ports.len(), longest_hop.unwrap_or_default()),
             counters: Counters::default(),
             router: Router::new(&graph, routes_salt(seed)),
+            hosts_route: graph.hosts_route(),
             paths: Paths::from_values(&settings, graph.hosts, seed),
             switch_paths: SwitchPaths::from_values(&settings, &graph, seed),
             graph,
@@ -300,12 +304,15 @@ impl Net {
     #[cold]
     fn send_apart(&mut self, link: LinkId, number: u32) {
         let mut packet = self.packet_pool.at(number).packet;
-        let mode = self.ports[link].mode;
-        let advanced = 1 + u32::from(mode == PortMode::ToDeferred);
+        let (mut link, mut mode) = (link, self.ports[link].mode);
+        let advanced = |mode| 1 + u32::from(mode == PortMode::ToDeferred);
         if self.has_paths() {
-            let chosen =
-                self.choose_path((packet.connection, packet.generation), packet.route - advanced, packet.flags);
-            (packet.route, packet.flags) = (chosen.0 + advanced, chosen.1);
+            let route = packet.route - advanced(mode);
+            let chosen = self.choose_path((packet.connection, packet.generation), route, packet.flags);
+            // A host with several links may send it by another one.
+            link = self.router.link(chosen.0);
+            mode = self.ports[link].mode;
+            (packet.route, packet.flags) = (chosen.0 + advanced(mode), chosen.1);
             if !matches!(mode, PortMode::Qdisc | PortMode::Down) {
                 *self.packet_pool.packet_mut(number) = packet;
                 return self.send_fifo(link, mode, number, chosen.0 + 1, packet.size, packet.payload > 0);
@@ -363,7 +370,7 @@ impl Net {
         let (Some(log), Some(packet)) = (&mut self.log, self.ports[link].packets(&self.packet_pool).next()) else {
             return;
         };
-        let next = (!self.ports[link].place.to_host()).then(|| self.router.link(packet.route));
+        let next = Some(self.router.link(packet.route)).filter(|next| *next != Router::END);
         log.arrives(self.now, link, next, packet);
     }
 
@@ -434,7 +441,7 @@ impl Net {
                     &mut self.ports,
                 ),
             },
-            PortMode::Cut | PortMode::Down => self.offer_apart(link, number, false),
+            PortMode::Cut | PortMode::Down | PortMode::Relay => self.offer_apart(link, number, false),
             mode @ (PortMode::Epochs | PortMode::Deferred) => {
                 unreachable!("packets are not offered to a port that is {mode:?}")
             }
@@ -479,7 +486,7 @@ impl Net {
         if let Some(log) = &mut self.log {
             log.lost(self.now, link, packet);
         }
-        if self.ports[link].place.to_host() && packet.payload > 0 {
+        if self.ports[link].place.to_host() && packet.payload > 0 && self.leads_home(link, packet) {
             *self.dropped_at_receiver.entry(Incarnation::of(packet)).or_default() += Bytes::from(packet.size);
         }
         self.take_extension(packet);
@@ -520,7 +527,10 @@ impl Net {
 
     /// Returns all packets queued at ports to hosts or on their wires.
     pub(crate) fn packets_to_hosts(&self) -> impl Iterator<Item = &Packet> {
-        self.ports.iter().filter(|port| port.place.to_host()).flat_map(|port| port.packets(&self.packet_pool))
+        let at_ports = self.ports.entries().filter(|(_, port)| port.place.to_host());
+        let queued =
+            at_ports.flat_map(|(link, port)| port.packets(&self.packet_pool).map(move |packet| (link, packet)));
+        queued.filter(|(link, packet)| self.leads_home(*link, packet)).map(|(_, packet)| packet)
     }
 
     /// Returns the share of the time since the warm-up in which a link has sent.
@@ -541,11 +551,13 @@ impl Net {
         self.router.length(path)
     }
 
-    /// Returns the rate of the link to a host.
-    pub(crate) fn incoming_rate(&self, host: HostId) -> Rate {
-        // Sorted by their end; each host has one.
+    /// Returns the rate of the link to a host, from the node to which a route begins there.
+    pub(crate) fn incoming_rate(&self, host: HostId, path: u32) -> Rate {
+        let from = self.graph.links[self.router.link(path).index()].to;
+        // Sorted by their end.
         let first = self.graph.links.partition_point(|link| link.to < host.0);
-        self.graph.links[first].rate
+        let mut links = self.graph.links[first..].iter().take_while(|link| link.to == host.0);
+        links.find(|link| link.from == from).map_or(self.graph.links[first].rate, |link| link.rate)
     }
 
     /// Returns the bytes that each packet takes on every link beside its own.

@@ -261,12 +261,11 @@ impl Network {
 
     /// Returns the properties of the network that transports may use.
     pub fn surroundings(&self) -> Surroundings {
-        let line_rate = self.graph.host_rates().first().copied().unwrap_or(Rate(1));
-        let (base_rtt, hops) = self.graph.longest_round_trip(Surroundings::PACKET, Surroundings::ACK);
+        let longest = self.graph.longest_round_trip(Surroundings::PACKET, Surroundings::ACK);
         Surroundings {
-            line_rate,
-            base_rtt,
-            hops,
+            line_rate: longest.first.max(Rate(1)),
+            base_rtt: longest.round_trip,
+            hops: longest.links,
             reorders: balance::of(&self.settings).reorders(),
             trims: Trim::from_values(&self.settings).is_some(),
         }

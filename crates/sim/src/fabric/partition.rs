@@ -147,8 +147,10 @@ impl Net {
     /// Offers a packet to the port of a cut link, or to one whose link is down.
     #[inline(never)]
     pub(super) fn offer_apart(&mut self, link: LinkId, number: u32, protected: bool) -> Fate {
-        if self.ports[link].mode == PortMode::Down {
-            return Fate::Dropped;
+        match self.ports[link].mode {
+            PortMode::Down => return Fate::Dropped,
+            PortMode::Relay => return self.relay(link, number),
+            _ => {}
         }
         let port = self.port_of(link);
         let extended = self.packet_pool.at(number).packet.flags.has(Flags::EXTENDED);
@@ -282,7 +284,7 @@ impl Net {
                 link,
                 &mut self.ports,
             ),
-            PortMode::Cut | PortMode::Down => self.offer_apart(link, number, true),
+            PortMode::Cut | PortMode::Down | PortMode::Relay => self.offer_apart(link, number, true),
             mode @ (PortMode::Epochs | PortMode::ToDeferred | PortMode::Deferred) => {
                 unreachable!("no agent protects packets at a port that is {mode:?}")
             }

@@ -52,6 +52,8 @@ struct End {
     route: u32,
     epoch: u32,
     set: Box<[u32]>,
+    /// The path of the next packet, if it is chosen already.
+    ahead: Option<u32>,
     draws: Option<Draws>,
     balancer: Box<dyn Balancer>,
 }
@@ -97,6 +99,7 @@ impl Paths {
                 route: u32::MAX,
                 epoch: self.epoch,
                 set: Box::default(),
+                ahead: None,
                 draws: None,
                 balancer: (self.make)(&self.settings),
             }));
@@ -129,18 +132,38 @@ impl Net {
         route: u32,
         flags: Flags,
     ) -> (u32, Flags) {
-        let Some(mut paths) = self.paths.take() else { return (route, flags) };
-        let connection = Incarnation { id, generation };
+        let (connection, which) = (Incarnation { id, generation }, Paths::sends(flags));
+        let Some(chosen) = self.chosen(connection, which, route) else { return (route, flags) };
+        let Some(paths) = &mut self.paths else { return (route, flags) };
+        let end = paths.end(connection, which);
+        end.ahead = None;
+        // Each arrival is reported once.
+        let told = if which == EndOf::Sending { chosen as u8 } else { std::mem::replace(&mut end.heard, MARKED) };
+        (end.set[chosen as usize], flags.on_path(told))
+    }
+
+    /// Returns the route that the next data packet of a connection takes, given the route of the connection.
+    #[cold]
+    pub(crate) fn next_route(&mut self, connection: Incarnation, route: u32) -> u32 {
+        let Some(chosen) = self.chosen(connection, EndOf::Sending, route) else { return route };
+        let Some(paths) = &mut self.paths else { return route };
+        let end = paths.end(connection, EndOf::Sending);
+        end.ahead = Some(chosen);
+        end.set[chosen as usize]
+    }
+
+    /// Returns the path in its set that an end's next packet takes; none if all take the route of its connection.
+    fn chosen(&mut self, connection: Incarnation, which: EndOf, route: u32) -> Option<u32> {
+        let mut paths = self.paths.take()?;
         let (now, epoch) = (self.now, paths.epoch);
-        let which = Paths::sends(flags);
         let host = HostId(self.graph.links[self.router.link(route).index()].from);
         let end = paths.end(connection, which);
         if end.keeps {
             self.paths = Some(paths);
-            return (route, flags);
+            return None;
         }
         if end.route != route || end.epoch != epoch {
-            (end.route, end.epoch) = (route, epoch);
+            (end.route, end.epoch, end.ahead) = (route, epoch, None);
             let set = match paths.sets.get(&route) {
                 Some(set) => set.clone(),
                 None => {
@@ -152,20 +175,18 @@ impl Net {
             paths.end(connection, which).set = set;
         }
         let (seed, drawn) = (paths.seed, &mut paths.drawn[host]);
-        let end = paths.ends[id][which as usize].as_mut().expect("it was looked up above");
+        let end = paths.ends[connection.id][which as usize].as_mut().expect("it was looked up above");
         let draws = end.draws.get_or_insert_with(|| {
             *drawn += 1;
             Draws::of(seed ^ u64::from(host.0) << 32 ^ u64::from(*drawn))
         });
-        let chosen = match end.set.len() as u32 {
-            1 => 0,
-            several => end.balancer.next(now, several, draws),
+        let chosen = match (end.ahead, end.set.len() as u32) {
+            (Some(ahead), _) => ahead,
+            (None, 1) => 0,
+            (None, several) => end.balancer.next(now, several, draws),
         };
-        let taken = end.set[chosen as usize];
-        // Each arrival is reported once.
-        let told = if which == EndOf::Sending { chosen as u8 } else { std::mem::replace(&mut end.heard, MARKED) };
         self.paths = Some(paths);
-        (taken, flags.on_path(told))
+        Some(chosen)
     }
 
     /// Returns whether packets that reach hosts are [inspected](Net::inspect).

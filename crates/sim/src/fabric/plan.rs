@@ -6,6 +6,7 @@
 //! - [`PortMode::Deferred`]: all ports of its switch have built-in disciplines and markers, and no adjacent switch
 //!   defers.
 //! - [`PortMode::ToDeferred`]: it sends to such a switch.
+//! - [`PortMode::Relay`]: it is at a host, in a network whose [hosts route](Graph::hosts_route).
 //! - [`PortMode::Shared`]: it draws on a buffer that its switch shares dynamically.
 //! - [`PortMode::Own`]: all others.
 //!
@@ -13,7 +14,7 @@
 //! few packets are in flight in the whole network ([`Plan::max_in_flight`]). So they defer until more are in flight for
 //! the first time, and are in the mode [`PortMode::Shared`] from then on.
 //!
-//! A run that logs packets, or has agents at its ports, defers nothing ([`Plan::defer`]). In one partition of several,
+//! A run that logs packets, has agents at its ports, or whose hosts route, defers nothing ([`Plan::defer`]). In one partition of several,
 //! [`Plan::in_epochs`] replaces the plan where clocks differ. Later only faults change a mode: a link that is down, and
 //! deferral, which ends with the first fault (`faulty.rs`).
 
@@ -78,6 +79,8 @@ pub enum Reason {
     Agents,
     /// Its switch chooses the next link of each arrival.
     Balancer,
+    /// Packets may pass through hosts.
+    HostsRoute,
     /// A packet that finds it idle may be dropped or marked.
     MayRefuse,
     /// Another port at one of its ends needs an event for each hop.
@@ -106,6 +109,9 @@ impl Reason {
             }
             Reason::Agents => "agents of a transport observe each arrival: an event for each hop",
             Reason::Balancer => "switches choose the next link of each arrival: an event for each hop",
+            Reason::HostsRoute => {
+                "a host has several links, or one to another host, and packets may pass through it: an event for each hop"
+            }
             Reason::MayRefuse => "a packet that finds it idle may be dropped or marked: an event for each hop",
             Reason::Pauses => "its network is lossless, so that it may be paused: up to two events for each hop",
             Reason::Neighbour => "another port at one of its ends needs an event for each hop, and so does this one",
@@ -140,11 +146,12 @@ impl Plan {
             buffer_of.push(BufferIndex::from_index(buffers));
             buffers += usize::from(!node.unlimited);
         }
+        let hosts_route = graph.hosts_route();
         let port = |spec: &LinkSpec| {
             let role = LinkRole::of(spec.from < graph.hosts, spec.to < graph.hosts);
             let mut plan = PortPlan {
                 role,
-                mode: PortMode::Own,
+                mode: if hosts_route && role.at_host() { PortMode::Relay } else { PortMode::Own },
                 reason: Reason::Neighbour,
                 limit: Level::INFINITE,
                 mark: Level::INFINITE,
@@ -208,9 +215,9 @@ impl Plan {
     ///
     /// No two adjacent switches defer. Switches with the most hosts are preferred: a host's packets are mostly alone at
     /// their first hop.
-    /// Each arrival must be an event, and nothing is deferred, if there is a reason for that (`each`).
+    /// Each arrival must be an event, and nothing is deferred, if there is a reason for that (`each`), or hosts route.
     pub(crate) fn defer(&mut self, graph: &Graph, largest: Bytes, each: Option<Reason>) {
-        if let Some(reason) = each {
+        if let Some(reason) = each.or_else(|| graph.hosts_route().then_some(Reason::HostsRoute)) {
             let own = self.ports.iter_mut().filter(|port| port.is_own());
             return own.for_each(|port| port.reason = reason);
         }
@@ -305,7 +312,7 @@ impl PortPlan {
 
     /// Returns whether it has a buffer of its own, in the built-in discipline.
     fn is_own(&self) -> bool {
-        self.mode == PortMode::Own && !self.chooses()
+        matches!(self.mode, PortMode::Own | PortMode::Relay) && !self.chooses()
     }
 
     /// Returns whether it shares a buffer, in the built-in discipline.
@@ -387,6 +394,20 @@ mod tests {
                     _ => (PortMode::ToDeferred, Reason::ToDeferred),
                 };
                 assert_eq!((port.mode, port.reason), expected, "from {} to {}", link.from, link.to);
+            }
+        }
+    }
+
+    /// A second link of one host, or a link between two, and no port defers: its hosts pass packets on.
+    #[test]
+    fn where_hosts_route_each_hop_is_an_event() {
+        for (a, b) in [(0, 9), (0, 1)] {
+            let mut graph = leaves(4);
+            graph.join(a, b, Rate::from_gbps(1), Span::from_micros(20));
+            let plan = plan(&graph, &switch(Sharing::PerPort), &plain(), false);
+            for (link, port) in graph.links.iter().zip(&plan.ports) {
+                let mode = if link.from < graph.hosts { PortMode::Relay } else { PortMode::Own };
+                assert_eq!((port.mode, port.reason), (mode, Reason::HostsRoute), "from {} to {}", link.from, link.to);
             }
         }
     }

@@ -193,8 +193,11 @@ impl Router {
         let Router { known, links, path, room, .. } = self;
         let hash = path.iter().fold(0, |hash, link| mix64(hash ^ u64::from(link.0))) as u32;
         let spread = |known: &Known| mix64(known.hash.into());
-        // A route ends with the only link to its host, so none is a prefix of another.
-        let is_it = |known: &Known| known.hash == hash && links[known.position as usize..].starts_with(path);
+        // A route to a host may be the beginning of one through it.
+        let is_it = |known: &Known| {
+            let rest = &links[known.position as usize..];
+            known.hash == hash && rest.starts_with(path) && rest[path.len()] == Router::END
+        };
         let new = Known { hash, position: room.start as u32 };
         let position = known.entry(spread(&new), is_it, spread).or_insert(new).get().position;
         let is_new = position == new.position;

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use transport::{Extension, Flags, Overlay};
 use units::{Bytes, HostId, LinkId, Span, Stream, Values};
 
+use super::Net;
 use super::balance::{self, Chooser, Draws, Hop, Onward, SwitchBalancer};
 use super::port::PortMode;
-use super::{Net, Router};
 use crate::topology::Graph;
 
 /// The balancers of all switches.
@@ -62,14 +62,15 @@ impl Net {
     /// Lets a switch choose the next link of the packet in slot `number`, which has reached it; returns that link.
     #[inline(never)]
     pub(super) fn choose_link(&mut self, number: u32, link: LinkId) -> LinkId {
+        let node = self.graph.links[link.index()].from;
+        // Only switches choose.
+        let Some(switch) = node.checked_sub(self.graph.hosts) else { return link };
         let Some(mut paths) = self.switch_paths.take() else { return link };
         let SwitchPaths { switches, routes, choices, links, queues } = &mut *paths;
         let packet = self.packet_pool.at(number).packet;
-        let node = self.graph.links[link.index()].from;
-        let route = (packet.route..).map(|position| self.router.link(position));
-        let last = route.take_while(|link| *link != Router::END).last().expect("a packet at a switch has a next link");
-        let (last_switch, to) = (self.graph.links[last.index()].from, HostId(self.graph.links[last.index()].to));
-        let (balancer, draws) = &mut switches[(node - self.graph.hosts) as usize];
+        let last = self.graph.links[self.last_link(packet.route).index()];
+        let (last_switch, to) = (last.from, HostId(last.to));
+        let (balancer, draws) = &mut switches[switch as usize];
         choices.clear();
         self.router.choices(node, to, choices);
         let onward = |link: LinkId| Onward { link, rate: self.graph.links[link.index()].rate };

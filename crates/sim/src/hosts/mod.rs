@@ -93,15 +93,17 @@ impl Hosts {
         self.state(host).on_timer(net, host);
     }
 
-    /// Lets the senders that wait at a host's port send in turns until its queue is full.
-    pub(crate) fn on_host_turn(&mut self, net: &mut Net, configs: &[Config], host: HostId) {
-        if !self.state(host).round().fires(net) {
+    /// Lets the senders that wait at a host's port, by its [number](Net::queue_of), send in turns until its queue is
+    /// full.
+    pub(crate) fn on_host_turn(&mut self, net: &mut Net, configs: &[Config], queue: HostId) {
+        let host = net.host_of_queue(queue);
+        if !self.state(host).round(queue).fires(net) {
             return;
         }
-        while let Some(waiter) = self.states[host].round().next(net) {
+        while let Some(waiter) = self.states[host].round(queue).next(net) {
             match waiter {
                 Waiter::End(id) => self.senders.on_turn(net, configs, &mut self.states, id),
-                Waiter::Shared => self.states[host].on_turn(net, host),
+                Waiter::Shared => self.states[host].on_turn(net, host, queue),
             }
         }
     }

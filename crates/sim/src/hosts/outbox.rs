@@ -10,6 +10,7 @@ use super::round::{Turn, Waiter};
 use super::state::{self, HostState};
 use super::timer::Timer;
 use crate::fabric::Net;
+use crate::flow::Incarnation;
 
 /// Sends an end's packets and schedules its timer.
 pub(super) struct Outbox<'a> {
@@ -146,16 +147,23 @@ impl Outbox<'_> {
     #[cold]
     #[inline(never)]
     fn takes_turn(&mut self) -> bool {
-        let &mut Address { id, path, host, turn, .. } = self.address;
-        if turn == Turn::Now && self.net.has_room_in_turn(path) {
-            if !self.net.fills_in_a_turn() {
+        let &mut Address { id, generation, path, host, turn, .. } = self.address;
+        let mut path = path;
+        // Where the next packet may leave by another port than the last, it needs room there.
+        let several = self.net.leaves_by_several();
+        if several {
+            path = self.net.next_route(Incarnation { id, generation }, path);
+        }
+        let round = self.hosts[host].round(self.net.queue_of(host, path));
+        if (turn == Turn::Now || several && turn == Turn::None && round.is_empty()) && self.net.has_room_in_turn(path) {
+            if several || !self.net.fills_in_a_turn() {
                 self.address.turn = Turn::None;
             }
             return true;
         }
         if turn != Turn::Waits {
             self.address.turn = Turn::Waits;
-            self.hosts[host].round().join(self.net, Waiter::End(id), path);
+            round.join(self.net, Waiter::End(id), path);
         }
         false
     }
@@ -175,6 +183,9 @@ impl Output for Outbox<'_> {
         self.address.timer.arm(self.net, at);
     }
     fn leaves(&self) -> Instant {
+        if self.net.leaves_by_several() {
+            return self.net.all_idle_at(self.address.host);
+        }
         self.net.nic_idle_at(self.address.path)
     }
     #[inline(always)]
@@ -229,8 +240,11 @@ impl AtHost for Outbox<'_> {
         let &Address { id, generation, path, .. } = &*self.address;
         End { connection: id, generation, route: path }
     }
+    fn port(&self) -> u32 {
+        self.net.port_number(self.address.path)
+    }
     fn incoming_rate(&self) -> Rate {
-        self.net.incoming_rate(self.address.host)
+        self.net.incoming_rate(self.address.host, self.address.path)
     }
     fn shared(&mut self) -> &mut Shared {
         &mut self.hosts[self.address.host].shared

@@ -15,7 +15,7 @@ use super::timer::Timer;
 use crate::fabric::Net;
 use crate::schedule::events::Event;
 
-/// The round of one host.
+/// The round of one host's port.
 pub(crate) struct Round {
     /// The senders that wait, the next first.
     waiting: VecDeque<Waiter>,
@@ -49,9 +49,9 @@ pub(super) enum Turn {
 }
 
 impl Round {
-    /// Returns a round without senders.
-    pub(crate) fn new(host: HostId) -> Round {
-        let timer = Timer::new(Event::HostTurn(host), host.0.into());
+    /// Returns a round without senders, for a port by its [number](Net::queue_of).
+    pub(crate) fn new(queue: HostId) -> Round {
+        let timer = Timer::new(Event::HostTurn(queue), queue.0.into());
         Round { waiting: VecDeque::new(), timer, path: 0, shared: Turn::None }
     }
 
@@ -68,6 +68,11 @@ impl Round {
     /// Removes a closed end from the round.
     pub(crate) fn leave(&mut self, id: ConnectionId) {
         self.waiting.retain(|waiter| *waiter != Waiter::End(id));
+    }
+
+    /// Returns whether no sender waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
     }
 
     /// Returns whether the announced turn is due now.

@@ -122,7 +122,7 @@ impl Senders {
         end.address.generation = end.address.generation.wrapping_add(1);
         end.address.timer.disarm();
         if end.address.turn == Turn::Waits {
-            hosts[end.address.host].round().leave(id);
+            hosts[end.address.host].leave_rounds(id);
         }
         let known = net.now + end.delay;
         self.numbers.give_back(id, known);

@@ -9,6 +9,7 @@ use units::{ConnectionId, HostId, Instant};
 use super::round::Round;
 use super::timer::Timer;
 use crate::fabric::Net;
+use crate::flow::Incarnation;
 use crate::schedule::events::Event;
 
 /// The requests of a host as a whole: its timer, and turns at its port.
@@ -16,6 +17,18 @@ pub(super) struct Desk {
     timer: Timer,
     /// The senders that wait for room at the host's port.
     pub round: Round,
+    /// The senders that wait at each of its ports where it has several, by the port's [number](Net::queue_of).
+    pub rounds: BTreeMap<HostId, Round>,
+}
+
+impl Desk {
+    fn round(&mut self, queue: HostId) -> &mut Round {
+        let Desk { timer, round, rounds } = self;
+        if timer.order == u64::from(queue.0) {
+            return round;
+        }
+        rounds.entry(queue).or_insert_with(|| Round::new(queue))
+    }
 }
 
 /// A host's state, without its port and its ends, which refer to it by the host's id.
@@ -31,7 +44,7 @@ impl HostState {
     /// Returns the initial state of a host.
     pub(crate) fn new(host: HostId) -> HostState {
         let timer = Timer::new(Event::HostTimer(host), host.0.into());
-        let desk = Desk { timer, round: Round::new(host) };
+        let desk = Desk { timer, round: Round::new(host), rounds: BTreeMap::new() };
         HostState { shared: Shared::default(), desk, persistent: BTreeMap::new() }
     }
 
@@ -52,11 +65,11 @@ impl HostState {
         }
     }
 
-    /// Lets the state that connections of the host share send a packet in its turn.
-    pub(crate) fn on_turn(&mut self, net: &mut Net, host: HostId) {
-        self.desk.round.begin_turn_of_shared();
+    /// Lets the state that connections of the host share send a packet in its turn at a port.
+    pub(crate) fn on_turn(&mut self, net: &mut Net, host: HostId, queue: HostId) {
+        self.round(queue).begin_turn_of_shared();
         self.wake(net, host);
-        self.desk.round.end_turn_of_shared();
+        self.round(queue).end_turn_of_shared();
     }
 
     fn wake(&mut self, net: &mut Net, host: HostId) {
@@ -64,9 +77,15 @@ impl HostState {
         self.shared.on_timer(now, &mut AtDesk { net, host, desk: &mut self.desk });
     }
 
-    /// Returns the senders that wait for room at the host's port.
-    pub(crate) fn round(&mut self) -> &mut Round {
-        &mut self.desk.round
+    /// Returns the senders that wait for room at a port of the host, by the port's [number](Net::queue_of).
+    pub(crate) fn round(&mut self, queue: HostId) -> &mut Round {
+        self.desk.round(queue)
+    }
+
+    /// Removes a closed end from the senders that wait.
+    pub(crate) fn leave_rounds(&mut self, id: ConnectionId) {
+        self.desk.round.leave(id);
+        self.desk.rounds.values_mut().for_each(|round| round.leave(id));
     }
 
     /// Returns whether the state that connections share may send by an end's route now. If not, it is called when it
@@ -97,8 +116,14 @@ impl HostOutput for AtDesk<'_> {
         self.net.nic_idle_at(end.route)
     }
     fn link_is_free(&mut self, now: Instant, end: End) -> bool {
+        let mut end = end;
+        if self.net.leaves_by_several() {
+            // The port of the next packet must be free.
+            end.route = self.net.next_route(Incarnation { id: end.connection, generation: end.generation }, end.route);
+        }
         if self.net.bounds_hosts() {
-            return self.desk.round.takes_shared(self.net, end);
+            let queue = self.net.queue_of(self.host, end.route);
+            return self.desk.round(queue).takes_shared(self.net, end);
         }
         self.wakes_when_free(now, end)
     }

@@ -9,7 +9,7 @@ use super::{Descriptor, Graph, LinkSpec};
 /// Switches and links as they are listed.
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "custom",
-    help: "switches and links as they are listed; flows take shortest paths, spread by ECMP",
+    help: "switches and links as they are listed, of hosts with one link or several; flows take shortest paths, spread by ECMP",
     aliases: &[("nodes", "hosts"), ("servers", "hosts")],
     keys: KEYS,
     example: "switches = [\"left\", \"right\"]\nhosts = 16\n\
@@ -26,7 +26,7 @@ const KEYS: &[Key] = &[
         kind: Kind::Count,
         default: Default::Required,
         range: Range::between(2.0, MAX_HOSTS as f64),
-        help: "number of hosts; each has one link, to a switch",
+        help: "number of hosts; each has one link or several, to switches or other hosts",
         source: "",
     },
     Key {
@@ -34,7 +34,7 @@ const KEYS: &[Key] = &[
         kind: Kind::Names,
         default: Default::Required,
         range: Range::ANY,
-        help: "the switches' names",
+        help: "the switches' names; none (`[]`) where all links join hosts",
         source: "",
     },
     Key {
@@ -54,7 +54,7 @@ pub const LINK_KEYS: &[Key] = &[
         kind: Kind::Nodes,
         default: Default::Required,
         range: Range::ANY,
-        help: "one end: a switch, or hosts, each of which gets such a link",
+        help: "one end: a switch, or hosts, each of which gets such a link with the other end",
         source: "",
     },
     Key {
@@ -106,13 +106,16 @@ fn build(values: &Values) -> Result<Graph, Problem> {
     names.iter().for_each(|name| {
         graph.switch(name, false);
     });
-    let (mut known, mut linked) = (BTreeSet::new(), vec![false; graph.hosts as usize]);
+    let mut known = BTreeSet::new();
+    // The first switch of a host gives its rack; a host without one is a rack of its own.
+    let mut rack_of = vec![None; graph.hosts as usize];
     for (entry, link) in values.links("links").iter().enumerate() {
         let from = ends(&graph, &names, link, entry, "from")?;
         let to = ends(&graph, &names, link, entry, "to")?;
         let problem = |part, message: String| Problem::new("links", message).at(entry, part);
         if from.len() > 1 && to.len() > 1 {
-            return Err(problem("to", "hosts on both sides: one end of a link is a switch".into()));
+            let both = "several hosts on both sides: which of them are joined is not known";
+            return Err(problem("to", both.into()));
         }
         let spec = |from, to| LinkSpec {
             from,
@@ -127,18 +130,12 @@ fn build(values: &Values) -> Result<Graph, Problem> {
             if a == b {
                 return Err(problem("to", format!("{name} would be joined with itself")));
             }
-            if a < graph.hosts && b < graph.hosts {
-                return Err(problem("to", format!("{name} and {other} are hosts: one end of a link is a switch")));
-            }
             if !known.insert((a.min(b), a.max(b))) {
                 return Err(problem("to", format!("{name} and {other} are joined twice")));
             }
-            if let Some(host) = [a, b].into_iter().find(|node| *node < graph.hosts) {
-                if std::mem::replace(&mut linked[host as usize], true) {
-                    let part = if host == a { "from" } else { "to" };
-                    return Err(problem(part, format!("host {host} has a link already, and a host has only one")));
-                }
-                graph.rack_of[host as usize] = a.max(b) - graph.hosts;
+            if let (Some(rack), Some(switch)) = (rack_of.get_mut(a.min(b) as usize), a.max(b).checked_sub(graph.hosts))
+            {
+                rack.get_or_insert(switch);
             }
             graph.links.extend([spec(a, b), spec(b, a)]);
         }
@@ -147,6 +144,8 @@ fn build(values: &Values) -> Result<Graph, Problem> {
         }
     }
     connected(&graph)?;
+    let racks = names.len() as u32..;
+    graph.rack_of = racks.zip(rack_of).map(|(own, rack)| rack.unwrap_or(own)).collect();
     Ok(graph)
 }
 

@@ -12,8 +12,10 @@ use crate::framing::Framing;
 /// the size, as each path's time is linear in it. So the time of a size between is above the line through the two.
 pub const LARGE: Bytes = Bytes(1 << 16);
 
-/// Least times over all paths, whatever route a flow is given. Hosts do not forward.
+/// Least times over all paths, whatever route a flow is given. Hosts forward where [hosts route](Graph::hosts_route).
 pub struct Latency {
+    /// The first node that forwards.
+    first: u32,
     /// The outgoing links of each node.
     out: Vec<Vec<u32>>,
     /// The incoming links of each host.
@@ -21,7 +23,7 @@ pub struct Latency {
     /// The sum of the rates of each host's links: out of it, and into it. Several links can do no more than a single
     /// link with the sum of their rates.
     rates: Table<HostId, (Rate, Rate)>,
-    /// The least times from a switch to every switch, for the two sizes; of the switches requested so far.
+    /// The least times from a node that forwards to all of them, for the two sizes; of the nodes requested so far.
     from: BTreeMap<u32, [Vec<u64>; 2]>,
 }
 
@@ -55,7 +57,8 @@ impl Latency {
                 into.0 += link.rate.0;
             }
         }
-        Latency { out, into, rates, from: BTreeMap::new() }
+        let first = if graph.hosts_route() { 0 } else { graph.hosts };
+        Latency { first, out, into, rates, from: BTreeMap::new() }
     }
 
     /// Returns the rates at which a host can send and receive.
@@ -94,12 +97,12 @@ impl Latency {
             if first.to == to.0 {
                 note(Least { head: 0, tail: first.delay.0, last: first.delay.0 });
             }
-            if first.to < graph.hosts {
+            if first.to < self.first || first.to == to.0 {
                 continue;
             }
             for last in 0..self.into[to.index()].len() {
                 let last = graph.links[self.into[to.index()][last] as usize];
-                if last.from >= graph.hosts
+                if last.from >= self.first
                     && let Some(between) = self.between(graph, first.to, last.from, size)
                 {
                     let of = |link: LinkSpec| link.rate.transmission().of(size).0.saturating_add(link.delay.0);
@@ -157,9 +160,9 @@ impl Latency {
         least
     }
 
-    /// Returns the least time from one switch to another; none without a path, or if one of them is a host.
+    /// Returns the least time from one node to another; none without a path, or if one of them does not forward.
     fn between(&mut self, graph: &Graph, a: u32, b: u32, size: Bytes) -> Option<u64> {
-        if a.min(b) < graph.hosts {
+        if a.min(b) < self.first {
             return None;
         }
         if a == b {
@@ -169,14 +172,14 @@ impl Latency {
             let times = [Bytes::ZERO, LARGE].map(|size| self.times_from(graph, a, size));
             self.from.insert(a, times);
         }
-        let times = self.from[&a].each_ref().map(|times| times[(b - graph.hosts) as usize]);
+        let times = self.from[&a].each_ref().map(|times| times[(b - self.first) as usize]);
         (times[0] < u64::MAX).then(|| of_size(times, size))
     }
 
-    /// Returns Dijkstra's least times from a switch to all switches. Each hop counts a picosecond less than its time, as a port rounds.
+    /// Returns Dijkstra's least times from a node to all that forward. Each hop counts a picosecond less than its time, as a port rounds.
     fn times_from(&self, graph: &Graph, start: u32, size: Bytes) -> Vec<u64> {
-        let mut times = vec![u64::MAX; graph.switches.len()];
-        let place = |switch: u32| (switch - graph.hosts) as usize;
+        let mut times = vec![u64::MAX; (graph.nodes() - self.first) as usize];
+        let place = |node: u32| (node - self.first) as usize;
         let mut edge = BinaryHeap::from([Reverse((0, start))]);
         times[place(start)] = 0;
         while let Some(Reverse((time, node))) = edge.pop() {
@@ -186,7 +189,7 @@ impl Latency {
             for &link in &self.out[node as usize] {
                 let link = &graph.links[link as usize];
                 let at = time.saturating_add(hop(link, size));
-                if link.to >= graph.hosts && at < times[place(link.to)] {
+                if link.to >= self.first && at < times[place(link.to)] {
                     times[place(link.to)] = at;
                     edge.push(Reverse((at, link.to)));
                 }
@@ -267,6 +270,23 @@ mod tests {
         let found = Latency::new(&graph).least(&graph, HostId(0), HostId(1), Bytes(1500)).unwrap();
         let exact = 12 * MICRO + 2 * 300_000 + 60 * MICRO;
         assert!(found.head <= exact && found.head + 4 >= exact, "{found:?}");
+    }
+
+    /// Hosts in a line, and a switch that joins the first with the last by long links.
+    #[test]
+    fn hosts_forward_where_they_route() {
+        let mut graph = Graph::new(3);
+        let switch = graph.switch("far", false);
+        graph.join(0, 1, Rate::from_gbps(1), Span::from_micros(5));
+        graph.join(1, 2, Rate::from_gbps(1), Span::from_micros(7));
+        let mut latency = Latency::new(&graph);
+        let expected = Least { head: 17 * MICRO, tail: 24 * MICRO, last: 7 * MICRO };
+        assert_eq!(latency.least(&graph, HostId(0), HostId(2), Bytes(1500)), Some(expected));
+        // Whatever is routed, the least of all ways counts.
+        [0, 2].into_iter().for_each(|host| graph.join(host, switch, Rate::from_gbps(1), Span::from_micros(50)));
+        let mut latency = Latency::new(&graph);
+        assert_eq!(latency.least(&graph, HostId(0), HostId(2), Bytes(1500)), Some(expected));
+        assert_eq!(latency.rates(HostId(0)), (Rate::from_gbps(2), Rate::from_gbps(2)));
     }
 
     #[test]

@@ -6,6 +6,7 @@ pub mod latency;
 mod leaf_spine;
 mod partition;
 mod racks;
+mod rails;
 pub mod routing;
 mod star;
 
@@ -59,8 +60,14 @@ pub struct Growth {
 }
 
 /// All topologies, in the order of the reference.
-pub const TOPOLOGIES: &[Descriptor] =
-    &[star::DESCRIPTOR, racks::DESCRIPTOR, leaf_spine::DESCRIPTOR, fat_tree::DESCRIPTOR, custom::DESCRIPTOR];
+pub const TOPOLOGIES: &[Descriptor] = &[
+    star::DESCRIPTOR,
+    racks::DESCRIPTOR,
+    leaf_spine::DESCRIPTOR,
+    fat_tree::DESCRIPTOR,
+    rails::DESCRIPTOR,
+    custom::DESCRIPTOR,
+];
 
 /// Returns the topology of that name.
 pub fn find(name: &str) -> Option<&'static Descriptor> {
@@ -175,6 +182,21 @@ impl LinkSpec {
     }
 }
 
+/// The route with the longest round trip from a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Longest {
+    /// The time there and back.
+    pub round_trip: Span,
+    /// The number of links one way.
+    pub links: u32,
+    /// The rate of the first link.
+    pub first: Rate,
+}
+
+impl Longest {
+    const NONE: Longest = Longest { round_trip: Span::ZERO, links: 0, first: Rate(0) };
+}
+
 impl Graph {
     /// Returns hosts without any links.
     pub fn new(hosts: u32) -> Graph {
@@ -205,38 +227,48 @@ impl Graph {
     pub fn nodes(&self) -> u32 {
         self.hosts + self.switches.len() as u32
     }
-    /// Returns the rates at which all hosts can send, in one pass.
+    /// Returns the rates at which all hosts can send by all of their links together, in one pass.
     pub fn host_rates(&self) -> Table<HostId, Rate> {
         let mut rates = Table::from(vec![Rate(0); self.hosts as usize]);
         for link in &self.links {
             if let Some(rate) = rates.find_mut(HostId(link.from)) {
-                *rate = link.rate;
+                rate.0 = rate.0.saturating_add(link.rate.0);
             }
         }
         rates
     }
-    /// Returns the longest round trip from host 0 without queues, with the given numbers of bytes there and back, and the
-    /// number of links one way. Routes are those with the fewest links.
-    pub fn longest_round_trip(&self, there: Bytes, back: Bytes) -> (Span, u32) {
+    /// Returns whether hosts take part in routing: some host has several links, or one to another host. Else a route to
+    /// a host is a route to its switch.
+    pub fn hosts_route(&self) -> bool {
+        let mut has_link = vec![false; self.hosts as usize];
+        let mut at_hosts = self.links.iter().filter(|link| link.from < self.hosts);
+        at_hosts.any(|link| link.to < self.hosts || std::mem::replace(&mut has_link[link.from as usize], true))
+    }
+    /// Returns the route from host 0 with the longest round trip without queues, with the given numbers of bytes there
+    /// and back. Routes pass through the fewest hosts, then over the fewest links.
+    pub fn longest_round_trip(&self, there: Bytes, back: Bytes) -> Longest {
         let mut leaving = vec![Vec::new(); self.nodes() as usize];
         for link in &self.links {
             leaving[link.from as usize].push(link);
         }
-        let mut reached: Vec<Option<(Span, u32)>> = vec![None; self.nodes() as usize];
-        reached[0] = Some((Span::ZERO, 0));
-        let mut next = VecDeque::from([0]);
-        while let Some(node) = next.pop_front() {
-            let (so_far, links) = reached[node as usize].unwrap_or_default();
+        let mut reached: Vec<Option<Longest>> = vec![None; self.nodes() as usize];
+        reached[0] = Some(Longest::NONE);
+        // Hosts forward only when nothing else is left.
+        let (mut next, mut hosts) = (VecDeque::from([0]), VecDeque::new());
+        while let Some(node) = next.pop_front().or_else(|| hosts.pop_front()) {
+            let Longest { round_trip, links, first } = reached[node as usize].unwrap_or(Longest::NONE);
             for link in &leaving[node as usize] {
                 if reached[link.to as usize].is_none() {
                     let sent = link.rate.transmission();
                     let hop = sent.of(there) + sent.of(back) + link.delay * 2;
-                    reached[link.to as usize] = Some((so_far.saturating_add(hop), links + 1));
-                    next.push_back(link.to);
+                    let first = if links == 0 { link.rate } else { first };
+                    let round_trip = round_trip.saturating_add(hop);
+                    reached[link.to as usize] = Some(Longest { round_trip, links: links + 1, first });
+                    if link.to < self.hosts { &mut hosts } else { &mut next }.push_back(link.to);
                 }
             }
         }
-        reached.iter().take(self.hosts as usize).flatten().copied().max().unwrap_or_default()
+        reached.iter().take(self.hosts as usize).flatten().copied().max().unwrap_or(Longest::NONE)
     }
     /// Gives switches buffers of their own, by their names; `others` is for the rest. A name without a
     /// number is for all that have one behind it: `leaf` for `leaf 0`, `leaf 1`. Returns the buffer of switches without

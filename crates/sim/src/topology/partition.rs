@@ -67,10 +67,12 @@ impl Clock {
 }
 
 impl Partition {
-    /// Partitions a graph, whose hosts have one link each, to a switch, into at most `most` partitions. `shares`
-    /// returns whether the ports of a switch, counted from 0, share a buffer. The error gives the reason why there is
-    /// no partition.
+    /// Partitions a graph into at most `most` partitions. `shares` returns whether the ports of a switch, counted from 0,
+    /// share a buffer. The error gives the reason why there is no partition.
     pub fn new(graph: &Graph, most: u32, shares: impl Fn(usize) -> bool) -> Result<Partition, &'static str> {
+        if graph.hosts_route() {
+            return Err("a host has several links, or one to another host");
+        }
         let racks = Racks::of(graph, most);
         if racks.parts < 2 {
             return Err("all hosts are at one switch");

@@ -1,4 +1,4 @@
-//! Shortest routes through a network, from switch to switch.
+//! Shortest routes through a network, from switch to switch; and from host to host, where hosts have several links.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,21 +13,28 @@ pub type Step = (LinkId, u32);
 
 /// For every node, the links on shortest routes to a host.
 ///
-/// A host has one link, so a route to it is a route to its switch. If switches form tiers, the links follow
-/// from the hosts below each switch, and nothing is stored for pairs of nodes. Otherwise a table of all switches'
+/// Where each host has one link, to a switch, a route to it is a route to its switch. If switches form tiers, the links
+/// follow from the hosts below each switch, and nothing is stored for pairs of nodes. Otherwise a table of all switches'
 /// distances is computed for each switch whose hosts are requested.
+///
+/// Where [hosts route](Graph::hosts_route), they are nodes as switches are, and such a table is computed for each host
+/// requested. Packets pass through as few other hosts as possible, and then over as few links as possible.
 pub struct Routing {
+    /// The number of hosts where each has one link, to a switch; else zero. It is the first node that has distances.
     hosts: u32,
     access: Table<HostId, Access>,
-    /// Links between switches, by the switch at their start.
+    /// Nodes below this one are hosts through which packets may pass.
+    passed: u32,
+    /// Links between nodes that have distances, by the node at their start.
     out: Adjacent,
-    /// Links between switches, by the switch at their end, each with the switch at its start.
+    /// The same links by the node at their end, each with the node at its start.
     into: Adjacent,
     tiers: Option<Tiers>,
     tables: Distances,
 }
 
-/// A host's two links, to and from its switch.
+/// A host's two links, to and from its switch. Where hosts route, only the node at the end of `up` counts: the host
+/// itself, to which routes lead.
 #[derive(Clone, Copy)]
 struct Access {
     up: Step,
@@ -35,34 +42,36 @@ struct Access {
 }
 
 impl Routing {
-    /// Returns the routes of a graph whose links are numbered in their order, and whose hosts have one link each, to a
-    /// switch.
+    /// Returns the routes of a graph whose links are numbered in their order.
     pub fn new(graph: &Graph) -> Routing {
         let mut ways = Routing::without_tiers(graph);
-        ways.tiers = Tiers::find(&ways);
+        if ways.passed == 0 {
+            ways.tiers = Tiers::find(&ways);
+        }
         ways
     }
 
     fn without_tiers(graph: &Graph) -> Routing {
-        let hosts = graph.hosts;
-        let nowhere = (LinkId(u32::MAX), u32::MAX);
-        let mut access = Table::from(vec![Access { up: nowhere, down: nowhere }; hosts as usize]);
+        let (hosts, passed) = if graph.hosts_route() { (0, graph.hosts) } else { (graph.hosts, 0) };
+        let no_link = LinkId(u32::MAX);
+        let mut access: Table<HostId, Access> =
+            graph.all_hosts().map(|host| Access { up: (no_link, host.0), down: (no_link, host.0) }).collect();
         let numbered = || graph.links.iter().enumerate().map(|(link, spec)| (LinkId::from_index(link), spec));
         for (link, spec) in numbered() {
-            match (spec.from < hosts, spec.to < hosts) {
-                (true, true) => panic!("host {} has a link to a host", spec.from),
-                (true, false) => access[HostId(spec.from)].up = (link, spec.to),
-                (false, true) => access[HostId(spec.to)].down = (link, spec.to),
-                (false, false) => {}
+            if spec.from < hosts {
+                access[HostId(spec.from)].up = (link, spec.to);
+            } else if spec.to < hosts {
+                access[HostId(spec.to)].down = (link, spec.to);
             }
         }
-        let switches = graph.switches.len();
+        let nodes = (graph.nodes() - hosts) as usize;
         let between = || numbered().filter(|(_, spec)| spec.from.min(spec.to) >= hosts);
         Routing {
             hosts,
             access,
-            out: Adjacent::new(switches, || between().map(|(link, spec)| (spec.from - hosts, (link, spec.to)))),
-            into: Adjacent::new(switches, || between().map(|(link, spec)| (spec.to - hosts, (link, spec.from)))),
+            passed,
+            out: Adjacent::new(nodes, || between().map(|(link, spec)| (spec.from - hosts, (link, spec.to)))),
+            into: Adjacent::new(nodes, || between().map(|(link, spec)| (spec.to - hosts, (link, spec.from)))),
             tiers: None,
             tables: Distances::default(),
         }
@@ -76,7 +85,8 @@ impl Routing {
     /// Prepares calls of [`choices`](Routing::choices) for this host.
     pub fn prepare(&mut self, to: HostId) {
         if self.tiers.is_none() {
-            self.tables.find(self.switch_of(to), self.hosts, &self.into, |_| true);
+            let place = self.place_of(to);
+            self.tables.find(place, (self.hosts, self.passed), &self.into, |_| true);
         }
     }
 
@@ -86,28 +96,29 @@ impl Routing {
         match (self.beside_switches(node, to), &self.tiers) {
             (Ok(step), _) => std::slice::from_ref(step).into(),
             (Err(switch), Some(tiers)) => tiers.choices(switch, to).into(),
-            (Err(switch), None) => self.tables.choices(switch, self.switch_of(to), self, |_| true).into(),
+            (Err(switch), None) => self.tables.choices(switch, self.place_of(to), self, |_| true).into(),
         }
     }
 
-    /// Returns the only link if a node is a host or the switch of `to`; else the node as a switch.
+    /// Returns the only link if a node is a host with one link or the switch of `to`; else the place of the node among
+    /// the nodes with distances.
     #[inline]
     fn beside_switches(&self, node: u32, to: HostId) -> Result<&Step, u32> {
         match node.checked_sub(self.hosts) {
             None => Ok(&self.access[HostId(node)].up),
-            Some(switch) if switch == self.switch_of(to) => Ok(&self.access[to].down),
+            Some(switch) if switch == self.place_of(to) => Ok(&self.access[to].down),
             Some(switch) => Err(switch),
         }
     }
 
-    /// Returns a host's switch, counted from 0.
-    fn switch_of(&self, host: HostId) -> u32 {
+    /// Returns the place of the node to which routes to a host lead: of its switch, or of itself where hosts route.
+    fn place_of(&self, host: HostId) -> u32 {
         self.access[host].up.1 - self.hosts
     }
 
-    /// Returns the link to a host.
-    pub fn last(&self, to: HostId) -> LinkId {
-        self.access[to].down.0
+    /// Returns the only link to a host; none where hosts route.
+    pub fn last(&self, to: HostId) -> Option<LinkId> {
+        (self.passed == 0).then(|| self.access[to].down.0)
     }
 }
 
@@ -120,45 +131,66 @@ pub struct Detours {
 impl Detours {
     /// Returns whether there is a route from one host to another over permitted links.
     pub fn prepare(&mut self, ways: &Routing, from: HostId, to: HostId, may_be_taken: impl Fn(LinkId) -> bool) -> bool {
-        let (first, last) = (ways.switch_of(from), ways.switch_of(to));
+        let (first, last) = (ways.place_of(from), ways.place_of(to));
         may_be_taken(ways.access[from].up.0)
             && may_be_taken(ways.access[to].down.0)
-            && self.tables.find(last, ways.hosts, &ways.into, may_be_taken)[first as usize] != u32::MAX
+            && self.tables.find(last, (ways.hosts, ways.passed), &ways.into, may_be_taken)[first as usize] != u32::MAX
     }
 
     /// As [`Routing::choices`], with the distances of [`prepare`](Detours::prepare).
     pub fn choices(&self, ways: &Routing, node: u32, to: HostId, may_be_taken: impl Fn(LinkId) -> bool) -> Vec<Step> {
         match ways.beside_switches(node, to) {
             Ok(step) => vec![*step],
-            Err(switch) => self.tables.choices(switch, ways.switch_of(to), ways, may_be_taken),
+            Err(switch) => self.tables.choices(switch, ways.place_of(to), ways, may_be_taken),
         }
     }
 }
 
-/// For each requested switch, the distance of every switch to it; [`u32::MAX`] if it cannot be reached.
+/// For each requested place, the distance of every place to it; [`u32::MAX`] if it cannot be reached.
 #[derive(Default)]
 struct Distances {
     to: BTreeMap<u32, Vec<u32>>,
 }
 
 impl Distances {
-    fn find(&mut self, to: u32, hosts: u32, into: &Adjacent, may_be_taken: impl Fn(LinkId) -> bool) -> &[u32] {
+    /// A host that packets pass through counts as so many links.
+    const HOST: u32 = 1 << 10;
+
+    /// Nodes below `hosts` have no distances, nodes below `passed` are hosts.
+    fn find(
+        &mut self,
+        to: u32,
+        (hosts, passed): (u32, u32),
+        into: &Adjacent,
+        may_be_taken: impl Fn(LinkId) -> bool,
+    ) -> &[u32] {
         self.to.entry(to).or_insert_with(|| {
             let mut distances = vec![u32::MAX; into.len()];
             distances[to as usize] = 0;
-            let mut edge = vec![to];
-            while !edge.is_empty() {
+            let mut edges = BTreeMap::from([(0, vec![to])]);
+            while let Some((distance, edge)) = edges.pop_first() {
                 let mut next = Vec::new();
-                for switch in edge {
-                    for &(link, before) in into.at(switch) {
-                        let before = before - hosts;
-                        if distances[before as usize] == u32::MAX && may_be_taken(link) {
-                            distances[before as usize] = distances[switch as usize] + 1;
-                            next.push(before);
+                for place in edge {
+                    if distances[place as usize] < distance {
+                        continue;
+                    }
+                    let is_passed = place < passed && place != to;
+                    let before = distance.saturating_add(1 + if is_passed { Distances::HOST } else { 0 });
+                    for &(link, node) in into.at(place) {
+                        let at = node - hosts;
+                        if before < distances[at as usize] && may_be_taken(link) {
+                            distances[at as usize] = before;
+                            if is_passed {
+                                edges.entry(before).or_insert_with(Vec::new).push(at);
+                            } else {
+                                next.push(at);
+                            }
                         }
                     }
                 }
-                edge = next;
+                if !next.is_empty() {
+                    edges.entry(distance + 1).or_insert_with(Vec::new).append(&mut next);
+                }
             }
             distances
         })
@@ -168,8 +200,10 @@ impl Distances {
         let distances = &self.to[&to];
         let here = distances[from as usize];
         let nearer = |&&(link, next): &&Step| {
-            let there = distances[(next - ways.hosts) as usize];
-            there < here && here != u32::MAX && may_be_taken(link)
+            let next = next - ways.hosts;
+            let there = distances[next as usize];
+            let passing = if next < ways.passed && next != to { Distances::HOST } else { 0 };
+            here != u32::MAX && there < here && here - there == 1 + passing && may_be_taken(link)
         };
         ways.out.at(from).iter().filter(nearer).copied().collect()
     }
@@ -214,7 +248,7 @@ impl Tiers {
 
         let mut below = vec![0..0; ways.out.len()];
         let mut of_switch: Vec<Vec<u32>> = vec![Vec::new(); ways.out.len()];
-        (0..ways.hosts).for_each(|host| of_switch[ways.switch_of(HostId(host)) as usize].push(host));
+        (0..ways.hosts).for_each(|host| of_switch[ways.place_of(HostId(host)) as usize].push(host));
         for &switch in &by_tier {
             let children = ways.out.at(switch).iter().filter(|step| number(step.1) < tier[switch as usize]);
             let mut ranges: Vec<(u32, u32)> = of_switch[switch as usize].iter().map(|&host| (host, host + 1)).collect();
@@ -270,7 +304,7 @@ impl Tiers {
     /// Returns for each switch the number of steps above a switch with hosts.
     fn numbers(ways: &Routing) -> Vec<u32> {
         let mut tier = vec![u32::MAX; ways.out.len()];
-        (0..ways.hosts).for_each(|host| tier[ways.switch_of(HostId(host)) as usize] = 0);
+        (0..ways.hosts).for_each(|host| tier[ways.place_of(HostId(host)) as usize] = 0);
         let mut edge: Vec<u32> = (0..tier.len() as u32).filter(|&switch| tier[switch as usize] == 0).collect();
         for number in 1.. {
             if edge.is_empty() {
@@ -290,35 +324,35 @@ impl Tiers {
     }
 }
 
-/// Links by the switch at one of their ends.
+/// Links by the place of the node at one of their ends.
 struct Adjacent {
-    /// Index of the first link of each switch, and after the last one, the number of links.
+    /// Index of the first link of each place, and after the last one, the number of links.
     first: Vec<u32>,
     steps: Vec<Step>,
 }
 
 impl Adjacent {
-    /// Returns the links by switch, in their order at each.
-    fn new<L: Iterator<Item = (u32, Step)>>(switches: usize, links: impl Fn() -> L) -> Adjacent {
-        let mut first = vec![0; switches + 1];
-        links().for_each(|(switch, _)| first[switch as usize + 1] += 1);
-        for switch in 0..switches {
-            first[switch + 1] += first[switch];
+    /// Returns the links by place, in their order at each.
+    fn new<L: Iterator<Item = (u32, Step)>>(places: usize, links: impl Fn() -> L) -> Adjacent {
+        let mut first = vec![0; places + 1];
+        links().for_each(|(place, _)| first[place as usize + 1] += 1);
+        for place in 0..places {
+            first[place + 1] += first[place];
         }
         let mut next = first.clone();
-        let mut steps = vec![(LinkId(0), 0); first[switches] as usize];
-        for (switch, step) in links() {
-            let place = &mut next[switch as usize];
-            steps[*place as usize] = step;
-            *place += 1;
+        let mut steps = vec![(LinkId(0), 0); first[places] as usize];
+        for (place, step) in links() {
+            let index = &mut next[place as usize];
+            steps[*index as usize] = step;
+            *index += 1;
         }
         Adjacent { first, steps }
     }
 
     #[inline]
-    fn at(&self, switch: u32) -> &[Step] {
-        let switch = switch as usize;
-        &self.steps[self.first[switch] as usize..self.first[switch + 1] as usize]
+    fn at(&self, place: u32) -> &[Step] {
+        let place = place as usize;
+        &self.steps[self.first[place] as usize..self.first[place + 1] as usize]
     }
 
     fn len(&self) -> usize {
@@ -330,7 +364,8 @@ impl Adjacent {
 mod tests {
     use super::*;
     use crate::topology::TOPOLOGIES;
-    use units::{Rate, Span, Value, Values};
+    use std::collections::BTreeSet;
+    use units::{Rate, Span, Stream, Value, Values};
 
     fn graph(topology: &str, counts: &[(&'static str, u64)]) -> Graph {
         let mut values = Values::default();
@@ -420,6 +455,83 @@ mod tests {
             (link.from, link.to) = (other(link.from), other(link.to));
         }
         assert!(!agree(&mixed));
+    }
+
+    /// Bellman and Ford's least pairs of hosts on the way and links, over permitted links, from every node.
+    fn least(graph: &Graph, to: u32, lost: Option<LinkId>) -> Vec<Option<(u32, u32)>> {
+        let mut least = vec![None; graph.nodes() as usize];
+        least[to as usize] = Some((0, 0));
+        for _ in 0..graph.nodes() {
+            for (link, spec) in graph.links.iter().enumerate() {
+                let passed = u32::from(spec.to < graph.hosts && spec.to != to);
+                if let Some((hosts, links)) = least[spec.to as usize]
+                    && lost != Some(LinkId::from_index(link))
+                {
+                    let found = (hosts + passed, links + 1);
+                    let known = &mut least[spec.from as usize];
+                    *known = Some(known.map_or(found, |known: (u32, u32)| known.min(found)));
+                }
+            }
+        }
+        least
+    }
+
+    #[test]
+    fn few_hosts_are_passed_and_then_few_links() {
+        let (mut routing, mut passing) = (0, 0);
+        for seed in 0..300 {
+            let mut stream = Stream::new(seed, "graphs", 0);
+            let mut graph = Graph::new(5);
+            (0..4).for_each(|i| _ = graph.switch(format!("switch {i}"), false));
+            // Each node is joined with one before, then some with others.
+            let mut pairs: BTreeSet<(u32, u32)> = (1..9).map(|node| (stream.below(node) as u32, node as u32)).collect();
+            for _ in 0..stream.below(8) {
+                let (a, b) = (stream.below(9) as u32, stream.below(9) as u32);
+                pairs.extend((a != b).then_some((a.min(b), a.max(b))));
+            }
+            pairs.iter().for_each(|&pair| join(&mut graph, &[pair]));
+            if !graph.hosts_route() {
+                continue;
+            }
+            routing += 1;
+            let mut ways = Routing::new(&graph);
+            let lost = LinkId(stream.below(graph.links.len() as u64) as u32);
+            for to in graph.all_hosts() {
+                ways.prepare(to);
+                for lost in [None, Some(lost)] {
+                    let least = least(&graph, to.0, lost);
+                    let mut detours = Detours::default();
+                    for from in graph.all_hosts().filter(|from| *from != to) {
+                        let found = detours.prepare(&ways, from, to, |link| lost != Some(link));
+                        assert_eq!(
+                            found,
+                            least[from.index()].is_some(),
+                            "seed {seed}: {from} to {to} without {lost:?}"
+                        );
+                    }
+                    for node in (0..graph.nodes()).filter(|node| *node != to.0) {
+                        let expected: Vec<Step> = (0..)
+                            .map(LinkId)
+                            .zip(&graph.links)
+                            .filter(|(link, spec)| {
+                                let passed = u32::from(spec.to < graph.hosts && spec.to != to.0);
+                                let there = least[spec.to as usize].map(|(hosts, links)| (hosts + passed, links + 1));
+                                let here = least[node as usize];
+                                spec.from == node && lost != Some(*link) && here.is_some() && there == here
+                            })
+                            .map(|(link, spec)| (link, spec.to))
+                            .collect();
+                        let choices = match lost {
+                            None => ways.choices(node, to).into_owned(),
+                            Some(lost) => detours.choices(&ways, node, to, |link| link != lost),
+                        };
+                        assert_eq!(choices, expected, "seed {seed}: {node} to {to} without {lost:?}");
+                        passing += u32::from(least[node as usize].is_some_and(|(hosts, _)| hosts > 0));
+                    }
+                }
+            }
+        }
+        assert!(routing > 250 && passing > 1000, "{routing} {passing}");
     }
 
     #[test]

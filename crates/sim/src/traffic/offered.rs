@@ -23,7 +23,8 @@ pub struct Demand<'a> {
 /// Expected bytes by host and between switches; [`per_link`](Offered::per_link) spreads them over the shortest routes.
 pub struct Offered<'a> {
     graph: &'a Graph,
-    /// The switch of each host, as a node.
+    hosts_route: bool,
+    /// The switch of each host, as a node; the host itself where hosts route.
     switch_of: Table<HostId, u32>,
     sent: Table<HostId, f64>,
     received: Table<HostId, f64>,
@@ -45,7 +46,7 @@ struct Spread {
 pub struct PerLink {
     /// The expected bytes of each link.
     pub bytes: Table<LinkId, f64>,
-    /// The bytes of links between switches are known; else they are zero.
+    /// The bytes of links between switches are known, and of all where hosts route; else they are zero.
     pub is_complete: bool,
 }
 
@@ -59,11 +60,20 @@ impl<'a> Offered<'a> {
     /// Returns an empty account for a network.
     pub fn new(graph: &'a Graph) -> Offered<'a> {
         let zeros = || Table::from(vec![0.0; graph.hosts as usize]);
-        let mut switch_of = Table::from(vec![0; graph.hosts as usize]);
-        for link in graph.links.iter().filter(|link| link.from < graph.hosts) {
+        let mut switch_of: Table<HostId, u32> = graph.all_hosts().map(|host| host.0).collect();
+        let hosts_route = graph.hosts_route();
+        for link in graph.links.iter().filter(|link| link.from < graph.hosts && !hosts_route) {
             switch_of[HostId(link.from)] = link.to;
         }
-        Offered { graph, switch_of, sent: zeros(), received: zeros(), between: BTreeMap::new(), spread: Vec::new() }
+        Offered {
+            graph,
+            hosts_route,
+            switch_of,
+            sent: zeros(),
+            received: zeros(),
+            between: BTreeMap::new(),
+            spread: Vec::new(),
+        }
     }
 
     /// Adds a demand whose `bytes` are those on the wire.
@@ -116,7 +126,7 @@ impl<'a> Offered<'a> {
     pub fn per_link(&self, ways: &mut Routing) -> PerLink {
         let graph = self.graph;
         let mut loads = Table::from(vec![0.0; graph.links.len()]);
-        for (index, link) in graph.links.iter().enumerate() {
+        for (index, link) in graph.links.iter().enumerate().filter(|_| !self.hosts_route) {
             let at_host = match (link.from < graph.hosts, link.to < graph.hosts) {
                 (true, _) => self.sent[HostId(link.from)],
                 (_, true) => self.received[HostId(link.to)],
@@ -162,7 +172,8 @@ impl<'a> Offered<'a> {
             // The first targets tell the number of all routes, so that no time is spent where there are too many.
             let is_hopeless = number + 1 >= SAMPLED && steps / (number + 1) > 2 * MAX_STEPS / targets;
             if steps > MAX_STEPS || is_hopeless {
-                let between = |index: &usize| graph.links[*index].from.min(graph.links[*index].to) >= graph.hosts;
+                let first = if self.hosts_route { 0 } else { graph.hosts };
+                let between = |index: &usize| graph.links[*index].from.min(graph.links[*index].to) >= first;
                 (0..graph.links.len()).filter(between).for_each(|link| loads[LinkId::from_index(link)] = 0.0);
                 return PerLink { bytes: loads, is_complete: false };
             }

@@ -7,16 +7,17 @@ use super::incoming::Incoming;
 use super::outgoing::Outgoing;
 use crate::host::{AtHost, HostOutput, HostState};
 
-/// A host's part in the transports of this family that end at it: usually one.
+/// A host's part in the transports of this family that end at it, for each of its ports: usually one.
 #[derive(Debug, Default)]
 pub struct Host {
     desks: Vec<Desk>,
 }
 
-/// A host's part in one transport.
+/// A host's part in one transport, at one of its ports.
 #[derive(Debug)]
 pub(super) struct Desk {
     pub policy: Policy,
+    port: u32,
     /// The policy for its own link.
     own: Policy,
     /// The data that the host expects.
@@ -29,11 +30,13 @@ impl Host {
     /// Returns the index of the host's part in the transport with this policy.
     #[cold]
     fn index_of(&mut self, policy: &Policy, out: &impl AtHost) -> usize {
-        self.desks.iter().position(|desk| desk.policy == *policy).unwrap_or_else(|| {
+        let port = out.port();
+        self.desks.iter().position(|desk| desk.policy == *policy && desk.port == port).unwrap_or_else(|| {
             let site = out.site();
             let incoming = Incoming::new(*policy, out.incoming_rate(), site.frame_overhead);
             self.desks.push(Desk {
                 policy: *policy,
+                port,
                 own: policy.at(site.rate),
                 incoming,
                 outgoing: Outgoing::default(),

@@ -10,7 +10,7 @@ use crate::connection;
 use crate::host::{AtHost, End, HostOutput, HostState};
 use crate::{Extension, Flags, Packet};
 
-/// A host's schedules: one for each set of parameters, usually one.
+/// A host's schedules: one for each set of parameters and port, usually one.
 #[derive(Debug, Default)]
 pub struct Host {
     desks: Vec<Desk>,
@@ -20,6 +20,7 @@ pub struct Host {
 #[derive(Debug)]
 pub(super) struct Desk {
     schedule: Schedule,
+    port: u32,
     parameters: Parameters,
     /// The scale of the window field.
     scale: u32,
@@ -83,8 +84,11 @@ pub(super) fn at_desk<O: AtHost, T>(
 
 impl Host {
     fn desk(&mut self, schedule: &Schedule, config: &connection::Config, out: &impl AtHost) -> &mut Desk {
-        let place = self.desks.iter().position(|desk| desk.schedule == *schedule).unwrap_or_else(|| {
-            self.desks.push(Desk::new(schedule, config, out.incoming_rate(), out.site().frame_overhead));
+        let port = out.port();
+        let is_it = |desk: &Desk| desk.schedule == *schedule && desk.port == port;
+        let place = self.desks.iter().position(is_it).unwrap_or_else(|| {
+            let desk = Desk::new(schedule, config, out.incoming_rate(), out.site().frame_overhead);
+            self.desks.push(Desk { port, ..desk });
             self.desks.len() - 1
         });
         &mut self.desks[place]
@@ -107,7 +111,8 @@ impl Desk {
         };
         let scale = schedule.scale(config.mss);
         let header = config.header;
-        Desk { schedule: *schedule, parameters, scale, header, connections: BTreeMap::new(), due: Instant::ZERO }
+        let (schedule, connections) = (*schedule, BTreeMap::new());
+        Desk { schedule, port: 0, parameters, scale, header, connections, due: Instant::ZERO }
     }
 
     /// Records news of the calling end, decides anew if that is due, and sends its acknowledgements.

@@ -17,6 +17,8 @@ pub(crate) enum PortMode {
     Deferred,
     /// Packets are queued in the port's cold state, in a queue of its discipline ([`QdiscState`](super::QdiscState)).
     Qdisc,
+    /// As [`Own`](PortMode::Own), at a host, where hosts route: packets that pass through the host join its own.
+    Relay,
     /// Only the end of the link's wire: the port that transmits on it is in another partition.
     Cut,
     /// A fault has taken the link down: the port takes nothing.
@@ -33,6 +35,7 @@ impl PortMode {
             PortMode::ToDeferred => "to-deferred",
             PortMode::Deferred => "deferred",
             PortMode::Qdisc => "qdisc",
+            PortMode::Relay => "relay",
             PortMode::Cut => "cut",
             PortMode::Down => "down",
         }
