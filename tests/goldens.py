@@ -359,6 +359,13 @@ def of_scenarios() -> Iterator[Golden]:
             yield Golden(f"{path.stem}, {transport}", runs, recorded=True, shown=transport in SHOWN)
 
 
+def sack(word: str, transport: Mapping[str, Any]) -> Iterator[str]:
+    """What a word needs of a transport that repairs losses in another way by default."""
+    recovery = next((own_default(key) for key in transport["keys"] if key["name"] == "recovery"), None)
+    if word == "rack" and recovery not in (None, "sack"):
+        yield "transport.recovery=sack"
+
+
 def of_words(folder: Path) -> Iterator[Golden]:
     """Everything that is chosen by a word, one at a time."""
     base = folder / "base.toml"
@@ -374,7 +381,7 @@ def of_words(folder: Path) -> Iterator[Golden]:
                 if word == "go-back-n" and not transport["by_senders"]:
                     continue
                 if word != own_default(key):
-                    change = (f"transport.{key['name']}={word}", *NEEDS.get(key["name"], ()))
+                    change = (f"transport.{key['name']}={word}", *NEEDS.get(key["name"], ()), *sack(word, transport))
                     runs = Run(base, change, name), Run(base, (*OPEN, *change), name)
                     yield Golden(f"{name}, {key['name']} = {word}", runs)
     before, _, after = BASE.partition('topology = "star"\nhosts = 16\n')

@@ -218,7 +218,8 @@ fn no_transport_misses_fewer_where_hosts_have_several_links() {
         let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let topology = match dice.below(4) {
             0 => "topology = 'rails'\nservers = 4\ngpus = 2\nnvlink_rate = '2 Gbps'".to_owned(),
-            1 => "topology = 'rails'\nservers = 2\ngpus = 4\nspines = 1\nuplink = '700 Mbps'".to_owned(),
+            1 => "topology = 'rails'\nservers = 2\ngpus = 4\nnvlink_rate = '3 Gbps'\nspines = 1\nuplink = '700 Mbps'"
+                .to_owned(),
             _ => any_hosts_with_several_links(&mut dice),
         };
         let balance = dice.one(&["", "", "\nbalance = 'spray'", "\nbalance = 'drill'"]);

@@ -13,7 +13,7 @@ const MAX_STAGES: usize = 7;
 struct Stage {
     /// The stages that it follows.
     after: Vec<usize>,
-    /// What follows waits for all of it, and it takes place once.
+    /// It takes place once, and the stages that follow wait for all of it.
     is_plain: bool,
 }
 

@@ -115,7 +115,7 @@ fn congestion_beyond_the_next_switch_is_avoided_by_conga_alone() {
 }
 
 /// One of two links to the other leaf marks each packet. Each acknowledgement without a mark lets REPS use its path once
-/// more, and each with a mark lets it draw: of a share m of marked packets half of m is left a round trip later.
+/// more; after one with a mark it draws. So half of the share of marked packets is left a round trip later.
 #[test]
 fn marked_paths_are_not_used_again_by_reps() {
     let share_of_marked = |balance: &str| {

@@ -139,7 +139,7 @@ impl Flags {
     pub fn with_if(self, condition: bool, other: Flags) -> Flags {
         Flags(self.0 | if condition { other.0 } else { 0 })
     }
-    /// Returns these bits except those of `other`.
+    /// Returns these bits without the bits of `other`.
     #[inline]
     pub const fn without(self, other: Flags) -> Flags {
         Flags(self.0 & !other.0)

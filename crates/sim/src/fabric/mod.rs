@@ -277,7 +277,7 @@ impl Net {
         self.send_fifo(link, mode, number, next, size, is_data);
     }
 
-    /// Sends the packet in slot `number` by a host's port that is first in, first out. Its route goes on at `next`.
+    /// Sends the packet in slot `number` by a host's port that is first in, first out. The rest of its route begins at `next`.
     #[inline(always)]
     fn send_fifo(&mut self, link: LinkId, mode: PortMode, number: u32, next: u32, size: u16, is_data: bool) {
         let at = self.launch(link, size, is_data);

@@ -7,8 +7,8 @@ use super::{Descriptor, Graph, OVERSUBSCRIPTION};
 /// Servers whose GPUs have one rail each.
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "rails",
-    help: "servers of GPUs: GPU g of each server has a link to the server's NVSwitch and one to the switch of rail g; without \
-           spines, traffic to another rail passes through a GPU, over NVLink",
+    help: "servers of GPUs: each GPU has a link to its server's NVSwitch and one to its rail's switch; without spines, \
+           packets to other rails pass through a GPU, over NVLink",
     aliases: &[("rail", "rails"), ("rail-optimized", "rails"), ("gpus_per_server", "gpus"), ("nodes", "servers")],
     keys: KEYS,
     example: "servers = 4\ngpus = 4",

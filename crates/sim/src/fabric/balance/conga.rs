@@ -1,5 +1,5 @@
-//! `conga`: the first switch of a path sends each flowlet over the uplink whose path is the least congested, of which the
-//! last switch tells it in the headers of packets that go back.
+//! `conga`: the first switch of a path sends each flowlet over the uplink whose path is the least congested. The last
+//! switch tells it the congestion of paths, in the headers of packets that are sent back.
 
 use std::collections::BTreeMap;
 
@@ -119,7 +119,7 @@ impl Conga {
 
     /// Returns the index of the link whose path is the least congested. CONGA 3.5: of equal ones the present one, so that a
     /// flow moves only to a better path; else one that is drawn.
-    fn least_congested(&mut self, hop: &Hop, present: Option<usize>, draws: &mut Draws) -> usize {
+    fn by_congestion(&mut self, hop: &Hop, present: Option<usize>, draws: &mut Draws) -> usize {
         let of_path =
             |onward: &Onward| self.own(hop.now, *onward).max(self.told(hop.now, hop.last_switch, onward.link));
         let congestion: Vec<u8> = hop.links.iter().map(of_path).collect();
@@ -138,7 +138,7 @@ impl Conga {
         news.filter(|(_, at)| now <= at.saturating_add(self.age)).map_or(0, |(congestion, _)| *congestion)
     }
 
-    /// Returns what to tell a switch: the congestion of one of its uplinks, in turn, those that have changed first.
+    /// Returns the news for a switch: the congestion of one of its uplinks, in turn, a changed one first.
     fn tell(&mut self, switch: u32) -> Option<(LinkId, u8)> {
         let last = self.last_told.get(&switch).copied();
         let known = || self.from.range((switch, LinkId(0))..=(switch, LinkId(u32::MAX)));
@@ -165,7 +165,7 @@ impl SwitchBalancer for Conga {
         };
         let chosen = match present {
             Some(index) if goes_on => index,
-            _ => self.least_congested(hop, present, draws),
+            _ => self.by_congestion(hop, present, draws),
         };
         self.flowlets.choose(hop.now, hop.packet, hop.links[chosen].link);
         chosen
@@ -253,8 +253,8 @@ mod tests {
         assert_eq!((header.uplink, half.uplink), (Some(LinkId(3)), Some(LinkId(4))));
     }
 
-    /// Packets of uplinks 1 and 2 of another switch have met congestions 5 and 2 here. It is told both in turn, what has
-    /// changed first, and then avoids uplink 1 until the news is old.
+    /// Packets of uplinks 1 and 2 of another switch have met congestions 5 and 2 here. It is told both in turn, changed
+    /// ones first, and then avoids uplink 1 until the news is old.
     #[test]
     fn the_last_switch_tells_the_first_which_then_avoids_the_path() {
         let (mut here, mut there) = (conga(), conga());
@@ -294,7 +294,7 @@ mod tests {
         assert!(all.iter().all(|taken| (5..=35).contains(taken)), "{all:?}");
     }
 
-    /// CONGA 3.5.
+    /// CONGA 3.5: a flow that pauses keeps its link where none is better.
     #[test]
     fn a_flow_moves_only_after_a_pause_and_only_to_a_better_path() {
         let (mut conga, mut draws, queues) = (conga(), Draws::of(5), [Span::ZERO; 16]);

@@ -1,4 +1,4 @@
-//! The flowlets that pass a switch, and what was chosen for each.
+//! The flowlets that pass a switch, and the choice for each.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::flow::Incarnation;
 /// Number of flows from which a switch first forgets paused ones.
 const MIN_FLOWS: usize = 1024;
 
-/// What a switch has chosen for each flow, until the flow pauses.
+/// A switch's choice for each flow, until the flow pauses.
 pub(super) struct Flowlets<T> {
     gap: Span,
     /// By connection and direction: when the flow has paused, and its choice.
@@ -22,7 +22,7 @@ pub(super) struct Flowlets<T> {
 /// The last choice for a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Last<T> {
-    /// Its flowlet goes on.
+    /// Its flowlet has not ended.
     Flowlet(T),
     /// It has paused since.
     Paused(T),
@@ -45,7 +45,7 @@ impl<T: Copy> Flowlets<T> {
         }
     }
 
-    /// Records the choice for this packet, and for those that follow it without a pause.
+    /// Records the choice for this packet, and for packets that follow it without a pause.
     pub(super) fn choose(&mut self, now: Instant, packet: &Packet, choice: T) {
         if self.flows.len() >= self.forget_at {
             self.flows.retain(|_, (until, _)| *until > now);

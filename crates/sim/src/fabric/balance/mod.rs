@@ -136,7 +136,7 @@ pub(crate) trait SwitchBalancer: Send {
 pub(crate) struct Hop<'a> {
     /// The present simulated time.
     pub now: Instant,
-    /// The packet.
+    /// The packet as it has reached the switch.
     pub packet: &'a Packet,
     /// The host for which it is bound.
     pub to: HostId,
@@ -151,9 +151,9 @@ pub(crate) struct Hop<'a> {
 /// A link that leaves a switch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Onward {
-    /// Its number.
+    /// Its number in the network.
     pub link: LinkId,
-    /// Its rate.
+    /// The rate of its port.
     pub rate: Rate,
 }
 
