@@ -359,11 +359,11 @@ def of_scenarios() -> Iterator[Golden]:
             yield Golden(f"{path.stem}, {transport}", runs, recorded=True, shown=transport in SHOWN)
 
 
-def sack(word: str, transport: Mapping[str, Any]) -> Iterator[str]:
-    """What a word needs of a transport that repairs losses in another way by default."""
+def with_sack(change: tuple[str, ...], transport: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return a change with SACK where RACK needs that and the transport repairs losses in another way."""
     recovery = next((own_default(key) for key in transport["keys"] if key["name"] == "recovery"), None)
-    if word == "rack" and recovery not in (None, "sack"):
-        yield "transport.recovery=sack"
+    is_needed = "transport.loss_detection=rack" in change and recovery not in (None, "sack")
+    return (*change, "transport.recovery=sack") if is_needed else change
 
 
 def of_words(folder: Path) -> Iterator[Golden]:
@@ -381,7 +381,9 @@ def of_words(folder: Path) -> Iterator[Golden]:
                 if word == "go-back-n" and not transport["by_senders"]:
                     continue
                 if word != own_default(key):
-                    change = (f"transport.{key['name']}={word}", *NEEDS.get(key["name"], ()), *sack(word, transport))
+                    change = with_sack(
+                        (f"transport.{key['name']}={word}", *NEEDS.get(key["name"], ())), transport
+                    )
                     runs = Run(base, change, name), Run(base, (*OPEN, *change), name)
                     yield Golden(f"{name}, {key['name']} = {word}", runs)
     before, _, after = BASE.partition('topology = "star"\nhosts = 16\n')

@@ -264,6 +264,7 @@ const TOLD: &[(&str, &[&str])] = &[
     ("mixed.toml", &[]),
     ("oldi-background.toml", &["mark-beyond-port", "burst-above-port", "floor-above-mark"]),
     ("oldi.toml", &["mark-beyond-port", "burst-above-port", "floor-above-mark"]),
+    ("rails.toml", &[]),
     ("rpc.toml", &[]),
     ("serving.toml", &[]),
     ("tree.toml", &["rto-above-deadline", "burst-above-port"]),

@@ -589,8 +589,10 @@ fn every_message_arrives_in_the_end() {
     for seed in 0..80 {
         let mut dice = Dice(seed);
         let name = TRANSPORTS[dice.below(TRANSPORTS.len())].name;
+        let recovery = dice.one(&["", "recovery = 'newreno'", "recovery = 'newreno'\nlimited_transmit = false"]);
         let keys = [
-            dice.one(&["", "recovery = 'newreno'", "recovery = 'newreno'\nlimited_transmit = false"]),
+            // With go-back-n and a first window at the link's rate, senders repeat themselves for ever in so small buffers.
+            Some(recovery).filter(|_| name != "dcqcn").unwrap_or("recovery = 'sack'"),
             // A held-back ACK is a queue to Swift, whose window then falls to a packet in a thousand round trips.
             Some(dice.one(&["", "ack_every = 2", "ack_every = 64"])).filter(|_| name != "swift").unwrap_or_default(),
             dice.one(&["", "handshake = true", "window_limit = '700 B'", "window_limit = '5 packets'"]),

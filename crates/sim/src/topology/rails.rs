@@ -11,7 +11,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
            packets to other rails pass through a GPU, over NVLink",
     aliases: &[("rail", "rails"), ("rail-optimized", "rails"), ("gpus_per_server", "gpus"), ("nodes", "servers")],
     keys: KEYS,
-    example: "servers = 4\ngpus = 4",
+    example: "servers = 4\ngpus = 4\nnvlink_rate = \"10 Gbps\"",
     single_switch: false,
     growth: None,
     build,
