@@ -74,10 +74,10 @@ DURATIONS = {
     "w3": "60 ms",
     "xdctcp": "120 ms",
 }
-#: The same for experiments; all others run for `EXPERIMENT`.
-EXPERIMENT = "60 ms"
 #: Runs of minutes: senders that go back repeat themselves where ports drop and nothing is marked in time.
 ENDLESS = {("rpc", "dcqcn")}
+#: The same for experiments; all others run for `EXPERIMENT`.
+EXPERIMENT = "60 ms"
 EXPERIMENTS = {
     "d2tcp/collapse-guard": "400 ms",
     "d2tcp/fig06": "60 ms",
