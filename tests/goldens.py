@@ -74,7 +74,7 @@ DURATIONS = {
     "w3": "60 ms",
     "xdctcp": "120 ms",
 }
-#: Runs of minutes: senders that go back repeat themselves where ports drop and nothing is marked in time.
+#: Runs of minutes: senders with go-back-n repeat themselves where ports drop and nothing is marked in time.
 ENDLESS = {("rpc", "dcqcn")}
 #: The same for experiments; all others run for `EXPERIMENT`.
 EXPERIMENT = "60 ms"
