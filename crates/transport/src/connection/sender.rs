@@ -203,7 +203,12 @@ impl Sender {
             return;
         }
         let news = match extension {
-            Some(_) if config.goes_back => return self.go_back(config, now, packet, out),
+            Some(_) if config.goes_back => {
+                if !self.go_back(config, now, packet, out) {
+                    return;
+                }
+                0
+            }
             Some(extension) => self.note_blocks(config, now, extension.sack.as_slice()),
             None => 0,
         };
@@ -254,23 +259,24 @@ impl Sender {
     }
 
     /// Go-back-N: handles the news of a gap where the acknowledged data ends. Everything from there on is sent again. It is
-    /// one loss to the controller until that is acknowledged.
+    /// one loss to the controller until that is acknowledged. Returns true if new data is acknowledged too, which is not
+    /// handled here.
     #[cold]
-    fn go_back(&mut self, config: &Config, now: Instant, packet: &Packet, out: &mut impl Output) {
+    fn go_back(&mut self, config: &Config, now: Instant, packet: &Packet, out: &mut impl Output) -> bool {
         if packet.seq < self.recovery.una || self.recovery.highest == self.recovery.una {
-            return;
+            return false;
         }
         if self.recovery.phase == Phase::Open {
             self.reduce(config, now);
         }
         self.recovery.go_back(config, now);
         if packet.seq > self.recovery.una {
-            self.on_new_ack(config, now, packet, None, 0, out);
-        } else {
-            self.hear_of_gap(config, now, packet, 0);
-            self.restart_timer(config, now, out);
-            self.transmit(config, now, out);
+            return true;
         }
+        self.hear_of_gap(config, now, packet, 0);
+        self.restart_timer(config, now, out);
+        self.transmit(config, now, out);
+        false
     }
 
     /// Passes an acknowledgement of `bytes` beyond a gap to the controller.
