@@ -103,7 +103,7 @@ def by_bytes() -> Check:
 
 
 def decay(waits: int) -> Check:
-    """Two bursts so many times of alpha apart."""
+    """Two bursts, apart by a number of times at which alpha changes."""
     g = 0.0625
     law = {"g": g, "increase_timer": "10 us", "byte_counter": "1 GB", "add_step": "1 Gbps"}
     found = changes([1000, 1000 + 50 + 55 * waits + 25], "4 ms", **law)

@@ -1,4 +1,4 @@
-//! Requests of stages: nothing starts before what it waits for has ended, and threads change nothing.
+//! Requests of stages: nothing starts before the pieces that it follows have ended, and threads change nothing.
 
 use sim::outcome::RequestRow;
 use sim::{ParallelRun, Way};
@@ -32,7 +32,7 @@ pub fn requests(bytes: &[u8]) {
     same(&outcome, &run.finish(), &text);
 }
 
-/// Checks that each piece of a request starts when all that it waits for has ended at its host.
+/// Checks that each piece of a request starts when all pieces that it follows have ended at its host.
 fn in_order(row: &RequestRow, stages: &[Stage], text: &str) {
     for piece in &row.pieces {
         let times = [Some(row.arrival), piece.ready, piece.began, piece.ended];

@@ -53,7 +53,7 @@ fn packets(outcome: &Outcome, from: &str, to: &str) -> u64 {
     link.unwrap_or_else(|| panic!("no link from {from} to {to}")).packets
 }
 
-/// Returns the time of a message of so many packets over so many links.
+/// Returns the time of a message, by its number of packets and of links on its route.
 fn takes(packets: u64, links: u64) -> Span {
     Span((packets + links - 1) * PACKET + links * LIGHT)
 }
@@ -73,7 +73,7 @@ fn a_host_passes_packets_on() {
     assert_eq!(times(&custom(4, &[], &RING, "", &[(0, 1, 10)])), [takes(10, 1)], "neighbours need nobody");
 }
 
-/// Host 1 sends to host 2 what it passes on, and packets of its own.
+/// Host 1 sends packets of host 0 and of its own to host 2.
 #[test]
 fn passing_packets_queue_behind_those_of_the_host() {
     let line = [("0", "1"), ("1", "2")];
@@ -248,7 +248,7 @@ fn a_lossless_network_passes_packets_through_hosts() {
     assert!(outcome.links.iter().any(|link| link.pauses.is_some_and(|pauses| pauses.frames > 0)), "it is paused");
 }
 
-/// All transports complete, also over hosts that pass packets on and with bounded queues, whoever chooses paths.
+/// All transports complete, also over hosts that pass packets on and with bounded queues, where hosts or switches choose paths.
 #[test]
 fn every_transport_runs_over_hosts() {
     let links = [("'0..3'", "'a'"), ("'2..5'", "'b'"), ("5", "4"), ("5", "0")];

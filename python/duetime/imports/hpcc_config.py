@@ -193,7 +193,7 @@ WINDOW: dict[str, Reader] = {
     "VAR_WIN": _scales_window,
     "MIN_RATE": _share("least_rate"),
 }
-#: What each transport reads, beside what all do.
+#: The keys that each transport reads, beside the keys of all.
 OF_MODES: dict[str, dict[str, Reader]] = {
     "dcqcn": {
         "ALPHA_RESUME_INTERVAL": _microseconds("alpha_interval"),

@@ -72,7 +72,7 @@ impl Net {
         self.hosts_route && self.has_paths()
     }
 
-    /// Returns when all of a host's ports will have sent what they have queued.
+    /// Returns when all of a host's ports will have sent their queues.
     pub(crate) fn all_idle_at(&self, host: HostId) -> Instant {
         let at_host = self.ports.entries().filter(|(link, _)| self.graph.links[link.index()].from == host.0);
         at_host.map(|(_, port)| port.idle_at()).max().unwrap_or_default()

@@ -2,7 +2,7 @@
 
 use units::{Default, Key, Kind, Problem, Range, Values};
 
-use super::{Descriptor, Graph, Growth, OVERSUBSCRIPTION};
+use super::{Descriptor, Graph, Growth, OVERSUBSCRIPTION, uplink_key};
 
 /// The three-tier fat-tree of k-port switches.
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
@@ -25,14 +25,7 @@ const KEYS: &[Key] = &[
         help: "ports of each switch, an even number",
         source: "Al-Fares et al., SIGCOMM 2008",
     },
-    Key {
-        name: "uplink",
-        kind: Kind::Rate,
-        default: Default::Absent,
-        range: Range::at_least(1e4).more_is_easier(),
-        help: "rate of the links between switches; the hosts' rate when left out",
-        source: "",
-    },
+    uplink_key("rate of the links between switches; the hosts' rate when left out", ""),
     Key {
         name: "core",
         kind: Kind::Rate,

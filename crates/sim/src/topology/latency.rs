@@ -176,7 +176,7 @@ impl Latency {
         (times[0] < u64::MAX).then(|| of_size(times, size))
     }
 
-    /// Returns Dijkstra's least times from a node to all that forward. Each hop counts a picosecond less than its time, as a port rounds.
+    /// Returns Dijkstra's least times from a node to all nodes that forward. Each hop counts a picosecond less than its time, as a port rounds.
     fn times_from(&self, graph: &Graph, start: u32, size: Bytes) -> Vec<u64> {
         let mut times = vec![u64::MAX; (graph.nodes() - self.first) as usize];
         let place = |node: u32| (node - self.first) as usize;

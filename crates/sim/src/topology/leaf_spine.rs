@@ -2,7 +2,7 @@
 
 use units::{Default, Key, Kind, Problem, Range, Values};
 
-use super::{Descriptor, Graph, Growth, OVERSUBSCRIPTION};
+use super::{Descriptor, Graph, Growth, OVERSUBSCRIPTION, uplink_key};
 
 /// Two tiers of switches, fully meshed.
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
@@ -41,14 +41,7 @@ const KEYS: &[Key] = &[
         help: "number of spine switches",
         source: "",
     },
-    Key {
-        name: "uplink",
-        kind: Kind::Rate,
-        default: Default::Absent,
-        range: Range::at_least(1e4).more_is_easier(),
-        help: "rate of each link between a leaf and a spine; this or `oversubscription`",
-        source: "",
-    },
+    uplink_key("rate of each link between a leaf and a spine; this or `oversubscription`", ""),
     OVERSUBSCRIPTION,
 ];
 

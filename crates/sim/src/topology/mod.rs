@@ -92,6 +92,12 @@ const OVERSUBSCRIPTION: Key = Key {
     source: "",
 };
 
+/// `uplink`, for the same topologies.
+const fn uplink_key(help: &'static str, source: &'static str) -> Key {
+    let range = Range::at_least(1e4).more_is_easier();
+    Key { name: "uplink", kind: Kind::Rate, default: Default::Absent, range, help, source }
+}
+
 /// Returns the rate of each uplink of a switch, as given or from its oversubscription. `below` is the sum of its hosts'
 /// rates, `uplinks` the number of its uplinks. Returns `None` if neither is given.
 fn uplink(values: &Values, below: u64, uplinks: u32) -> Result<Option<Rate>, Problem> {

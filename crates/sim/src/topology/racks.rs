@@ -2,7 +2,7 @@
 
 use units::{Default, Key, Kind, Problem, Range, Values};
 
-use super::{Descriptor, Graph, Growth, OVERSUBSCRIPTION};
+use super::{Descriptor, Graph, Growth, OVERSUBSCRIPTION, uplink_key};
 
 /// Racks behind one fabric switch.
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
@@ -33,14 +33,10 @@ const KEYS: &[Key] = &[
         help: "number of hosts in each rack",
         source: "D2TCP 4.2.1: 40",
     },
-    Key {
-        name: "uplink",
-        kind: Kind::Rate,
-        default: Default::Absent,
-        range: Range::at_least(1e4).more_is_easier(),
-        help: "rate of the link between a ToR and the fabric switch; this or `oversubscription`",
-        source: "D2TCP 4.2.1: hosts in the rack x 1 Gbps",
-    },
+    uplink_key(
+        "rate of the link between a ToR and the fabric switch; this or `oversubscription`",
+        "D2TCP 4.2.1: hosts in the rack x 1 Gbps",
+    ),
     OVERSUBSCRIPTION,
 ];
 

@@ -2,7 +2,7 @@
 
 use units::{Default, Key, Kind, Problem, Range, Values};
 
-use super::{Descriptor, Graph, OVERSUBSCRIPTION};
+use super::{Descriptor, Graph, OVERSUBSCRIPTION, uplink_key};
 
 /// Servers whose GPUs have one rail each.
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
@@ -58,14 +58,7 @@ const KEYS: &[Key] = &[
         help: "number of spine switches, each joined with the switch of every rail; when left out, rails are not joined",
         source: "",
     },
-    Key {
-        name: "uplink",
-        kind: Kind::Rate,
-        default: Default::Absent,
-        range: Range::at_least(1e4).more_is_easier(),
-        help: "rate of each link between a rail's switch and a spine; this or `oversubscription`, with `spines`",
-        source: "",
-    },
+    uplink_key("rate of each link between a rail's switch and a spine; this or `oversubscription`, with `spines`", ""),
     OVERSUBSCRIPTION,
 ];
 

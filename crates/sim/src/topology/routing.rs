@@ -153,7 +153,7 @@ struct Distances {
 }
 
 impl Distances {
-    /// A host that packets pass through counts as so many links.
+    /// The number of links that a host on the way counts for.
     const HOST: u32 = 1 << 10;
 
     /// Nodes below `hosts` have no distances, nodes below `passed` are hosts.

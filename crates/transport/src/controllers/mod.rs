@@ -213,84 +213,84 @@ macro_rules! boxed {
 
 macro_rules! matched {
     ($any:ident: $($law:ident),*) => {
-    impl Window for $any {
-        #[inline]
-        fn ecn(&self) -> Ecn {
-            match self { $($any::$law(law) => law.ecn()),* }
+        impl Window for $any {
+            #[inline]
+            fn ecn(&self) -> Ecn {
+                match self { $($any::$law(law) => law.ecn()),* }
+            }
+            #[inline(never)]
+            fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked) -> bool {
+                match self { $($any::$law(law) => law.on_ack(window, ack)),* }
+            }
+            #[inline(never)]
+            fn on_gap(&mut self, window: &mut Cwnd, ack: &Acked) {
+                match self { $($any::$law(law) => law.on_gap(window, ack)),* }
+            }
+            fn on_beyond(&mut self, bytes: u64, marked: bool) {
+                match self { $($any::$law(law) => law.on_beyond(bytes, marked)),* }
+            }
+            fn on_trimmed(&mut self, window: &mut Cwnd, state: &Acked) -> bool {
+                match self { $($any::$law(law) => law.on_trimmed(window, state)),* }
+            }
+            fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
+                match self { $($any::$law(law) => law.on_loss(window, loss)),* }
+            }
+            fn on_timeout(&mut self, window: &mut Cwnd, loss_window: f64, loss: &Lost) {
+                match self { $($any::$law(law) => law.on_timeout(window, loss_window, loss)),* }
+            }
+            fn blocked_until(&self) -> Instant {
+                match self { $($any::$law(law) => law.blocked_until()),* }
+            }
+            fn asks(&self) -> Option<Bytes> {
+                match self { $($any::$law(law) => law.asks()),* }
+            }
+            fn identify(&mut self, identity: u64) {
+                match self { $($any::$law(law) => law.identify(identity)),* }
+            }
+            fn paces(&self) -> bool {
+                match self { $($any::$law(law) => law.paces()),* }
+            }
+            fn pacing_rate(&self, pacing: &Pacing, window: &Cwnd) -> Option<f64> {
+                match self { $($any::$law(law) => law.pacing_rate(pacing, window)),* }
+            }
+            fn on_idle(&mut self, time: Span) {
+                match self { $($any::$law(law) => law.on_idle(time)),* }
+            }
+            fn on_next(&mut self) {
+                match self { $($any::$law(law) => law.on_next()),* }
+            }
+            fn observe(&self, window: &Cwnd, ack: &Acked, seen: &mut Observation) {
+                match self { $($any::$law(law) => law.observe(window, ack, seen)),* }
+            }
+            fn priorities(&self) -> Option<&Priorities> {
+                match self { $($any::$law(law) => law.priorities()),* }
+            }
+            fn levels(&self) -> Option<u8> {
+                match self { $($any::$law(law) => law.levels()),* }
+            }
+            fn repairs_by_timer_alone(&self) -> bool {
+                match self { $($any::$law(law) => law.repairs_by_timer_alone()),* }
+            }
+            fn probes(&self) -> bool {
+                match self { $($any::$law(law) => law.probes()),* }
+            }
+            #[inline]
+            fn aborts(&self, message: &Message, now: Instant) -> bool {
+                match self { $($any::$law(law) => law.aborts(message, now)),* }
+            }
+            fn on_message(&mut self, window: &mut Cwnd, state: &Acked, idle: bool, site: Site) {
+                match self { $($any::$law(law) => law.on_message(window, state, idle, site)),* }
+            }
+            fn rate(&mut self, now: Instant, highest: u64) -> Option<f64> {
+                match self { $($any::$law(law) => law.rate(now, highest)),* }
+            }
+            fn ranks(&self) -> bool {
+                match self { $($any::$law(law) => law.ranks()),* }
+            }
+            fn rank(&self, message: &Current, seq: u64) -> u32 {
+                match self { $($any::$law(law) => law.rank(message, seq)),* }
+            }
         }
-        #[inline(never)]
-        fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked) -> bool {
-            match self { $($any::$law(law) => law.on_ack(window, ack)),* }
-        }
-        #[inline(never)]
-        fn on_gap(&mut self, window: &mut Cwnd, ack: &Acked) {
-            match self { $($any::$law(law) => law.on_gap(window, ack)),* }
-        }
-        fn on_beyond(&mut self, bytes: u64, marked: bool) {
-            match self { $($any::$law(law) => law.on_beyond(bytes, marked)),* }
-        }
-        fn on_trimmed(&mut self, window: &mut Cwnd, state: &Acked) -> bool {
-            match self { $($any::$law(law) => law.on_trimmed(window, state)),* }
-        }
-        fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
-            match self { $($any::$law(law) => law.on_loss(window, loss)),* }
-        }
-        fn on_timeout(&mut self, window: &mut Cwnd, loss_window: f64, loss: &Lost) {
-            match self { $($any::$law(law) => law.on_timeout(window, loss_window, loss)),* }
-        }
-        fn blocked_until(&self) -> Instant {
-            match self { $($any::$law(law) => law.blocked_until()),* }
-        }
-        fn asks(&self) -> Option<Bytes> {
-            match self { $($any::$law(law) => law.asks()),* }
-        }
-        fn identify(&mut self, identity: u64) {
-            match self { $($any::$law(law) => law.identify(identity)),* }
-        }
-        fn paces(&self) -> bool {
-            match self { $($any::$law(law) => law.paces()),* }
-        }
-        fn pacing_rate(&self, pacing: &Pacing, window: &Cwnd) -> Option<f64> {
-            match self { $($any::$law(law) => law.pacing_rate(pacing, window)),* }
-        }
-        fn on_idle(&mut self, time: Span) {
-            match self { $($any::$law(law) => law.on_idle(time)),* }
-        }
-        fn on_next(&mut self) {
-            match self { $($any::$law(law) => law.on_next()),* }
-        }
-        fn observe(&self, window: &Cwnd, ack: &Acked, seen: &mut Observation) {
-            match self { $($any::$law(law) => law.observe(window, ack, seen)),* }
-        }
-        fn priorities(&self) -> Option<&Priorities> {
-            match self { $($any::$law(law) => law.priorities()),* }
-        }
-        fn levels(&self) -> Option<u8> {
-            match self { $($any::$law(law) => law.levels()),* }
-        }
-        fn repairs_by_timer_alone(&self) -> bool {
-            match self { $($any::$law(law) => law.repairs_by_timer_alone()),* }
-        }
-        fn probes(&self) -> bool {
-            match self { $($any::$law(law) => law.probes()),* }
-        }
-        #[inline]
-        fn aborts(&self, message: &Message, now: Instant) -> bool {
-            match self { $($any::$law(law) => law.aborts(message, now)),* }
-        }
-        fn on_message(&mut self, window: &mut Cwnd, state: &Acked, idle: bool, site: Site) {
-            match self { $($any::$law(law) => law.on_message(window, state, idle, site)),* }
-        }
-        fn rate(&mut self, now: Instant, highest: u64) -> Option<f64> {
-            match self { $($any::$law(law) => law.rate(now, highest)),* }
-        }
-        fn ranks(&self) -> bool {
-            match self { $($any::$law(law) => law.ranks()),* }
-        }
-        fn rank(&self, message: &Current, seq: u64) -> u32 {
-            match self { $($any::$law(law) => law.rank(message, seq)),* }
-        }
-    }
     };
 }
 

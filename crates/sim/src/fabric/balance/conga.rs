@@ -110,11 +110,17 @@ impl Conga {
         }
     }
 
-    /// Returns the congestion of a link that leaves this switch.
-    fn own(&mut self, now: Instant, Onward { link, rate }: Onward) -> u8 {
+    /// Returns the use, until now, of a link that leaves this switch.
+    fn register(&mut self, now: Instant, link: LinkId) -> &mut Register {
         let register = self.links.entry(link).or_default();
         register.advance(now, self.tau);
-        register.congestion(rate, self.tau)
+        register
+    }
+
+    /// Returns the congestion of a link that leaves this switch.
+    fn own(&mut self, now: Instant, Onward { link, rate }: Onward) -> u8 {
+        let tau = self.tau;
+        self.register(now, link).congestion(rate, tau)
     }
 
     /// Returns the index of the link whose path is the least congested. CONGA 3.5: of equal ones the present one, so that a
@@ -176,10 +182,10 @@ impl SwitchBalancer for Conga {
     }
 
     fn send(&mut self, now: Instant, onward: Onward, packet: &Packet, overlay: &mut Overlay) {
-        let congestion = self.own(now, onward);
-        if let Some(register) = self.links.get_mut(&onward.link) {
-            register.bytes += f64::from(packet.size);
-        }
+        let tau = self.tau;
+        let register = self.register(now, onward.link);
+        let congestion = register.congestion(onward.rate, tau);
+        register.bytes += f64::from(packet.size);
         overlay.congestion = overlay.congestion.max(congestion);
         if overlay.uplink.is_none() {
             overlay.uplink = Some(onward.link);

@@ -315,7 +315,7 @@ mod tests {
         assert!(!turn(&mut pauses, B) && pauses.links[B].held == 0);
     }
 
-    /// With a threshold below a packet all that arrives is in the headroom. It pauses its link, and nothing held does not.
+    /// With a threshold below a packet each packet is held in the headroom, and pauses its link. Without one it is not paused.
     #[test]
     fn a_link_is_paused_for_its_headroom_alone_but_not_for_nothing() {
         let mut pauses = pauses(None);
