@@ -17,7 +17,6 @@ import argparse
 import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import tomllib
@@ -26,7 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
-from run import BENCH, DUETIME, ROOT, append, cpu, how_built, millions, spent, watched
+from run import BENCH, DUETIME, ROOT, append, cpu, ended, how_built, millions, spent, watched
 from validate import htsim, ns3
 from validate.arrivals import Absent, of_all, quantity, write_trace
 
@@ -113,15 +112,11 @@ def driven(peer: str, program: Path, folder: Path) -> Simulator:
             scenario = tomllib.loads((ROOT / workload["scenario"]).read_text(encoding="utf-8"))
             write_trace(trace, messages(scenario, length))
             plan.write_text("\n".join(planned(scenario, length, peer)) + "\n", encoding="utf-8")
-        with tempfile.TemporaryFile() as printed:
-            process = subprocess.Popen([program, plan, trace], stdout=printed)
-            _, status, usage = os.wait4(process.pid, 0)
-            process.returncode = os.waitstatus_to_exitcode(status)
-            if process.returncode:
-                sys.exit(f"{peer} failed on {workload['name']}")
-            printed.seek(0)
-            result = json.loads(printed.read())
-        return Run(result["delivered"], result["seconds"], usage.ru_utime + usage.ru_stime)
+        whole = ended([program, plan, trace])
+        if whole.code:
+            sys.exit(f"{peer} failed on {workload['name']}:\n{whole.told}")
+        result = json.loads(whole.printed)
+        return Run(result["delivered"], result["seconds"], whole.cpu_s)
 
     return run
 

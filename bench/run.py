@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -148,19 +148,38 @@ class Spent(NamedTuple):
 
 def spent(scenario: Path, *options: str, program: Path = DUETIME) -> Spent:
     """Run a scenario; exit with a message when that fails."""
-    command = [str(program), "run", str(scenario), "--json", *options]
+    whole = ended([program, "run", scenario, "--json", *options])
+    if whole.code:
+        sys.exit(f"duetime run {scenario} failed:\n{whole.told}")
+    result: dict[str, Any] = json.loads(whole.printed)
+    return Spent(result, whole.peak_bytes, whole.cpu_s)
+
+
+class Ended(NamedTuple):
+    """A process that has ended."""
+
+    #: Its exit code, negative for a signal.
+    code: int
+    printed: str
+    told: str
+    peak_bytes: int
+    #: CPU time of the whole process, in seconds.
+    cpu_s: float
+
+
+def ended(command: Sequence[str | Path], folder: Path | None = None) -> Ended:
+    """Run a command to its end, in a folder if one is named."""
     with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as told:
-        process = subprocess.Popen(command, stdout=printed, stderr=told)
+        process = subprocess.Popen(command, cwd=folder, stdout=printed, stderr=told)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode != 0:
-            told.seek(0)
-            sys.exit(f"duetime run {scenario} failed:\n{told.read().decode()}")
-        printed.seek(0)
-        result: dict[str, Any] = json.loads(printed.read())
+        texts = []
+        for file in (printed, told):
+            file.seek(0)
+            texts.append(file.read().decode(errors="replace"))
     # Linux counts in KiB, macOS in bytes.
     peak = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    return Spent(result, peak, usage.ru_utime + usage.ru_stime)
+    return Ended(process.returncode, texts[0], texts[1], peak, usage.ru_utime + usage.ru_stime)
 
 
 def how_built(program: Path = DUETIME) -> str:

@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from run import DUETIME, append, cpu, how_built, spent, watched
+from run import DUETIME, append, cpu, ended, how_built, spent, watched
 
 #: What duetime sets for the same work.
 SAME = {
@@ -133,16 +133,12 @@ def theirs(folder: Path, work: Work) -> Run:
     command = [str(folder / "htsim_uec"), "-tm", work.matrix, "-sender_cc_only", "-paths", "128"]
     command += ["-end", str(work.end_us), *(["-topo", work.topology] if work.topology else [])]
     # Its log file would be written beside its program.
-    with tempfile.TemporaryFile() as printed, tempfile.NamedTemporaryFile() as log:
-        command += ["-o", log.name]
-        process = subprocess.Popen(command, cwd=folder, stdout=printed, stderr=subprocess.DEVNULL)
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        printed.seek(0)
-        ends = [float(end) for end in FINISHED.findall(printed.read().decode(errors="replace"))]
-    if process.returncode or not ends:
+    with tempfile.NamedTemporaryFile() as log:
+        whole = ended([*command, "-o", log.name], folder)
+    ends = [float(end) for end in FINISHED.findall(whole.printed)]
+    if whole.code or not ends:
         sys.exit(f"htsim_uec failed on {work.name}: {' '.join(command)}")
-    return Run(max(ends), usage.ru_utime + usage.ru_stime)
+    return Run(max(ends), whole.cpu_s)
 
 
 def figures(runs: list[tuple[Run, Run]]) -> dict[str, float]:
