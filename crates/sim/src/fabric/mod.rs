@@ -577,7 +577,7 @@ impl Net {
     /// Returns the propagation delay of a route.
     fn delay_along(&self, path: u32) -> Span {
         let mut delay = Span::ZERO;
-        for link in (path..).map(|position| self.router.link(position)).take_while(|link| *link != Router::END) {
+        for link in self.router.rest(path) {
             delay = delay.saturating_add(self.graph.links[link.index()].delay);
         }
         delay

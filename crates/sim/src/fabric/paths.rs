@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use transport::{Flags, Packet};
 use units::{ConnectionId, HostId, LinkId, Span, Stream, Table, Values};
 
+use super::Net;
 use super::balance::{self, Balancer, Chooser, Descriptor, Draws, MakeBalancer};
-use super::{Net, Router};
 use crate::flow::Incarnation;
 
 /// The balancers of all ends of connections, and the paths among which they choose.
@@ -219,8 +219,7 @@ impl Net {
     /// Returns a route's set: at most `most` shortest routes between its ends, of which it is the first. If they are
     /// `hashed`, there are `most`, and several may be one.
     fn routes_beside(&mut self, route: u32, most: u32, hashed: bool) -> Box<[u32]> {
-        let links = (route..).map(|position| self.router.link(position)).take_while(|link| *link != Router::END);
-        let links: Vec<LinkId> = links.collect();
+        let links: Vec<LinkId> = self.router.rest(route).collect();
         let end = |link: Option<&LinkId>| link.map(|link| self.graph.links[link.index()]);
         let (Some(first), Some(last)) = (end(links.first()), end(links.last())) else {
             unreachable!("a route has links")

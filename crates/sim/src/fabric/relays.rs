@@ -6,7 +6,7 @@
 use transport::{Flags, Packet};
 use units::{HostId, Instant, LinkId, Span};
 
-use super::{Net, Router};
+use super::Net;
 use crate::fabric::port::{Fate, units_of_wait};
 
 impl Net {
@@ -29,14 +29,15 @@ impl Net {
             return true;
         }
         // Its route begins with this link before the port has accepted it, and behind it afterwards.
-        let rest = (packet.route..).map(|position| self.router.link(position)).take_while(|next| *next != Router::END);
-        rest.last().is_none_or(|last| self.graph.links[last.index()].to == self.graph.links[link.index()].to)
+        self.router
+            .rest(packet.route)
+            .last()
+            .is_none_or(|last| self.graph.links[last.index()].to == self.graph.links[link.index()].to)
     }
 
     /// Returns the last link of a route.
     pub(super) fn last_link(&self, route: u32) -> LinkId {
-        let links = (route..).map(|position| self.router.link(position)).take_while(|link| *link != Router::END);
-        links.last().expect("a route has links")
+        self.router.rest(route).last().expect("a route has links")
     }
 
     /// Returns the host at the end of a route.

@@ -224,7 +224,12 @@ impl Router {
 
     /// Returns the number of links of the route that begins at a position.
     pub(super) fn length(&self, position: u32) -> u32 {
-        self.links[position as usize..].iter().take_while(|link| **link != Router::END).count() as u32
+        self.rest(position).count() as u32
+    }
+
+    /// Returns the links of a route from a position on.
+    pub(super) fn rest(&self, position: u32) -> impl Iterator<Item = LinkId> {
+        self.links[position as usize..].iter().copied().take_while(|link| *link != Router::END)
     }
 
     /// Makes flows avoid this link if there is another route, or use it again.
@@ -345,8 +350,7 @@ mod tests {
         let mut router = Router::new(&graph, 1);
         for ordinal in 0..10 {
             let (own, _) = router.path(HostId(0), HostId(3), Flow::of_message("a", ordinal));
-            let links: Vec<LinkId> =
-                (own..).map(|at| router.link(at)).take_while(|link| *link != Router::END).collect();
+            let links: Vec<LinkId> = router.rest(own).collect();
             assert_eq!((router.ways(HostId(0), HostId(3)), router.ways(HostId(0), HostId(1))), (3, 1));
             let mut ways: Vec<u32> =
                 (0..3).map(|number| router.way(HostId(0), HostId(3), &links, number, false).0).collect();
