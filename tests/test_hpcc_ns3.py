@@ -19,7 +19,8 @@ def peer() -> ModuleType:
     sys.path.insert(0, str(BENCH))
     try:
         spec = importlib.util.spec_from_file_location("bench_hpcc_ns3", BENCH / "hpcc_ns3.py")
-        assert spec is not None and spec.loader is not None
+        assert spec is not None
+        assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         sys.modules[spec.name] = module
         spec.loader.exec_module(module)
@@ -62,7 +63,8 @@ def test_flow_list_has_the_simulators_columns(peer: ModuleType, tmp_path: Path) 
     keys = dict(line.split(" ", 1) for line in (tmp_path / "config.txt").read_text().splitlines())
     traced = dict(line.split(" ", 1) for line in (tmp_path / "traced.txt").read_text().splitlines())
     assert {key for key in keys if keys[key] != traced[key]} == {"ENABLE_TRACE"}
-    assert keys["CC_MODE"] == "3" and keys["TOPOLOGY_FILE"] == "/fat.txt"
+    assert keys["CC_MODE"] == "3"
+    assert keys["TOPOLOGY_FILE"] == "/fat.txt"
 
 
 def test_each_pair_counts_its_ports(peer: ModuleType) -> None:
@@ -117,7 +119,8 @@ def test_table_joins_both_by_flow(peer: ModuleType) -> None:
     assert small["p50"] == {"ns3": 2.0, "duetime": 2.0, "low": 1.0, "high": 3.0}
     assert middle["p99"] == {"ns3": 4.0, "duetime": 3.0, "low": 2.0, "high": 4.0}
     # A flow that has not ended in one seed.
-    assert incasts["p95"]["ns3"] == 5.0 and incasts["p95"]["high"] == float("inf")
+    assert incasts["p95"]["ns3"] == 5.0
+    assert incasts["p95"]["high"] == float("inf")
 
 
 def test_percentile_is_the_simulators(peer: ModuleType) -> None:

@@ -430,6 +430,10 @@ def test_configurations_of_other_modes_and_of_conweave(duetime: Command, tmp_pat
     transport, network, _ = configured(duetime, tmp_path, "CC_MODE 1", "ENABLE_PFC 0", "ENABLE_IRN 1", *MAPS)
     assert transport["recovery"] == "sack"
     assert "lossless" not in network
+    for irn, window in ((1, "fixed"), (0, "none")):
+        keys = ("CC_MODE 1", "HAS_WIN 0", "VAR_WIN 0", "ENABLE_PFC 0", f"ENABLE_IRN {irn}", *MAPS)
+        transport, *_ = configured(duetime, tmp_path, *keys)
+        assert transport["window"] == window
     pint = refused(duetime, tmp_path, "CC_MODE 10\nSIMULATOR_STOP_TIME 2")
     assert pint.startswith("1:9 CC_MODE 10 is HPCC-PINT")
     low = "\n".join(("CC_MODE 1", "SIMULATOR_STOP_TIME 2", *MAPS)).replace(

@@ -173,7 +173,9 @@ def _flag(key: str) -> Reader:
 
 
 def _has_window(text: Text, row: list[Word], settings: Settings) -> None:
-    settings.transport["window"] = '"fixed"' if text.whole(row[1], "HAS_WIN") else '"none"'
+    # IRN bounds the data in flight by the bandwidth-delay product whatever HAS_WIN says.
+    has_irn = settings.transport.get("recovery") == '"sack"'
+    settings.transport["window"] = '"fixed"' if text.whole(row[1], "HAS_WIN") or has_irn else '"none"'
 
 
 def _scales_window(text: Text, row: list[Word], settings: Settings) -> None:
