@@ -62,7 +62,7 @@ lint: $(BUILT) locks words ## Check format, lints, types, lock files and words; 
 	$(BIN)/mypy bench/run.py bench/instructions.py bench/scale.py bench/threads.py docs/generate.py docs/man.py docs/notebooks.py tests/check_wheel.py packaging/locks.py packaging/words.py packaging/portable.py packaging/train.py playground/build.py playground/link.py
 	$(BIN)/mypy docs/conf.py
 	MYPYPATH=bench:python $(BIN)/mypy -p validate
-	MYPYPATH=bench:python $(BIN)/mypy bench/beside.py bench/uec.py
+	MYPYPATH=bench:python $(BIN)/mypy bench/beside.py bench/hpcc_ns3.py bench/uec.py
 	$(BIN)/mypy deploy/linux/bench.py packaging/release.py
 	MYPYPATH=deploy/linux/clients/python:deploy/linux/clients/trial $(BIN)/mypy deploy/linux/clients/python/d2tcp deploy/linux/clients/trial/*.py
 	playground/lint
@@ -116,9 +116,10 @@ bench: $(BUILT) ## Measure speed on the workloads W1, W2, W3 and append to bench
 	$(BIN)/python bench/run.py
 
 .PHONY: bench-peers
-bench-peers: $(BUILT) ## Measure ns-3 and, with HTSIM=TREE, csg-htsim, UEC=TREE, UEC htsim beside duetime (DUETIME=COMMAND), interleaved
+bench-peers: $(BUILT) ## Measure ns-3 and, with HTSIM=TREE, csg-htsim, UEC=TREE, UEC htsim, HPCC=TREE, HPCC's ns-3 beside duetime (DUETIME=COMMAND)
 	PYTHONPATH=bench $(BIN)/python bench/beside.py $(if $(HTSIM),--htsim $(HTSIM)) $(if $(DUETIME),--duetime $(DUETIME))
 	$(if $(UEC),$(BIN)/python bench/uec.py $(UEC) $(if $(DUETIME),--duetime $(DUETIME)))
+	$(if $(HPCC),$(BIN)/python bench/hpcc_ns3.py $(HPCC) $(if $(PROGRAM),--program $(PROGRAM)) $(if $(DUETIME),--duetime $(DUETIME)))
 
 .PHONY: instructions
 instructions: $(TOOLS) ## Count instructions per packet-hop on W1, W2, W3, which load does not change; needs valgrind
@@ -134,6 +135,10 @@ RECORD :=
 HTSIM :=
 # A tree of Ultra Ethernet's htsim, built as its README says: `make bench-peers` compares its own validation.
 UEC :=
+# A tree of HPCC's ns-3, built as its README says: `make bench-peers` compares slowdowns on identical flows. PROGRAM is its program
+# where it was built otherwise.
+HPCC :=
+PROGRAM :=
 # The command that `make bench-peers` measures, where it is another than this environment's.
 DUETIME :=
 # 1: figures 6 and 7 on real TCP too, ten repeats beside simulations of the same messages (22 minutes); needs root.

@@ -9,8 +9,8 @@ The topology is its `fat.txt`. The flows are drawn here as its `traffic_gen.py` 
 seed and needs Python 2. `duetime import` reads the same three files: topology, flows, configuration.
 
 A slowdown is a completion time over the ideal one. In both a completion time ends when the last byte reaches
-the receiver. Its simulator reports the arrival of the last acknowledgement, so the other time is read from its
-packet trace. The ideal is for both that of duetime: the time of the message alone in the empty network.
+the receiver. Its simulator reports the arrival of the last acknowledgement, so the other time is read from
+its packet trace. The ideal is for both that of duetime: the time of the message alone in the empty network.
 """
 
 import argparse
@@ -117,8 +117,8 @@ HPCC_HEADER: Final = {"transport.header": "90 B"}
 BASE: Final = {"transport.base_rtt": "12240 ns"}
 #: What all runs of duetime have beside the imported files: its hosts send exactly when they can.
 SAME: Final[Mapping[str, str]] = {"network.host_jitter": "0 s"}
-#: Pauses act at once in its simulator. Where it paused nothing, no port here can be paused either, and none is
-#: full: lossless networks have hosts' ports that are first in, first out, while its hosts send flows by turns.
+#: full. Hosts' ports in lossless networks are first in, first out here, while its hosts serve flows by turns.
+#: full: in lossless networks hosts' ports are first in, first out here, while its hosts serve flows by turns.
 PAUSED: Final[Mapping[str, str]] = {"network.pause_response": "0 s"}
 UNPAUSED: Final[Mapping[str, str]] = {
     "network.lossless": "false",
@@ -398,7 +398,7 @@ def arrived(out: Path, flows: Sequence[Flow]) -> tuple[dict[int, float], dict[in
 
 def run_there(program: Path, place: Path, config: str) -> Ended:
     """Run its simulator, which finds its libraries two folders above a program of waf."""
-    command = ["env", f"LD_LIBRARY_PATH={program.parents[1]}", program, place / config]
+    command: list[str | Path] = ["env", f"LD_LIBRARY_PATH={program.parents[1]}", program, place / config]
     whole = ended(command, place)
     if whole.code:
         sys.exit(f"{program} failed on {place / config}:\n{whole.told}")
@@ -462,7 +462,7 @@ RECEIVED, UDP = 0, 0x11
 
 
 def last_bytes(trace: Path) -> dict[tuple[int, int, int], int]:
-    """Return when the last data packet of each flow was received, in ns; a lossless network keeps the order."""
+    """Return when the last data packet of each flow was received, in ns; losslessness keeps the order."""
     with trace.open("rb") as file:
         # Ahead of the records there are the rates of ports, 11 B each, and the window.
         count = int.from_bytes(file.read(4), "little")
@@ -533,8 +533,8 @@ def show(case: Case, law: Law, found: Mapping[str, Any]) -> None:
     """Print the table of a case under a law."""
     print(
         f"\n{case.name}, {law.name}: {found['flows']} flows; {found['ns3_pauses']} pauses in ns-3, "
-        f"{found['pauses']} in duetime; ns-3 takes {found['times']} [{found['times_low']}..{found['times_high']}] "
-        f"times the {found['cpu_s']} s of CPU time"
+        f"{found['pauses']} in duetime; ns-3 takes {found['times']} "
+        f"[{found['times_low']}..{found['times_high']}] times the {found['cpu_s']} s of CPU time"
     )
     print(f"{'':14}{'flows':>6}" + "".join(f"{f'p{100 * share:g}':>34}" for share in PERCENTILES))
     for row in found["groups"]:
