@@ -117,9 +117,11 @@ HPCC_HEADER: Final = {"transport.header": "90 B"}
 BASE: Final = {"transport.base_rtt": "12240 ns"}
 #: What all runs of duetime have beside the imported files: its hosts send exactly when they can.
 SAME: Final[Mapping[str, str]] = {"network.host_jitter": "0 s"}
-#: full. Hosts' ports in lossless networks are first in, first out here, while its hosts serve flows by turns.
-#: full: in lossless networks hosts' ports are first in, first out here, while its hosts serve flows by turns.
-PAUSED: Final[Mapping[str, str]] = {"network.pause_response": "0 s"}
+#: Pauses act at once in its simulator. Links of 400 Gbps may hold half of the free buffer there, and hosts' an
+#: eighth; here one share is for all, and in its runs only the fast links are paused.
+PAUSED: Final[Mapping[str, str]] = {"network.pause_response": "0 s", "network.dynamic_alpha": "0.5"}
+#: Where it paused nothing, no port here is paused or full. In lossless networks hosts' ports are first in, first
+#: out here, while its hosts serve flows by turns.
 UNPAUSED: Final[Mapping[str, str]] = {
     "network.lossless": "false",
     "network.sharing": "per-port",
