@@ -43,7 +43,7 @@ PERCENTILES: Final = (0.5, 0.95, 0.99)
 
 
 class Case(NamedTuple):
-    """A workload."""
+    """A workload: background messages, and incasts beside them."""
 
     name: str
     #: The share of hosts' links that the sizes of the distribution take.
@@ -117,11 +117,11 @@ HPCC_HEADER: Final = {"transport.header": "90 B"}
 BASE: Final = {"transport.base_rtt": "12240 ns"}
 #: What all runs of duetime have beside the imported files: its hosts send exactly when they can.
 SAME: Final[Mapping[str, str]] = {"network.host_jitter": "0 s"}
-#: Pauses act at once in its simulator. Links of 400 Gbps may hold half of the free buffer there, and hosts' an
-#: eighth; here one share is for all, and in its runs only the fast links are paused.
+#: Pauses act at once in its simulator. Links of 400 Gbps may hold half of the free buffer there, hosts' links
+#: an eighth. Here one share is for all links, and in its runs only the fast ones are paused.
 PAUSED: Final[Mapping[str, str]] = {"network.pause_response": "0 s", "network.dynamic_alpha": "0.5"}
-#: Where it paused nothing, no port here is paused or full. In lossless networks hosts' ports are first in, first
-#: out here, while its hosts serve flows by turns.
+#: Where it paused nothing, no port here is paused or full. Hosts' ports in lossless networks are first in,
+#: first out here, while its hosts serve flows by turns.
 UNPAUSED: Final[Mapping[str, str]] = {
     "network.lossless": "false",
     "network.sharing": "per-port",
@@ -254,7 +254,7 @@ def main() -> None:
 
 
 def chosen(all_of_them: Sequence[Named], names: Sequence[str]) -> list[Named]:
-    """Return those that are named, or all where none is."""
+    """Return the named ones, or all where none is named."""
     named = [each for each in all_of_them if each.name in names]
     return named or list(all_of_them)
 
@@ -417,7 +417,7 @@ def traced(program: Path, place: Path, flows: Sequence[Flow]) -> Done:
         last = last_bytes(trace)
     finally:
         trace.unlink(missing_ok=True)
-    # Those whose last acknowledgement has arrived: of the others not all data need have.
+    # Of flows whose last acknowledgement has not arrived the last data need not have either.
     ended_there = set(completed((place / "fct.txt").read_text(encoding="utf-8").splitlines()))
     times = {
         number: float(last[key] - flows[number].start_ns)
