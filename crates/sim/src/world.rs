@@ -329,7 +329,11 @@ impl World {
             Event::Generate(class) => self.generate(class),
             Event::Start(class) => self.start_all(class),
             Event::Departure(link) => self.net.depart(link),
-            Event::PauseFrame(link) => self.net.heed_frame(link),
+            Event::PauseFrame(link) => {
+                if let Some(queue) = self.net.heed_frame(link) {
+                    self.hosts.on_resume(&mut self.net, &self.configs, queue);
+                }
+            }
             Event::ControlMessage(id) => {
                 self.net.in_control_message = true;
                 self.noticed(id);

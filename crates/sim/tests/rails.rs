@@ -303,12 +303,19 @@ fn a_lossless_network_passes_packets_through_hosts() {
     // Two switches, each with hosts; host 2 joins them, and host 3 hangs at host 2.
     let links = [("0", "'a'"), ("1", "'a'"), ("2", "'a'"), ("2", "'b'"), ("3", "2"), ("4", "'b'"), ("5", "'b'")];
     let flows = [(0, 4, 500), (1, 4, 500), (5, 4, 500), (3, 0, 200), (4, 3, 200), (0, 3, 100)];
-    let more = "lossless = true\nbuffer = '200 KB'\nsharing = 'per-port'";
-    let scenario = text(6, &["a", "b"], &links, more, "dctcp", &flows).replace("buffer = '4 MB'\n", "");
-    let outcome = run(&scenario);
-    assert_eq!((outcome.counters.drops, outcome.counters.retransmits), (0, 0));
-    assert_eq!(times(&outcome).len(), flows.len());
-    assert!(outcome.links.iter().any(|link| link.pauses.is_some_and(|pauses| pauses.frames > 0)), "it is paused");
+    for queue in ["unlimited", "fair"] {
+        for balance in ["ecmp", "spray"] {
+            let more = format!(
+                "lossless = true\nbuffer = '200 KB'\nsharing = 'per-port'\nhost_queue = '{queue}'\nbalance = '{balance}'"
+            );
+            let scenario = text(6, &["a", "b"], &links, &more, "dctcp", &flows).replace("buffer = '4 MB'\n", "");
+            let outcome = run(&scenario);
+            assert_eq!((outcome.counters.drops, outcome.counters.retransmits), (0, 0), "{queue} {balance}");
+            assert_eq!(times(&outcome).len(), flows.len(), "{queue} {balance}");
+            let paused = outcome.links.iter().any(|link| link.pauses.is_some_and(|pauses| pauses.frames > 0));
+            assert!(paused, "{queue} {balance}");
+        }
+    }
 }
 
 /// All transports complete, also over hosts that pass packets on and with bounded queues, where hosts or switches choose paths.
