@@ -38,13 +38,7 @@ def expected(source: Path | str, *changes: str) -> dict[str, Any]:
     return costs.cost(scenario.read(source), None, list(changes))
 
 
-#: A request's time alone is that of all links of a host together, so 2.1 times as many requests are expected.
-SEVERAL_LINKS = pytest.mark.xfail(reason="time alone over one of several links is not known", strict=True)
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=SEVERAL_LINKS if name == "rails" else ()) for name in sorted(SHORT)]
-)
+@pytest.mark.parametrize("name", sorted(SHORT))
 def test_cost_of_a_shipped_scenario_is_within_a_factor_of_two(name: str) -> None:
     duration = LONGER.get(name, SHORT[name])
     path, changes = SCENARIOS / f"{name}.toml", (f"run.duration={duration}", "run.warm_up=0 s")

@@ -75,9 +75,10 @@ pub fn data_file(bytes: &[u8]) {
         "host_queue = \"fair\"",
         "host_queue = \"fifo\"\nhost_buffer = \"2 packets\"",
         "host_queue = \"unlimited\"\nlossless = true",
+        "host_queue = \"fair\"\nlossless = true",
     ];
     let (queue, profile) =
-        (queue[usize::from(first / 3) % 4], profile::NAMES[usize::from(first / 12) % profile::NAMES.len()]);
+        (queue[usize::from(first / 3) % queue.len()], profile::NAMES[usize::from(first / 12) % profile::NAMES.len()]);
     let text = format!(
         "profile = \"{profile}\"\n[run]\nduration = \"20 ms\"\n[network]\ntopology = \"star\"\nhosts = 4\nrate = \"1 Gbps\"\ndelay = \"20 us\"\n\
          {queue}\n[transport]\nname = \"tcp\"\n[[traffic]]\nname = \"a\"\n{traffic}\n"

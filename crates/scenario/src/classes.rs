@@ -137,7 +137,8 @@ impl Classes<'_> {
         };
         let descriptor = traffic::find(variant.name).expect("the family is made of the list");
         let Run { seed, duration, .. } = *self.run;
-        let around = traffic::Context { graph: &self.network.graph, seed, duration, above };
+        let around =
+            traffic::Context { graph: &self.network.graph, sprayed: self.network.sprays(), seed, duration, above };
         let generator = (descriptor.build)(&read.values, &around).map_err(|problem| place(&table, problem))?;
         check_number(&table, generator.expected(duration.after_start()))?;
         let class = Class {

@@ -104,8 +104,9 @@ impl Cost {
             // Packets of messages that arrive, and the first windows of the others.
             let first = each.min(connection.initial_window.max(1.0));
             self.in_flight += packets * measured * delay_s / duration + demand.messages * (1.0 - measured) * first;
-            // A message takes its round trips and its bytes at the rate of its link. One that does not arrive is open.
-            let takes = 4.0 * delay_s + 2.0 * demand.bytes / demand.messages * 8.0 / received.rate(demand.to);
+            // A message takes its round trips and its bytes at the rate of its path. One that does not arrive is open.
+            let rate = routes.rate(scenario, &demand).unwrap_or_else(|| received.rate(demand.to));
+            let takes = 4.0 * delay_s + 2.0 * demand.bytes / demand.messages * 8.0 / rate;
             let share_open = takes / duration + 1.0 - measured;
             let pairs = demand.from.len() as f64 * demand.to.len() as f64;
             let open = if class.persistent { pairs } else { (demand.messages * share_open).max(1.0) };
@@ -233,6 +234,14 @@ impl Sampled {
         };
         self.mean = Some(mean);
         mean
+    }
+
+    /// Returns the rate of a message between the first hosts of a demand, where hosts have several links.
+    fn rate(&mut self, scenario: &Scenario, demand: &Demand) -> Option<f64> {
+        let Scenario { network, .. } = scenario;
+        let &from = demand.from.first().filter(|_| network.graph.hosts_route())?;
+        let to = *demand.to.iter().find(|to| **to != from)?;
+        Some(self.ways.rate(&network.graph, (from, to), network.sprays()).as_bps_f64().max(1.0))
     }
 
     /// Returns one of the shortest routes; `number` chooses among several.
@@ -369,7 +378,7 @@ impl Received {
         self.bytes[host] * 8.0 / self.duration_s / self.rates[host]
     }
 
-    /// Returns the rate of the links to the first of some hosts.
+    /// Returns the rate of all links to the first of some hosts.
     fn rate(&self, hosts: &[HostId]) -> f64 {
         hosts.first().map_or(f64::INFINITY, |&host| self.rates[host])
     }

@@ -427,10 +427,7 @@ fn network(root: &Table, context: &Context, preset: &mut Presets) -> Checked<(Ne
     let family = language::topologies();
     let variant = select(&family, table, "[network]", context)?;
     let unknown = |entry: &Entry| unknown_key(&family, variant, "[network]", entry);
-    // In a lossless network hosts' ports hold whatever windows allow, in any profile.
-    let lossless = table.find("lossless").is_some_and(|entry| matches!(entry.node.data, Data::Bool(true)));
-    let ignored = |key: &str| lossless && key == "host_queue";
-    let setting = |name: &str| context.profile.find("network", name).filter(|_| !ignored(name));
+    let setting = |name: &str| context.profile.find("network", name);
     let keys = (&*variant.keys, family.selector);
     let read = read_with_profile(table, "[network]", keys, context, None, |key| setting(key.name), unknown)?;
     preset.add("[network]", table, &read.written, setting);

@@ -330,7 +330,13 @@ impl Drawn {
             empty.get_or_insert_with(|| EmptyNetwork::of(scenario)).set_deadlines(index, numbered, batch);
         };
         let mut with = |seed: u64, most: usize| {
-            let context = traffic::Context { graph, seed, duration: run.duration, above: &classes[..index] };
+            let context = traffic::Context {
+                graph,
+                sprayed: scenario.network.sprays(),
+                seed,
+                duration: run.duration,
+                above: &classes[..index],
+            };
             let pattern = traffic::find(classes[index].pattern).expect("the class was read");
             (pattern.build)(&classes[index].values, &context)
                 .ok()

@@ -128,9 +128,9 @@ const CASES: &[(&str, &str, &str)] = &[
         "buffer = \"4 MB\"\nlossless = true\nbalance = \"drill\"",
     ),
     (
-        "a lossless network whose hosts queue little",
+        "a lossless network whose hosts queue first in, first out",
         "buffer = \"4 MB\"",
-        "buffer = \"4 MB\"\nlossless = true\nhost_queue = \"fair\"",
+        "buffer = \"4 MB\"\nlossless = true\nhost_queue = \"fifo\"",
     ),
     ("a lossless network whose queues limit each other", "sharing = \"dynamic\"", "lossless = true\nsharing = \"abm\""),
     ("a buffer without room for headroom", "buffer = \"4 MB\"", "buffer = \"50 KB\"\nlossless = true"),

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use transport::Packet;
 use transport::registry::Config;
-use units::{ClassId, ConnectionId, HostId, Instant, LinkId, MessageId, Rate, Span, Table};
+use units::{ClassId, ConnectionId, Instant, LinkId, MessageId, Span, Table};
 
 use crate::class::Framing;
 use crate::class::{Class, Transport};
@@ -54,8 +54,6 @@ pub struct World {
     sources: Table<ClassId, TrafficSource>,
     message_log: MessageLog,
     sampler: Option<Sampler>,
-    /// The rates of the hosts' links, where requests of several stages need them.
-    host_rates: Arc<Table<HostId, Rate>>,
     /// The least times of messages, where some class has requests.
     latency: Option<Latency>,
     /// Watches requests for rates, when a transport makes them.
@@ -202,7 +200,6 @@ impl World {
             names: transports.iter().map(|transport| transport.name).collect(),
             configs: transports.into_iter().map(|transport| transport.config).collect(),
             sources,
-            host_rates: Arc::default(),
             latency: None,
             before_warm_up: Counters::default(),
             until: Instant::ZERO,
@@ -332,7 +329,11 @@ impl World {
             Event::Generate(class) => self.generate(class),
             Event::Start(class) => self.start_all(class),
             Event::Departure(link) => self.net.depart(link),
-            Event::PauseFrame(link) => self.net.heed_frame(link),
+            Event::PauseFrame(link) => {
+                if let Some(queue) = self.net.heed_frame(link) {
+                    self.hosts.on_resume(&mut self.net, &self.configs, queue);
+                }
+            }
             Event::ControlMessage(id) => {
                 self.net.in_control_message = true;
                 self.noticed(id);
@@ -460,10 +461,13 @@ impl World {
     fn set_deadlines(&mut self, class: ClassId, batch: &mut Batch) {
         let World { net, sources, configs, .. } = self;
         let source = &sources[class];
-        let connection = &configs[source.class.transport].connection;
-        set_deadlines(batch, &source.class, source.numbered, connection, |from, to, flow, message| {
-            net.ideal_of(from, to, flow, message)
-        });
+        set_deadlines(
+            batch,
+            &source.class,
+            source.numbered,
+            &configs[source.class.transport],
+            |from, to, flow, message| net.ideal_of(from, to, flow, message),
+        );
     }
 
     /// Schedules the start of a message.
@@ -608,9 +612,8 @@ impl World {
 
     /// Adds a message that starts on a route to the log.
     fn enter(&mut self, class: ClassId, path: u32, request: &Request) -> MessageId {
-        let connection = &self.configs[self.sources[class].class.transport].connection;
-        let segments = |payload| Segments { payload, mss: connection.mss, header: connection.header };
-        let ideal = request.bytes.map(|bytes| self.net.ideal(path, request.to, segments(bytes)));
+        let transport = &self.configs[self.sources[class].class.transport];
+        let ideal = request.bytes.map(|bytes| self.net.ideal(path, request.to, Segments::of(transport, bytes)));
         let message = Message { ideal, ..Message::new(class, request) };
         match self.id_of_piece(class, request) {
             None => self.message_log.start(path, message),

@@ -54,6 +54,13 @@ fn headroom_holds_all_that_arrives_and_less_does_not() {
     assert_eq!(less.counters.drops, 1, "the twentieth");
     // Of host 1, to which nothing is sent, the frame waits for no packet: one packet less arrives.
     assert_eq!(two_to_one("pause_headroom = '0 B'").counters.drops, 20 + 19);
+    // A port that holds two packets is never idle before it is paused.
+    for (headroom, drops) in [("", 0), ("pause_headroom = '29064 B'", 1), ("pause_headroom = '0 B'", 20 + 19)] {
+        let by_turns = two_to_one(&format!("host_queue = 'fair'\n{headroom}"));
+        assert_eq!(by_turns.counters.drops, drops, "{headroom}");
+        let [of_host, unlimited] = [&by_turns, &computed].map(|outcome| link(outcome, "host 1", "switch").queue.max);
+        assert_eq!((of_host, unlimited), (2, 199), "paused at once, with two packets, or with all that were not sent");
+    }
 }
 
 /// Hosts send as fast as they may to one at the same rate, for 20 ms after a warm-up of 5 ms.
@@ -74,7 +81,13 @@ const GREEDY: &str = "name = 'tcp'\ninitial_window = 100000\nrto_min = '1 s'\nrt
 /// Each host sends 1/n of the time in the long run, and is paused for the rest of it.
 #[test]
 fn each_of_n_hosts_is_paused_for_all_but_one_nth_of_the_time() {
-    for (hosts, sharing) in [(2, "sharing = 'per-port'\nbuffer = '100 KB'"), (4, ""), (5, "sharing = 'static'")] {
+    for (hosts, sharing) in [
+        (2, "sharing = 'per-port'\nbuffer = '100 KB'"),
+        (4, ""),
+        (5, "sharing = 'static'"),
+        (2, "sharing = 'per-port'\nbuffer = '100 KB'\nhost_queue = 'fair'"),
+        (4, "host_queue = 'fair'"),
+    ] {
         let outcome = incast(hosts, sharing, GREEDY);
         assert_eq!(outcome.counters.drops, 0, "{sharing}");
         let to = format!("host {hosts}");
@@ -115,6 +128,14 @@ fn nothing_is_dropped_with_any_transport_balancer_or_order() {
         ("name = 'pdq'", ""),
         ("name = 'pfabric'", ""),
         ("name = 'tcp'\ninitial_window = 1000", "sharing = 'dynamic'\ndynamic_alpha = 4"),
+        ("name = 'tcp'\ninitial_window = 1000", "host_queue = 'fair'"),
+        ("name = 'tcp'\ninitial_window = 1000", "host_queue = 'fair'\nbalance = 'spray'"),
+        ("name = 'd2tcp'\ninitial_window = 1000", "host_queue = 'fair'\ndiscipline = 'priority'"),
+        ("name = 'dcqcn'", "host_queue = 'fair'\nmarking = 'red'\nred_kmax = '40 packets'\nred_pmax = '10%'"),
+        ("name = 'hpcc'", "host_queue = 'fair'"),
+        ("name = 'homa'", "host_queue = 'fair'"),
+        ("name = 'pdq'", "host_queue = 'fair'"),
+        ("name = 'pfabric'", "host_queue = 'fair'"),
     ] {
         let flow = |from: u32| {
             let to = |to: u32| format!("{{ from = {from}, to = {to}, size = '146 KB' }}");
@@ -182,8 +203,8 @@ fn ring(switches: u32, per_host: u32, network: &str) -> Outcome {
 /// long, and several flows of each host take both.
 #[test]
 fn rings_of_pauses_are_deadlocks_and_named() {
-    for (switches, per_host) in [(5_u32, 1), (4, 6)] {
-        let outcome = ring(switches, per_host, "lossless = true");
+    for (switches, per_host, queue) in [(5_u32, 1, ""), (4, 6, ""), (5, 1, "host_queue = 'fair'")] {
+        let outcome = ring(switches, per_host, &format!("lossless = true\n{queue}"));
         let deadlock = outcome.deadlock.clone().expect("the links pause each other");
         assert_eq!(outcome.counters.drops, 0);
         let cycle = names(&outcome, &deadlock);
@@ -209,4 +230,88 @@ fn pauses_without_a_ring_are_no_deadlock() {
     let outcome = incast(4, "", GREEDY);
     assert!(pauses(&outcome, "host 0", "switch").frames > 0);
     assert_eq!(outcome.deadlock, None);
+}
+
+/// Host 0 sends 1 MB to host 1 and 1 KB to host 2, later. A packet of 1500 B takes 1.2 us, and the small message alone twice
+/// 0.832 us and 2 us of light.
+fn large_and_small(queue: &str, to_large: &str) -> (Outcome, Span) {
+    let outcome = run(&format!(
+        "[run]\nduration = '20 ms'\n[network]\ntopology = 'custom'\nhosts = 3\nswitches = ['switch']\n\
+         links = [{{ from = [0, 2], to = 'switch' }}, {{ from = 1, to = 'switch', rate = '{to_large}' }}]\n\
+         rate = '10 Gbps'\ndelay = '1 us'\nhost_jitter = '0 s'\nsharing = 'per-port'\nbuffer = '1 MB'\n\
+         lossless = true\npause_threshold = '10 packets'\nhost_queue = '{queue}'\n[transport]\n{GREEDY}\n\
+         [[traffic]]\nname = 'own'\npattern = 'flows'\nflows = [\n\
+         {{ from = 0, to = 1, size = '1 MB' }}, {{ from = 0, to = 2, size = '1 KB', start = '400 us' }}]"
+    ));
+    let small = outcome.messages.iter().find(|message| message.to.0 == 2).expect("it is sent");
+    let takes = small.end.expect("it arrives") - small.start;
+    (outcome, takes)
+}
+
+const SMALL: Span = Span::from_nanos(2 * 832 + 2000);
+const PACKET: Span = Span::from_nanos(1200);
+
+/// The rest of a packet is sent, then the one at the port, then that of the large message whose turn was before.
+#[test]
+fn small_message_waits_for_three_packets_of_a_large_one() {
+    let (outcome, takes) = large_and_small("fair", "10 Gbps");
+    assert!(takes > SMALL + PACKET * 2 && takes <= SMALL + PACKET * 3, "{takes}");
+    assert_eq!(
+        link(&outcome, "host 0", "switch").queue.max,
+        2,
+        "one is sent, one waits, and one behind the small packet"
+    );
+    // Without turns, for all of the large one: 685 packets, of which 333 have left in 400 us.
+    let (_, takes) = large_and_small("unlimited", "10 Gbps");
+    assert!(takes > PACKET * (684 - 334) && takes < SMALL + PACKET * (686 - 333), "{takes}");
+}
+
+/// The receiver of the large message has a tenth of the rate, so that its packets take 12 us each. A pause is asked for
+/// when ten packets are held. It is heeded 4.1 us later, when the port may have begun another: five more arrive at most.
+/// Eight of these fifteen leave before the port is resumed, at seven: 96 us, and 3.1 us for the frame. Then three packets
+/// are before the small message, as without pauses; five are sent at least before the next pause.
+#[test]
+fn small_message_waits_for_one_pause_and_three_packets() {
+    let (outcome, takes) = large_and_small("fair", "1 Gbps");
+    let paused = pauses(&outcome, "host 0", "switch");
+    assert!(paused.frames > 50 && outcome.counters.drops == 0, "{paused:?}");
+    assert!(paused.paused / paused.frames <= Span::from_micros(99), "{paused:?}");
+    assert!(takes <= Span::from_micros(99) + SMALL + PACKET * 3, "{takes}");
+    assert!(link(&outcome, "host 0", "switch").queue.max <= 2, "a paused port holds two packets");
+    // The receiver's link is never idle: 685 packets, one hop of the first, and the light.
+    let large = outcome.messages.iter().find(|message| message.to.0 == 1).and_then(|message| message.end);
+    let all = Span::from_micros(12) * 684 + Span::from_micros(2) + PACKET;
+    assert!(
+        large.is_some_and(|end| end.since_start() >= all && end.since_start() <= all + Span::from_micros(12)),
+        "{large:?}"
+    );
+    let (_, takes) = large_and_small("unlimited", "1 Gbps");
+    assert!(takes > Span::from_millis(7), "{takes}");
+}
+
+/// Two flows of one host to one slow receiver have the same share, and so have four with a longer queue at the port.
+#[test]
+fn flows_of_a_paused_host_share_its_port() {
+    for (flows, queue) in [(2_u64, ""), (4, "host_buffer = '8 packets'")] {
+        let listed: Vec<String> =
+            (0..flows).map(|flow| format!("{{ from = 0, to = 1, size = '10 MB', start = '{flow} ms' }}")).collect();
+        let outcome = run(&format!(
+            "[run]\nduration = '25 ms'\nwarm_up = '5 ms'\ncool_down = '0 s'\n[network]\ntopology = 'custom'\nhosts = 2\n\
+             switches = ['switch']\nlinks = [{{ from = 0, to = 'switch' }}, {{ from = 1, to = 'switch', rate = '1 Gbps' }}]\n\
+             rate = '10 Gbps'\ndelay = '1 us'\nsharing = 'per-port'\nbuffer = '100 KB'\nlossless = true\nhost_queue = 'fair'\n{queue}\n[transport]\n{GREEDY}\n{}",
+            listed
+                .iter()
+                .enumerate()
+                .map(|(index, flow)| format!(
+                    "[[traffic]]\nname = 'flow {index}'\npattern = 'flows'\nflows = [{flow}]\n"
+                ))
+                .collect::<String>()
+        ));
+        // 1666.7 packets leave in 20 ms; the switch holds packets of the first flows at the end of the warm-up.
+        for class in &outcome.classes {
+            let packets = class.delivered_bytes.0 / 1460;
+            assert!(packets.abs_diff(1667 / flows) <= 1667 / flows / 10, "{packets} of {flows} {queue}");
+        }
+        assert!(link(&outcome, "switch", "host 1").utilisation > 0.999);
+    }
 }

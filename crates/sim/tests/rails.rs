@@ -47,6 +47,13 @@ fn times(outcome: &Outcome) -> Vec<Span> {
     messages.iter().map(|message| message.end.expect("it is complete") - message.start).collect()
 }
 
+/// Returns the times of the messages alone, in the same order.
+fn ideals(outcome: &Outcome) -> Vec<Span> {
+    let mut messages: Vec<_> = outcome.messages.iter().collect();
+    messages.sort_by_key(|message| (message.from, message.to));
+    messages.iter().map(|message| message.ideal.expect("it has a size")).collect()
+}
+
 /// Returns the packets of a link.
 fn packets(outcome: &Outcome, from: &str, to: &str) -> u64 {
     let link = outcome.links.iter().find(|link| link.from == from && link.to == to);
@@ -123,8 +130,11 @@ fn sprayed_packets_use_both_links_of_a_host() {
         let of = |balance: &str| {
             custom(2, &["a", "b"], &DUAL, &format!("host_queue = '{queue}'\nbalance = '{balance}'"), &[(0, 1, 1000)])
         };
-        assert_eq!(times(&of("ecmp")), [takes(1000, 2)], "{queue}");
+        let one = of("ecmp");
+        assert_eq!(times(&one), [takes(1000, 2)], "{queue}");
+        assert_eq!(ideals(&one), times(&one), "{queue}");
         let sprayed = of("spray");
+        assert_eq!(ideals(&sprayed), [takes(500, 2)], "{queue}");
         assert_eq!((packets(&sprayed, "host 0", "a"), packets(&sprayed, "host 0", "b")), (500, 500), "{queue}");
         assert_eq!(times(&sprayed), [takes(500, 2)], "{queue}");
     }
@@ -205,6 +215,59 @@ fn rails_by_hand() {
     assert_eq!(times(&two), [Span(2 * rail + 2 * rail + 2 * rail + 9 * 2 * rail + 4_000_000)]);
 }
 
+/// The time alone is that over the path of a message: NVLink makes no message to another server faster.
+#[test]
+fn time_alone_is_that_of_one_path_over_rails() {
+    let flow = |to: u32| format!("{{ from = 0, to = {to}, size = '14600 B' }}");
+    for balance in ["ecmp", "flowlet", "spray"] {
+        for to in 1..4 {
+            let outcome = rails(&format!("balance = '{balance}'"), &flow(to));
+            if balance != "spray" || to != 3 {
+                assert_eq!(ideals(&outcome), times(&outcome), "{balance} to {to}");
+            }
+        }
+    }
+    // To another GPU of the other server, half of the packets take each rail, over NVLink before it or behind it. The
+    // fifth of them leaves a rail after 5 x 120 ns, and an NVLink, a rail and an NVLink are the hops of the last.
+    let sprayed = rails("balance = 'spray'", &flow(3));
+    assert_eq!(ideals(&sprayed), [Span(2 * 15_000 + 6 * 120_000 + 2_200_000)]);
+    assert!(times(&sprayed)[0] >= ideals(&sprayed)[0]);
+}
+
+/// The messages of a request alone have each link in turn, and different links at once.
+#[test]
+fn requests_alone_share_links_and_not_hosts() {
+    let alone = |balance: &str, receivers: [u32; 2]| {
+        let stages: String = receivers
+            .iter()
+            .enumerate()
+            .map(|(index, _)| {
+                format!("[[traffic.stage]]\nname = 's{index}'\nfrom = 'a'\nto = 'b{index}'\nsize = '14600 B'\n")
+            })
+            .collect();
+        let outcome = run(&format!(
+            "[run]\nduration = '5 ms'\n[network]\ntopology = 'rails'\nservers = 3\ngpus = 2\nrate = '100 Gbps'\n\
+             delay = '1 us'\nnvlink_rate = '800 Gbps'\nnvlink_delay = '100 ns'\nhost_jitter = '0 s'\n\
+             balance = '{balance}'\n[transport]\nname = 'dctcp'\ninitial_window = 1000\n[[traffic]]\nname = 'own'\n\
+             pattern = 'stages'\nevery = '1 ms'\ncount = 1\ndeadline = '2 * alone'\n\
+             [traffic.roles]\na = 0\nb0 = {}\nb1 = {}\n{stages}",
+            receivers[0], receivers[1]
+        ));
+        let goal = outcome.stage_requests[0].goals[0];
+        assert_eq!(goal.within, Span(2 * goal.alone.0));
+        let longest = outcome.messages.iter().map(|message| message.end.expect("it arrives") - message.start).max();
+        assert_eq!(longest, Some(goal.alone), "{balance} to {receivers:?}");
+        goal.alone
+    };
+    let rail = 120_000;
+    for balance in ["ecmp", "spray"] {
+        // Over NVLink and a rail at once.
+        assert_eq!(alone(balance, [1, 2]), Span(11 * rail + 2_000_000));
+        // Over one rail, to two servers.
+        assert_eq!(alone(balance, [2, 4]), Span(21 * rail + 2_000_000));
+    }
+}
+
 /// Each GPU sends to its neighbour and to the next server at once, over different links.
 #[test]
 fn rails_and_nvlink_do_not_share() {
@@ -240,12 +303,19 @@ fn a_lossless_network_passes_packets_through_hosts() {
     // Two switches, each with hosts; host 2 joins them, and host 3 hangs at host 2.
     let links = [("0", "'a'"), ("1", "'a'"), ("2", "'a'"), ("2", "'b'"), ("3", "2"), ("4", "'b'"), ("5", "'b'")];
     let flows = [(0, 4, 500), (1, 4, 500), (5, 4, 500), (3, 0, 200), (4, 3, 200), (0, 3, 100)];
-    let more = "lossless = true\nbuffer = '200 KB'\nsharing = 'per-port'";
-    let scenario = text(6, &["a", "b"], &links, more, "dctcp", &flows).replace("buffer = '4 MB'\n", "");
-    let outcome = run(&scenario);
-    assert_eq!((outcome.counters.drops, outcome.counters.retransmits), (0, 0));
-    assert_eq!(times(&outcome).len(), flows.len());
-    assert!(outcome.links.iter().any(|link| link.pauses.is_some_and(|pauses| pauses.frames > 0)), "it is paused");
+    for queue in ["unlimited", "fair"] {
+        for balance in ["ecmp", "spray"] {
+            let more = format!(
+                "lossless = true\nbuffer = '200 KB'\nsharing = 'per-port'\nhost_queue = '{queue}'\nbalance = '{balance}'"
+            );
+            let scenario = text(6, &["a", "b"], &links, &more, "dctcp", &flows).replace("buffer = '4 MB'\n", "");
+            let outcome = run(&scenario);
+            assert_eq!((outcome.counters.drops, outcome.counters.retransmits), (0, 0), "{queue} {balance}");
+            assert_eq!(times(&outcome).len(), flows.len(), "{queue} {balance}");
+            let paused = outcome.links.iter().any(|link| link.pauses.is_some_and(|pauses| pauses.frames > 0));
+            assert!(paused, "{queue} {balance}");
+        }
+    }
 }
 
 /// All transports complete, also over hosts that pass packets on and with bounded queues, where hosts or switches choose paths.

@@ -1,9 +1,10 @@
 //! Limits on the queues of hosts' ports, and the times at which a waiting sender has room there.
 
-use units::{Amount, Bytes, Instant, LinkId, Span};
+use units::{Amount, Bytes, HostId, Instant, LinkId, Span};
 
 use super::Net;
 use crate::fabric::network::HostQueue;
+use crate::fabric::plan::{PortPlan, Reason};
 
 /// The queue of every host's port.
 #[derive(Clone, Copy)]
@@ -11,11 +12,20 @@ pub(super) struct HostPorts {
     queue: HostQueue,
     /// The largest wire bytes queued before the largest packet is added.
     before_one_more: Bytes,
+    /// Ports may be paused, so that they choose each packet when they are idle.
+    pausable: bool,
+    /// Ports are closed: senders ask for room before each packet.
+    senders_ask: bool,
 }
 
 impl HostPorts {
     /// Ports that accept all packets.
-    pub(super) const UNLIMITED: HostPorts = HostPorts { queue: HostQueue::Unlimited, before_one_more: Bytes(u64::MAX) };
+    pub(super) const UNLIMITED: HostPorts = HostPorts {
+        queue: HostQueue::Unlimited,
+        before_one_more: Bytes(u64::MAX),
+        pausable: false,
+        senders_ask: false,
+    };
 }
 
 impl Net {
@@ -31,9 +41,17 @@ impl Net {
             Amount::Packets(packets) => Bytes(packets.saturating_mul(packet.0)),
             Amount::Bytes(bytes) => Bytes(bytes),
         };
-        self.host_ports = HostPorts { queue, before_one_more: limit.saturating_sub(packet) };
+        // A discipline that orders hosts' ports too takes the place of their limit.
+        let pausable = |port: &PortPlan| port.role.at_host() && port.reason == Reason::Pauses && port.queue.built_in;
+        let pausable = self.plan.ports.iter().any(pausable);
+        // Ports that may be paused know no time of room, and each packet of a sprayed connection may take another port.
+        let senders_ask = pausable || self.leaves_by_several();
+        self.host_ports = HostPorts { queue, before_one_more: limit.saturating_sub(packet), pausable, senders_ask };
         for link in (0..self.ports.len()).map(LinkId::from_index) {
             if self.ports[link].place.at_host() {
+                if pausable {
+                    self.ports[link].refuse_unasked();
+                }
                 let room = self.room(link);
                 self.ports[link].open(room);
                 if self.leaves_by_several() {
@@ -47,6 +65,11 @@ impl Net {
     #[inline]
     pub(crate) fn bounds_hosts(&self) -> bool {
         self.host_ports.queue != HostQueue::Unlimited
+    }
+
+    /// Returns whether senders ask for room before each packet.
+    pub(crate) fn senders_ask(&self) -> bool {
+        self.host_ports.senders_ask
     }
 
     /// Returns whether the first port of a route accepts a packet now from a sender outside its turn.
@@ -65,10 +88,43 @@ impl Net {
         matches!(self.host_ports.queue, HostQueue::Fifo(_))
     }
 
-    /// Returns when the first port of a route accepts a packet of a waiting end, if nothing else is sent.
+    /// Returns when the first port of a route accepts a packet of a waiting end, if nothing else is sent;
+    /// [`Instant::MAX`] if it is paused and has no room now.
     pub(crate) fn room_at(&self, path: u32) -> Instant {
         let link = self.router.link(path);
-        self.ports[link].idle_at().earlier_by(self.room(link))
+        let room = self.room(link);
+        if !self.host_ports.pausable {
+            return self.ports[link].idle_at().earlier_by(room);
+        }
+        let at = self.drained_at(link).earlier_by(room);
+        if at > self.now && self.is_paused(link) { Instant::MAX } else { at }
+    }
+
+    /// Returns when the first port of a route will be idle, if nothing else is sent; [`Instant::MAX`] if it is paused.
+    pub(crate) fn idle_at(&self, path: u32) -> Instant {
+        let link = self.router.link(path);
+        match self.host_ports.pausable {
+            false => self.ports[link].idle_at(),
+            true if self.is_paused(link) => Instant::MAX,
+            true => self.drained_at(link),
+        }
+    }
+
+    /// Returns when a host's port that may be paused will have sent its queue, if it is not.
+    fn drained_at(&self, link: LinkId) -> Instant {
+        let port = &self.ports[link];
+        let queued = self.graph.links[link.index()].rate.transmission().of(Bytes(port.waiting_bytes()));
+        port.idle_at().max(self.now).saturating_add(queued)
+    }
+
+    fn is_paused(&self, link: LinkId) -> bool {
+        self.ports[link].choice().is_some_and(|choice| choice.paused)
+    }
+
+    /// Returns the number of a host's port among all ports by which hosts queue, if senders wait there while it is paused.
+    pub(crate) fn turns_at(&self, link: LinkId) -> Option<HostId> {
+        let waits = self.host_ports.pausable && self.ports[link].place.at_host();
+        waits.then(|| self.queue_of_port(link))
     }
 
     /// Makes all senders at the first port of a route wait for their turn.

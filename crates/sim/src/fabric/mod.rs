@@ -1,6 +1,7 @@
 //! The network: ports joined by links, shared buffers, routes, and the packets in flight.
 
 mod agents;
+mod alone;
 pub(crate) mod balance;
 mod buffer;
 mod calendar;
@@ -44,8 +45,9 @@ use crate::flow::{Flow, Incarnation};
 use crate::record::outcome::Counters;
 use crate::record::packet_log::PacketLog;
 use crate::schedule::events::EventQueue;
-use crate::topology::{Graph, LinkSpec};
+use crate::topology::Graph;
 use agents::AtPorts;
+pub(crate) use alone::{Occupied, Segments, Spraying, ideal_of};
 use faulty::Faults;
 use host_ports::HostPorts;
 use partition::Part;
@@ -99,6 +101,8 @@ pub(crate) struct Net {
     frame_overhead: u16,
     host_ports: HostPorts,
     jitter: Jitter,
+    /// The division of a flow's packets among the links of its host, where they take several.
+    spraying: Option<Spraying>,
     /// The paths of packets, where a connection's take several.
     paths: Option<Box<Paths>>,
     /// The same where switches choose.
@@ -160,6 +164,7 @@ impl Net {
             counters: Counters::default(),
             router: Router::new(&graph, routes_salt(seed)),
             hosts_route: graph.hosts_route(),
+            spraying: Spraying::of(&settings, &graph),
             paths: Paths::from_values(&settings, graph.hosts, seed),
             switch_paths: SwitchPaths::from_values(&settings, &graph, seed),
             graph,
@@ -582,38 +587,6 @@ impl Net {
         }
         delay
     }
-
-    /// Returns the time that a message takes along a route of an empty network.
-    pub(crate) fn ideal(&self, path: u32, to: HostId, message: Segments) -> Span {
-        let link = |position| &self.graph.links[self.router.link(position).index()];
-        let before_last = (path..).map(link).take_while(|spec| spec.to != to.0);
-        let last = (path..).map(link).find(|spec| spec.to == to.0);
-        ideal_along(before_last.chain(last), self.frame_overhead, message)
-    }
-
-    /// As [`ideal`](Net::ideal), for the route of a flow, which is not stored.
-    pub(crate) fn ideal_of(&mut self, from: HostId, to: HostId, flow: Flow, message: Segments) -> Span {
-        let route = self.router.find(from, to, flow);
-        let links = &self.graph.links;
-        ideal_along(route.iter().map(|link| &links[link.index()]), self.frame_overhead, message)
-    }
-
-    /// Returns the bytes of a message on a wire.
-    pub(crate) fn on_wire(&self, Segments { payload, mss, header }: Segments) -> Bytes {
-        let overhead = Bytes::from(header) + Bytes::from(self.frame_overhead);
-        payload + overhead * payload.pieces(Bytes::from(mss))
-    }
-}
-
-/// A message as it is sent: its payload in segments of at most `mss`, each with a header.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Segments {
-    /// The bytes of the message.
-    pub payload: Bytes,
-    /// Maximum payload of a packet.
-    pub mss: u32,
-    /// Header of each packet, without the frame's overhead.
-    pub header: u32,
 }
 
 /// Returns the salt by which the flows of a seed choose their routes.
@@ -625,35 +598,6 @@ pub(crate) fn routes_salt(seed: u64) -> u64 {
 pub(crate) fn in_order(graph: &mut Graph) {
     // Events at the same time are ordered by link index: by the node at which they happen.
     graph.links.sort_by_key(|link| (link.to, link.from));
-}
-
-/// Returns the time that a message takes along links of an empty network. The last packet waits at each hop for the
-/// others.
-pub(crate) fn ideal_along<'a>(
-    route: impl Iterator<Item = &'a LinkSpec>,
-    frame_overhead: u16,
-    message: Segments,
-) -> Span {
-    let Segments { payload, mss, header } = message;
-    let overhead = Bytes::from(header) + Bytes::from(frame_overhead);
-    let mss = Bytes::from(mss);
-    let packets = payload.pieces(mss);
-    let (full, last) = (mss + overhead, payload - mss * (packets - 1) + overhead);
-    // Times at which the packet before the last, and the last, have left each hop and arrived at its end.
-    let (mut first, mut slowest, mut last_at) = (Span::ZERO, Span::ZERO, Span::ZERO);
-    for spec in route {
-        let transmission = spec.rate.transmission();
-        let of_full = transmission.of(full);
-        slowest = slowest.max(of_full);
-        // The first full packet leaves this hop; the one before the last follows at the pace of the slowest.
-        first += of_full;
-        // Petabytes at a low rate take longer than `Span` holds.
-        let others = Span(slowest.0.saturating_mul(packets.saturating_sub(2)));
-        let before_last = if packets > 1 { first.saturating_add(others) } else { Span::ZERO };
-        last_at = last_at.max(before_last).saturating_add(transmission.of(last) + spec.delay);
-        first += spec.delay;
-    }
-    last_at
 }
 
 /// Removes the first packet of a port from its queue: it has reached the other end, and the port was not examined since

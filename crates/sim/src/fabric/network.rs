@@ -4,6 +4,7 @@ use transport::Surroundings;
 use units::{Alias, Amount, Bytes, Default, Key, Kind, Marks, Problem, Range, Rate, Span, Values};
 
 use crate::class::Transport;
+use crate::fabric::Spraying;
 use crate::fabric::balance::{self, BALANCERS};
 use crate::fabric::buffer;
 pub use crate::fabric::buffer::Sharing;
@@ -257,6 +258,11 @@ impl Network {
         let records = needs().any(|needs| needs.records);
         let lossless = lossless::is_lossless(&self.settings);
         Service { switches, hosts, marking, weights: priorities.weights().to_vec(), trim, records, lossless }
+    }
+
+    /// Returns whether hosts have several links, over which the packets of a message are sprayed.
+    pub fn sprays(&self) -> bool {
+        Spraying::of(&self.settings, &self.graph).is_some()
     }
 
     /// Returns the properties of the network that transports may use.

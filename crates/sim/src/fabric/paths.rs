@@ -225,11 +225,7 @@ impl Net {
             unreachable!("a route has links")
         };
         let (from, to) = (HostId(first.from), HostId(last.to));
-        let several = match self.router.ways(from, to) {
-            1 => 1,
-            _ if hashed => most,
-            ways => ways.min(u64::from(most)) as u32,
-        };
+        let several = self.router.num_ways(from, to, most, hashed);
         let mut set: Vec<u32> = Vec::with_capacity(several as usize);
         for number in 0..several {
             let (position, is_new) = self.router.way(from, to, &links, number, hashed);

@@ -175,7 +175,8 @@ impl Net {
             let buffer = port.qdisc_mut().buffer;
             let fits = match buffer {
                 Some(buffer) => self.shared_buffers[buffer.index()].has_room(link, port, packet),
-                None => !port.limit().exceeded(port.length_with(packet)),
+                // The limit of a host's port is for its senders.
+                None => port.place.at_host() || !port.limit().exceeded(port.length_with(packet)),
             };
             if fits {
                 return true;

@@ -50,8 +50,13 @@ impl Net {
     pub(crate) fn queue_of(&self, host: HostId, path: u32) -> HostId {
         match self.hosts_route {
             false => host,
-            true => HostId(self.graph.hosts + self.router.link(path).0),
+            true => self.queue_of_port(self.router.link(path)),
         }
+    }
+
+    /// As [`queue_of`](Net::queue_of), for the port before a link.
+    pub(super) fn queue_of_port(&self, link: LinkId) -> HostId {
+        HostId(if self.hosts_route { self.graph.hosts + link.0 } else { self.graph.links[link.index()].from })
     }
 
     /// Returns the number of the port at which a route begins among its host's; zero where it has one.

@@ -104,6 +104,19 @@ impl Router {
     /// links of `first`. Successive numbers differ from it as early and as evenly as possible: the choice of each node
     /// moves on by one digit of the number. If they are `hashed`, each node hashes the number instead.
     pub(super) fn way(&mut self, from: HostId, to: HostId, first: &[LinkId], number: u32, hashed: bool) -> (u32, bool) {
+        self.find_way(from, to, first, number, hashed);
+        self.keep()
+    }
+
+    /// Returns the links of a route as [`way`](Router::way) finds it, without storing it.
+    pub(super) fn find_way(
+        &mut self,
+        from: HostId,
+        to: HostId,
+        first: &[LinkId],
+        number: u32,
+        hashed: bool,
+    ) -> &[LinkId] {
         let (salt, mut rest) = (self.salt, number as usize);
         // Behind the first other node, where `first` does not pass, its hash decides where to begin.
         let hash = first.iter().fold(salt, |hash, link| mix64(hash ^ u64::from(link.0)));
@@ -116,8 +129,16 @@ impl Router {
             let digit = rest % choices.len();
             rest /= choices.len();
             (own + digit) % choices.len()
-        });
-        self.keep()
+        })
+    }
+
+    /// Returns the number of routes in a connection's set, of at most `most`. If they are `hashed`, several may be one.
+    pub(super) fn num_ways(&mut self, from: HostId, to: HostId, most: u32, hashed: bool) -> u32 {
+        match self.ways(from, to) {
+            1 => 1,
+            _ if hashed => most,
+            ways => ways.min(u64::from(most)) as u32,
+        }
     }
 
     /// Returns the number of shortest routes between two hosts, if all have as many choices at each node as the first.

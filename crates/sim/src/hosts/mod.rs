@@ -97,9 +97,21 @@ impl Hosts {
     /// full.
     pub(crate) fn on_host_turn(&mut self, net: &mut Net, configs: &[Config], queue: HostId) {
         let host = net.host_of_queue(queue);
-        if !self.state(host).round(queue).fires(net) {
-            return;
+        if self.state(host).round(queue).fires(net) {
+            self.serve(net, configs, host, queue);
         }
+    }
+
+    /// Serves the senders that wait at a host's port, which may send again after a pause.
+    pub(crate) fn on_resume(&mut self, net: &mut Net, configs: &[Config], queue: HostId) {
+        let host = net.host_of_queue(queue);
+        if !self.state(host).round(queue).is_empty() {
+            self.serve(net, configs, host, queue);
+        }
+    }
+
+    /// Lets senders that wait at a host's port send in turn, while it has room.
+    fn serve(&mut self, net: &mut Net, configs: &[Config], host: HostId, queue: HostId) {
         while let Some(waiter) = self.states[host].round(queue).next(net) {
             match waiter {
                 Waiter::End(id) => self.senders.on_turn(net, configs, &mut self.states, id),

@@ -150,13 +150,13 @@ impl Outbox<'_> {
         let &mut Address { id, generation, path, host, turn, .. } = self.address;
         let mut path = path;
         // Where the next packet may leave by another port than the last, it needs room there.
-        let several = self.net.leaves_by_several();
-        if several {
+        let asks = self.net.senders_ask();
+        if asks && self.net.leaves_by_several() {
             path = self.net.next_route(Incarnation { id, generation }, path);
         }
         let round = self.hosts[host].round(self.net.queue_of(host, path));
-        if (turn == Turn::Now || several && turn == Turn::None && round.is_empty()) && self.net.has_room_in_turn(path) {
-            if several || !self.net.fills_in_a_turn() {
+        if (turn == Turn::Now || asks && turn == Turn::None && round.is_empty()) && self.net.has_room_in_turn(path) {
+            if asks || !self.net.fills_in_a_turn() {
                 self.address.turn = Turn::None;
             }
             return true;

@@ -98,7 +98,7 @@ impl Round {
     fn room_for(&self, net: &Net, waiter: Waiter) -> Instant {
         match waiter {
             Waiter::End(_) => net.room_at(self.path),
-            Waiter::Shared => net.nic_idle_at(self.path),
+            Waiter::Shared => net.idle_at(self.path),
         }
     }
 
@@ -124,7 +124,7 @@ impl Round {
     /// Returns whether the state that connections share may send a packet by an end's route now. If not, it joins the
     /// round.
     pub(crate) fn takes_shared(&mut self, net: &mut Net, end: End) -> bool {
-        let is_idle = net.nic_idle_at(end.route) <= net.now;
+        let is_idle = net.idle_at(end.route) <= net.now;
         if is_idle && (self.shared == Turn::Now || self.waiting.is_empty()) {
             return true;
         }

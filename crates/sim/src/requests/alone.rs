@@ -4,21 +4,21 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::ops::Range;
 
-use units::{Allowed, Bytes, HostId, Instant, Span, Stream};
+use units::{Allowed, Bytes, HostId, Instant, LinkId, Span, Stream};
 
 use super::Due;
 use super::graph::{Graph, Piece};
 use super::plan::{Action, Goal, Plan, Told, time_of};
 use super::row::Window;
+use crate::fabric::Occupied;
 
 /// The times of messages in an empty network.
 pub(crate) trait Wire {
-    /// Returns the time that a message takes alone. `ordinal` identifies it in its class.
-    fn ideal(&mut self, ordinal: u64, from: HostId, to: HostId, bytes: Bytes) -> Span;
+    /// Returns the time that a message takes alone, and the links of its hosts that it occupies. `ordinal` identifies it
+    /// in its class.
+    fn alone(&mut self, ordinal: u64, from: HostId, to: HostId, bytes: Bytes) -> (Span, Occupied);
     /// Returns the least time that it takes with any transport and on any paths.
     fn least(&mut self, from: HostId, to: HostId, bytes: Bytes) -> Span;
-    /// Returns the time for which a message occupies the links of its sending and its receiving host.
-    fn on_links(&self, from: HostId, to: HostId, bytes: Bytes) -> (Span, Span);
 }
 
 /// The times of a request in an empty network, from its arrival.
@@ -30,11 +30,11 @@ pub(crate) struct Alone {
 }
 
 impl Graph {
-    /// Returns the times of a request alone, given how long each piece takes alone.
+    /// Returns the times of a request alone, given how long each piece takes alone, and the links that it occupies.
     ///
     /// Messages that share the link of a host are sent there in turn, in the order in which they are ready. They are
     /// received in the order in which they begin.
-    pub(crate) fn alone(&self, plan: &Plan, durations: &[Span], wire: &impl Wire) -> Alone {
+    pub(crate) fn alone(&self, plan: &Plan, durations: &[Span], occupied: &[Occupied]) -> Alone {
         let mut progress = self.begin();
         let mut ended = vec![Span::ZERO; self.pieces.len()];
         let mut links = Links::default();
@@ -47,7 +47,7 @@ impl Graph {
                 let piece = &self.pieces[index as usize];
                 events.push(Reverse(match piece.from == piece.to {
                     true => (now.saturating_add(durations[index as usize]), index, true),
-                    false => (links.begin(piece, now, wire), index, false),
+                    false => (links.begin(&occupied[index as usize], now), index, false),
                 }));
             }
             let Some(Reverse((at, index, ends))) = events.pop() else { break };
@@ -56,7 +56,7 @@ impl Graph {
                 ended[index as usize] = at;
                 self.ends(plan, &mut progress, index, |pieces| ready.push(pieces));
             } else {
-                let end = links.receive(&self.pieces[index as usize], at, durations[index as usize], wire);
+                let end = links.receive(&occupied[index as usize], at, durations[index as usize]);
                 events.push(Reverse((end, index, true)));
             }
         }
@@ -84,26 +84,27 @@ impl Graph {
 /// The times until which the links of hosts are occupied.
 #[derive(Default)]
 struct Links {
-    up: BTreeMap<HostId, Span>,
-    down: BTreeMap<HostId, Span>,
+    up: BTreeMap<LinkId, Span>,
+    down: BTreeMap<LinkId, Span>,
 }
 
 impl Links {
-    /// Returns the time at which a message begins that is ready at `at`: when its host has sent those before.
-    fn begin(&mut self, piece: &Piece, at: Span, wire: &impl Wire) -> Span {
-        let (up, _) = wire.on_links(piece.from, piece.to, Bytes(piece.amount));
-        let sent = self.up.entry(piece.from).or_default();
-        let begins = at.max(*sent);
-        *sent = begins.saturating_add(up);
+    /// Returns the time at which a message begins that is ready at `at`: when its links have sent those before.
+    fn begin(&mut self, message: &Occupied, at: Span) -> Span {
+        let sent = message.sending.iter().filter_map(|(link, _)| self.up.get(link).copied());
+        let begins = sent.fold(at, Span::max);
+        for &(link, takes) in &message.sending {
+            self.up.insert(link, begins.saturating_add(takes));
+        }
         begins
     }
 
     /// Returns the time at which a message has arrived that begins at `begins`: after the messages that began before.
-    fn receive(&mut self, piece: &Piece, begins: Span, takes: Span, wire: &impl Wire) -> Span {
-        let (_, down) = wire.on_links(piece.from, piece.to, Bytes(piece.amount));
-        let received = self.down.entry(piece.to).or_default();
-        *received = begins.saturating_add(takes).max(received.saturating_add(down));
-        *received
+    fn receive(&mut self, message: &Occupied, begins: Span, takes: Span) -> Span {
+        let after = |&(link, occupied): &(LinkId, Span)| Some(self.down.get(&link)?.saturating_add(occupied));
+        let arrived = message.receiving.iter().filter_map(after).fold(begins.saturating_add(takes), Span::max);
+        message.receiving.iter().for_each(|&(link, _)| _ = self.down.insert(link, arrived));
+        arrived
     }
 }
 

@@ -26,6 +26,7 @@ use plan::{Action, Pick, Plan};
 pub use row::{GoalRow, Leg, PieceRow, RequestRow, StageRow, Window};
 use servers::{Queued, ServerPools};
 
+use crate::fabric::Occupied;
 use crate::topology::Partition;
 
 /// The requests of one class.
@@ -109,21 +110,22 @@ struct Foreseen {
 impl Foreseen {
     fn new(plan: &Plan, number: u64, mut drawn: Drawn, wire: &mut impl Wire) -> Foreseen {
         let Drawn { graph, row, stream, .. } = &mut drawn;
-        let (mut durations, mut least) = (Vec::new(), Vec::new());
+        let (mut durations, mut least, mut occupied) = (Vec::new(), Vec::new(), Vec::new());
         for (index, piece) in (0..).zip(&graph.pieces) {
             let &Piece { from, to, amount, .. } = piece;
-            let (alone, at_least) = match plan.is_work(piece) {
-                true => (Span(amount), Span(amount)),
-                false if from == to => (Span::ZERO, Span::ZERO),
+            let ((alone, links), at_least) = match plan.is_work(piece) {
+                true => ((Span(amount), Occupied::default()), Span(amount)),
+                false if from == to => Default::default(),
                 false => {
-                    let ideal = wire.ideal(ordinal(number, index), from, to, Bytes(amount));
-                    (ideal, wire.least(from, to, Bytes(amount)))
+                    let alone = wire.alone(ordinal(number, index), from, to, Bytes(amount));
+                    (alone, wire.least(from, to, Bytes(amount)))
                 }
             };
             durations.push(alone);
+            occupied.push(links);
             least.push(at_least);
         }
-        let alone = graph.alone(plan, &durations, wire);
+        let alone = graph.alone(plan, &durations, &occupied);
         let times = [&alone, &graph.at_least(plan, &least)];
         let goals = plan.goals.iter().map(|goal| due_of(goal, times, row, stream)).collect();
         Foreseen { durations, least, alone: alone.whole, goals, drawn }

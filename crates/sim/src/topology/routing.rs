@@ -1,10 +1,10 @@
 //! Shortest routes through a network, from switch to switch; and from host to host, where hosts have several links.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use units::{HostId, LinkId, Table};
+use units::{HostId, LinkId, Rate, Table};
 
 use super::Graph;
 
@@ -114,6 +114,35 @@ impl Routing {
     /// Returns the place of the node to which routes to a host lead: of its switch, or of itself where hosts route.
     fn place_of(&self, host: HostId) -> u32 {
         self.access[host].up.1 - self.hosts
+    }
+
+    /// Returns the highest rate of one of the shortest routes between two hosts; with `sprayed`, that of all together at
+    /// their hosts' links. Zero without a route.
+    pub fn rate(&mut self, graph: &Graph, (from, to): (HostId, HostId), sprayed: bool) -> Rate {
+        self.prepare(to);
+        // By node: the highest rate of a route from there.
+        let mut rates = BTreeMap::from([(to.0, Rate(u64::MAX))]);
+        let (mut sends, mut receives) = (BTreeSet::new(), BTreeSet::new());
+        let mut open = vec![from.0];
+        while let Some(&node) = open.last() {
+            let choices = self.choices(node, to);
+            if rates.contains_key(&node) {
+                open.pop();
+                continue;
+            }
+            let unknown = choices.iter().map(|step| step.1).find(|next| !rates.contains_key(next));
+            if let Some(next) = unknown {
+                open.push(next);
+                continue;
+            }
+            let over = |&(link, next): &Step| rates[&next].min(graph.links[link.index()].rate);
+            let best = choices.iter().map(over).max().unwrap_or(Rate(0));
+            sends.extend(choices.iter().filter(|_| node == from.0).map(|step| step.0));
+            receives.extend(choices.iter().filter(|step| step.1 == to.0).map(|step| step.0));
+            rates.insert(node, best);
+        }
+        let all = |links: BTreeSet<LinkId>| Rate(links.iter().map(|link| graph.links[link.index()].rate.0).sum());
+        if sprayed { all(sends).min(all(receives)) } else { rates[&from.0] }
     }
 
     /// Returns the only link to a host; none where hosts route.
@@ -554,5 +583,21 @@ mod tests {
                 assert_eq!(nodes(&detours.choices(&ways, 4, HostId(3), |link| link != lost)), expected);
             }
         }
+    }
+
+    /// Two hosts with a link to each of two switches, at 10 and 4 Gbps; a third one at the second switch alone.
+    #[test]
+    fn rate_is_that_of_the_fastest_path_or_of_all_links() {
+        let mut graph = Graph::new(3);
+        let (a, b) = (graph.switch("a", false), graph.switch("b", false));
+        for (host, switch, gbps) in [(0, a, 10), (0, b, 4), (1, a, 10), (1, b, 4), (2, b, 1)] {
+            graph.join(host, switch, Rate::from_gbps(gbps), Span(1));
+        }
+        let mut routing = Routing::new(&graph);
+        let mut rate = |from, to, sprayed| routing.rate(&graph, (HostId(from), HostId(to)), sprayed).0 / 1_000_000_000;
+        assert_eq!((rate(0, 1, false), rate(0, 1, true)), (10, 14));
+        // Only the second link of host 0 is on a shortest route.
+        assert_eq!((rate(0, 2, false), rate(0, 2, true)), (1, 1));
+        assert_eq!((rate(2, 0, false), rate(2, 0, true)), (1, 1));
     }
 }

@@ -737,7 +737,7 @@ mod tests {
         values.set("size", units::Value::Distribution(Distribution::Constant(1000.0)));
         values.set("jitter", units::Value::Distribution(Distribution::Constant(0.0)));
         values.set("start", units::Value::Formula(units::Formula::Constant(0.0)));
-        let context = Context { graph: &graph, seed: 1, duration: Span::from_millis(100), above: &[] };
+        let context = Context { graph: &graph, sprayed: false, seed: 1, duration: Span::from_millis(100), above: &[] };
         let mut generator = build(&values, &context).unwrap();
         let mut demands = Vec::new();
         generator.offer(Instant::from_millis(100), &mut |demand| demands.push((demand.from.len(), demand.bytes)));

@@ -165,6 +165,8 @@ const LAST_PRIORITY: f64 = 31.0;
 pub struct Context<'a> {
     /// The network of the scenario.
     pub graph: &'a Graph,
+    /// Its hosts have several links, over which the packets of a message are sprayed.
+    pub sprayed: bool,
     /// The seed of the run.
     pub seed: u64,
     /// Duration of the measurement.

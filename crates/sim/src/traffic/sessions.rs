@@ -258,7 +258,7 @@ mod tests {
         let keys = super::super::KEYS.iter().chain(KEYS).filter(|key| key.name != SIZE.name);
         let mut values = Values::read(keys, &settings).unwrap();
         values.set(SIZE.name, Value::Distribution(Distribution::Exponential(1e6)));
-        let context = Context { graph: &graph, seed: 1, duration: Span::from_millis(100), above: &[] };
+        let context = Context { graph: &graph, sprayed: false, seed: 1, duration: Span::from_millis(100), above: &[] };
         let mut generator = build(&values, &context).unwrap();
         (0..400).map(|_| generator.next().unwrap().messages[0]).collect()
     }

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use units::{Bytes, ClassId, HostId, Instant, MessageId, Rate, Span, Table};
+use transport::registry::Config;
+use units::{Bytes, ClassId, HostId, Instant, MessageId, Span};
 
 use super::{Due, TrafficSource, Waiting, World};
 use crate::class::Framing;
-use crate::fabric::{Net, Segments};
+use crate::fabric::{Net, Occupied, Segments};
 use crate::flow::Flow;
 use crate::record::message_log::MessageLog;
 use crate::requests::{RequestRow, Requests, Sending, Step, Wire, ordinal};
@@ -26,13 +27,12 @@ impl World {
         if self.sources.iter().all(|source| source.class.generator.plan().is_none()) {
             return;
         }
-        self.host_rates = Arc::new(self.net.graph.host_rates());
+        let rates = Arc::new(self.net.graph.host_rates());
         self.latency = Some(Latency::new(&self.net.graph));
         let seed = self.run.seed;
         for (id, source) in (0..).map(ClassId).zip(self.sources.iter_mut()) {
             let Some(Planned { plan, trace }) = source.class.generator.plan() else { continue };
-            let rates = self.host_rates.clone();
-            source.requests = Some(Box::new(Requests::new(id, &source.class.name, seed, plan, trace, rates)));
+            source.requests = Some(Box::new(Requests::new(id, &source.class.name, seed, plan, trace, rates.clone())));
         }
     }
 
@@ -68,16 +68,14 @@ impl World {
 
     /// Returns the network as the messages of a class find it when it is empty, the requests of the class, and the log.
     fn wire_of(&mut self, class: ClassId) -> (ClassWire<'_>, &mut Requests, &mut MessageLog) {
-        let World { net, sources, message_log, configs, host_rates, latency, .. } = self;
+        let World { net, sources, message_log, configs, latency, .. } = self;
         let TrafficSource { class: source, requests, .. } = &mut sources[class];
-        let connection = &configs[source.transport].connection;
+        let transport = &configs[source.transport];
         let wire = ClassWire {
             net,
             name: &source.name,
             persistent: source.persistent,
-            mss: connection.mss,
-            header: connection.header,
-            host_rates,
+            transport,
             latency: latency.as_mut().expect("it is prepared with the requests"),
         };
         (wire, requests.as_mut().expect("a class whose batches are requests has them"), message_log)
@@ -155,35 +153,20 @@ struct ClassWire<'a> {
     net: &'a mut Net,
     name: &'a str,
     persistent: bool,
-    /// Maximum payload of a packet.
-    mss: u32,
-    /// Header of a packet.
-    header: u32,
-    host_rates: &'a Table<HostId, Rate>,
+    transport: &'a Config,
     latency: &'a mut Latency,
 }
 
-impl ClassWire<'_> {
-    fn segments(&self, payload: Bytes) -> Segments {
-        Segments { payload, mss: self.mss, header: self.header }
-    }
-}
-
 impl Wire for ClassWire<'_> {
-    fn ideal(&mut self, ordinal: u64, from: HostId, to: HostId, bytes: Bytes) -> Span {
+    fn alone(&mut self, ordinal: u64, from: HostId, to: HostId, bytes: Bytes) -> (Span, Occupied) {
         let flow = if self.persistent { Flow::of_pair(from, to) } else { Flow::of_message(self.name, ordinal) };
-        self.net.ideal_of(from, to, flow, self.segments(bytes))
+        self.net.alone(from, to, flow, Segments::of(self.transport, bytes))
     }
 
     fn least(&mut self, from: HostId, to: HostId, bytes: Bytes) -> Span {
-        let overhead = self.header + self.net.frame_overhead().0 as u32;
-        let framing = Framing { mss: self.mss, overhead, shared: self.persistent };
+        let connection = &self.transport.connection;
+        let overhead = connection.header + self.net.frame_overhead().0 as u32;
+        let framing = Framing { mss: connection.mss, overhead, shared: self.persistent };
         self.latency.of_message(&self.net.graph, (from, to), bytes, &framing).unwrap_or_default()
-    }
-
-    fn on_links(&self, from: HostId, to: HostId, bytes: Bytes) -> (Span, Span) {
-        let wire = self.net.on_wire(self.segments(bytes));
-        let on = |host: HostId| self.host_rates[host].transmission().of(wire);
-        (on(from), on(to))
     }
 }

@@ -16,6 +16,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     keys: KEYS,
     chooser: Chooser::Switches(balancer),
     listens: false,
+    sprays: false,
 };
 
 const KEYS: &[Key] = &[Key {

@@ -13,6 +13,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     keys: &[],
     chooser: Chooser::Switches(balancer),
     listens: false,
+    sprays: false,
 };
 
 /// Queues that are drawn for a packet (d), beside the one that is remembered (m = 1): DRILL 3.2.4, DRILL(2, 1).

@@ -9,4 +9,5 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     keys: &[],
     chooser: Chooser::Hash,
     listens: false,
+    sprays: false,
 };

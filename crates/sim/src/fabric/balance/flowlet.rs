@@ -11,6 +11,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     keys: KEYS,
     chooser: Chooser::Hosts(balancer),
     listens: false,
+    sprays: false,
 };
 
 const KEYS: &[Key] = &[Key {

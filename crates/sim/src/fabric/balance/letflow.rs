@@ -12,6 +12,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     keys: &[],
     chooser: Chooser::Switches(balancer),
     listens: false,
+    sprays: false,
 };
 
 fn balancer(values: &Values) -> Box<dyn SwitchBalancer> {

@@ -26,6 +26,8 @@ pub(crate) struct Descriptor {
     pub chooser: Chooser,
     /// It uses news of the packets that have arrived.
     pub listens: bool,
+    /// Hosts send the packets of each burst on all paths of their connection, and not each burst on one path.
+    pub sprays: bool,
 }
 
 impl Descriptor {

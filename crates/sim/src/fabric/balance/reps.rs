@@ -15,6 +15,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     keys: KEYS,
     chooser: Chooser::Hosts(balancer),
     listens: true,
+    sprays: true,
 };
 
 const KEYS: &[Key] = &[Key {

@@ -14,6 +14,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     keys: &[],
     chooser: Chooser::Hosts(balancer),
     listens: false,
+    sprays: true,
 };
 
 fn balancer(_: &Values) -> Box<dyn Balancer> {

@@ -23,8 +23,8 @@ pub(crate) const KEYS: &[Key] = &[
         default: Default::Is("false"),
         range: Range::ANY,
         help: "priority flow control with one class for all packets: a switch that holds too much of what a link has brought \
-               pauses the port before that link, and drops nothing; buffers are then for the links that end at a switch, and \
-               hosts' ports hold whatever windows allow",
+               pauses the port before that link, and drops nothing; buffers are then for the links that end at a switch; a \
+               pause stops all flows of a host's port, whatever host_queue says",
         source: "IEEE 802.1Qbb",
     },
     Key {
@@ -154,9 +154,9 @@ impl Lossless {
                 Problem::new("balance", problem).hint("write balance = \"spray\", \"reps\", \"flowlet\" or \"ecmp\"")
             );
         }
-        if values.is_given("host_queue") && values.choice("host_queue") != "unlimited" {
-            let problem = "hosts' ports, which may be paused, hold whatever windows allow in a lossless network";
-            return Err(Problem::new("host_queue", problem).hint("write host_queue = \"unlimited\", or leave it out"));
+        if values.choice("host_queue") == "fifo" {
+            let problem = "hosts' ports, which may be paused, are served by turns or hold whatever windows allow";
+            return Err(Problem::new("host_queue", problem).hint("write host_queue = \"fair\" or \"unlimited\""));
         }
         if graph.links.iter().any(|link| link.buffer.is_some()) {
             let problem = "divides the buffers of switches itself; a link's `buffer` limits the queue of one port";

@@ -1,7 +1,7 @@
 //! The bytes that switches hold of each link, and the pause frames by which they stop and resume the ports before it.
 
 use transport::Packet;
-use units::{Amount, Bytes, Instant, LinkId, Span, Table};
+use units::{Amount, Bytes, HostId, Instant, LinkId, Span, Table};
 
 use super::{Division, FRAME, Lossless, Part, Shared};
 use crate::fabric::Net;
@@ -219,16 +219,16 @@ impl Net {
         self.events.push(at.saturating_add(pauses.parameters.response), Event::PauseFrame(link));
     }
 
-    /// Lets the port before a link heed a frame: pause, or send again.
-    pub(crate) fn heed_frame(&mut self, link: LinkId) {
+    /// Lets the port before a link heed a frame: pause, or send again. Returns the number of the port among those by which
+    /// hosts queue, if it sends again and senders may wait there.
+    pub(crate) fn heed_frame(&mut self, link: LinkId) -> Option<HostId> {
         let now = self.now;
         // A transmission that is due begins before.
         self.begin_due(link);
         let is_paused = &mut self.ports[link].qdisc_mut().paused;
         *is_paused = !*is_paused;
         let is_paused = *is_paused;
-        let Some(pauses) = &mut self.pauses else { return };
-        let of = &mut pauses.links[link];
+        let of = &mut self.pauses.as_mut()?.links[link];
         if is_paused {
             of.since = Some(now);
             of.counted.frames += 1;
@@ -239,6 +239,7 @@ impl Net {
             self.begin_due(link);
             self.arm(link);
         }
+        self.turns_at(link).filter(|_| !is_paused)
     }
 
     /// Ends the warm-up of the counts.

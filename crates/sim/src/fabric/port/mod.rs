@@ -289,6 +289,11 @@ impl Port {
         }
     }
 
+    /// Makes a host's port that chooses each packet [have no room](Port::has_room) for senders that have not asked.
+    pub(crate) fn refuse_unasked(&mut self) {
+        self.limit = 0;
+    }
+
     /// Accepts the packet in slot `number`, which has arrived by another link, or drops it: then the caller frees the
     /// slot.
     #[inline(always)]

@@ -10,11 +10,14 @@ use std::sync::Arc;
 
 use units::{Allowed, Distribution, HostId, Instant, OfRequest, Problem, RequestTrace, Span, Stream, Values};
 
+use super::offered::{Offered, PerLink};
 use super::{
     Batch, Built, Clients, Context, Demand, Descriptor, Generator, Listing, MAX_TIME, Nature, Planned, Request,
 };
 use crate::requests::plan::{Action, Pick, Plan, mean_of};
 use crate::requests::{Draws, Window};
+use crate::topology::LinkSpec;
+use crate::topology::routing::Routing;
 
 /// Requests of several stages.
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
@@ -57,7 +60,7 @@ fn build(values: &Values, context: &Context) -> Built {
     };
     Ok(Box::new(Stages {
         alone: alone(&plan, context),
-        occupied: occupied(&plan, context),
+        occupied: if matches!(arrivals, Arrivals::Closed { .. }) { occupied(&plan, context) } else { 0.0 },
         plan,
         trace,
         arrivals,
@@ -68,14 +71,33 @@ fn build(values: &Values, context: &Context) -> Built {
     }))
 }
 
-/// Returns the shortest time of a request, from its works and the rates of the hosts that take part.
+/// The number of pairs of hosts of a stage between which the rate of a path is looked up.
+const SAMPLED: usize = 16;
+
+/// Returns the shortest time of a request, from its works and the rates of the hosts that take part; where hosts have
+/// several links, the rates of paths between them.
 fn alone(plan: &Plan, context: &Context) -> f64 {
     let rates = context.graph.host_rates();
     let fastest =
         plan.roles.iter().flat_map(|role| &role.hosts).map(|&host| rates[host].as_bps_f64()).fold(1.0, f64::max);
-    let of_stage = |stage: &crate::requests::plan::Stage| match &stage.action {
+    let mut routing = context.graph.hosts_route().then(|| Routing::new(context.graph));
+    let mut of_paths = |(from, to): (usize, usize)| {
+        let (from, to) = (&plan.roles[from].hosts, &plan.roles[to].hosts);
+        let routing = routing.as_mut()?;
+        let several = SAMPLED.min(from.len() * to.len());
+        // The neighbours in the order of the roles, then others.
+        let pairs =
+            (0..several).map(|number| (from[number % from.len()], to[(number + 1 + number / from.len()) % to.len()]));
+        let rate = |ends| routing.rate(context.graph, ends, context.sprayed).as_bps_f64();
+        pairs.filter(|(from, to)| from != to).map(rate).reduce(f64::max)
+    };
+    let mut by_roles = BTreeMap::new();
+    let mut of_stage = |stage: &crate::requests::plan::Stage| match &stage.action {
         Action::Work { time: OfRequest::Drawn(time), .. } => time.mean(),
-        Action::Send { size: OfRequest::Drawn(size), share, .. } => size.mean() * share * 8e12 / fastest,
+        Action::Send { from, to, size: OfRequest::Drawn(size), share, .. } => {
+            let rate = by_roles.entry((*from, *to)).or_insert_with_key(|roles| of_paths(*roles).unwrap_or(fastest));
+            size.mean() * share * 8e12 / *rate
+        }
         _ => 0.0,
     };
     // The longest chain of stages.
@@ -90,18 +112,31 @@ fn alone(plan: &Plan, context: &Context) -> f64 {
 /// Returns the mean time for which a request occupies the link of a host that it occupies longest, in either direction.
 /// Sizes of columns are left out.
 fn occupied(plan: &Plan, context: &Context) -> f64 {
+    let mut offered = Offered::new(context.graph);
     let rates = context.graph.host_rates();
-    let mut on_link: BTreeMap<(HostId, bool), f64> = BTreeMap::new();
+    let mut at_host: BTreeMap<(HostId, bool), f64> = BTreeMap::new();
     for stage in &plan.stages {
         let Action::Send { from, to, size: OfRequest::Drawn(size), share, .. } = &stage.action else { continue };
         let bytes = size.mean() * share * plan.pieces_of(stage) as f64;
+        if context.graph.hosts_route() {
+            let (from, to) = (&plan.roles[*from].hosts, &plan.roles[*to].hosts);
+            offered.add(&Demand { from, to, messages: 1.0, bytes });
+        }
         for (role, sends) in [(*from, true), (*to, false)] {
             let hosts = &plan.roles[role].hosts;
             let time = |host: HostId| bytes / hosts.len() as f64 * 8e12 / rates[host].as_bps_f64();
-            hosts.iter().for_each(|&host| *on_link.entry((host, sends)).or_default() += time(host));
+            hosts.iter().for_each(|&host| *at_host.entry((host, sends)).or_default() += time(host));
         }
     }
-    on_link.into_values().fold(0.0, f64::max)
+    let by_hosts = at_host.into_values().fold(0.0, f64::max);
+    if !context.graph.hosts_route() {
+        return by_hosts;
+    }
+    // Each link of a host carries the part of its messages whose routes begin or end there.
+    let PerLink { bytes, is_complete } = offered.per_link(&mut Routing::new(context.graph));
+    let ends = |link: &LinkSpec| link.from.min(link.to) < context.graph.hosts;
+    let links = context.graph.links.iter().zip(bytes.iter()).filter(|(link, _)| is_complete && ends(link));
+    links.map(|(link, bytes)| bytes * 8e12 / link.rate.as_bps_f64()).fold(by_hosts, f64::max)
 }
 
 #[derive(Clone)]

@@ -1,0 +1,299 @@
+//! The times of messages alone in a network: by the route of their flow, or by all paths over which they are sprayed.
+
+use std::collections::BTreeMap;
+
+use transport::registry::Config;
+use units::{Bytes, HostId, LinkId, Span, Values};
+
+use super::balance;
+use super::{Net, Router};
+use crate::flow::Flow;
+use crate::topology::{Graph, LinkSpec};
+
+/// A message as it is sent: its payload in segments of at most `mss`, each with a header.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Segments {
+    /// The bytes of the message.
+    pub payload: Bytes,
+    /// Maximum payload of a packet.
+    pub mss: u32,
+    /// Header of each packet, without the frame's overhead.
+    pub header: u32,
+    /// All packets take one path whatever the balancer: switches along it have state for them.
+    pub keeps_path: bool,
+}
+
+/// The paths over which the packets of a message are sprayed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spraying {
+    most: u32,
+    hashed: bool,
+}
+
+/// The links of its two hosts that a message occupies when it is alone, with the time of each.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Occupied {
+    /// The links by which its host sends it.
+    pub sending: Box<[(LinkId, Span)]>,
+    /// The links by which it reaches its receiver.
+    pub receiving: Box<[(LinkId, Span)]>,
+}
+
+/// The paths of one message, each with its packets.
+struct Sprayed {
+    routes: Vec<Vec<LinkId>>,
+    packets: u64,
+    /// The packets of the message on each link.
+    on_link: BTreeMap<LinkId, u64>,
+}
+
+impl Spraying {
+    /// Returns none where all packets of a flow take one route, or each host has one link, which sets the pace.
+    pub(crate) fn of(settings: &Values, graph: &Graph) -> Option<Spraying> {
+        (balance::of(settings).sprays && graph.hosts_route()).then(|| Spraying {
+            most: settings.count(balance::PATHS.name) as u32,
+            hashed: settings.choice(balance::PATH_CHOICE.name) == "hashed",
+        })
+    }
+
+    /// Returns the paths of a message of so many packets, of whose flow `first` is the route. Each path has one packet
+    /// in turn.
+    fn paths(self, router: &mut Router, (from, to): (HostId, HostId), first: Vec<LinkId>, packets: u64) -> Sprayed {
+        let several = router.num_ways(from, to, self.most, self.hashed);
+        let mut routes: Vec<Vec<LinkId>> =
+            (1..several).map(|number| router.find_way(from, to, &first, number, self.hashed).to_vec()).collect();
+        routes.insert(0, first);
+        let mut on_link = BTreeMap::new();
+        let (each, more) = (packets / routes.len() as u64, packets % routes.len() as u64);
+        for (number, route) in (0..).zip(&routes) {
+            let on_route = each + u64::from(number < more);
+            route.iter().for_each(|&link| *on_link.entry(link).or_default() += on_route);
+        }
+        Sprayed { routes, packets, on_link }
+    }
+}
+
+impl Sprayed {
+    /// Returns the time until the last packet of all paths has arrived.
+    fn ideal(&self, links: &[LinkSpec], frame_overhead: u16, message: Segments) -> Span {
+        let (full, last) = message.sizes(frame_overhead);
+        let several = self.routes.len() as u64;
+        let last_of_all = (self.packets - 1) % several;
+        let time = |(number, route): (u64, &Vec<LinkId>)| {
+            let last = if number == last_of_all { last } else { full };
+            along(route.iter().map(|&link| (&links[link.index()], self.on_link[&link])), full, last)
+        };
+        (0..several.min(self.packets)).zip(&self.routes).map(time).max().unwrap_or_default()
+    }
+
+    /// Returns the links that the message occupies at its hosts, `wire` bytes in all.
+    fn occupied(&self, links: &[LinkSpec], wire: Bytes) -> Occupied {
+        let times = |end: fn(&[LinkId]) -> Option<&LinkId>| {
+            let of_hosts: BTreeMap<LinkId, Span> = self
+                .routes
+                .iter()
+                .filter_map(|route| end(route))
+                .map(|&link| {
+                    let share = u128::from(wire.0) * u128::from(self.on_link[&link]) / u128::from(self.packets);
+                    (link, links[link.index()].rate.transmission().of(Bytes(share as u64)))
+                })
+                .collect();
+            of_hosts.into_iter().collect()
+        };
+        Occupied { sending: times(<[LinkId]>::first), receiving: times(<[LinkId]>::last) }
+    }
+}
+
+impl Segments {
+    /// Returns a message as a transport sends it.
+    pub(crate) fn of(transport: &Config, payload: Bytes) -> Segments {
+        let Config { connection, control, .. } = transport;
+        let keeps_path = control.agents().is_some();
+        Segments { payload, mss: connection.mss, header: connection.header, keeps_path }
+    }
+
+    /// Returns the wire bytes of each packet but the last, and of the last.
+    fn sizes(self, frame_overhead: u16) -> (Bytes, Bytes) {
+        let overhead = Bytes::from(self.header) + Bytes::from(frame_overhead);
+        let mss = Bytes::from(self.mss);
+        (mss + overhead, self.payload - mss * (self.packets() - 1) + overhead)
+    }
+
+    fn packets(self) -> u64 {
+        self.payload.pieces(Bytes::from(self.mss))
+    }
+}
+
+/// Returns the time that a message of a flow takes in an empty network.
+pub(crate) fn ideal_of(
+    router: &mut Router,
+    graph: &Graph,
+    spraying: Option<Spraying>,
+    frame_overhead: u16,
+    (from, to, flow): (HostId, HostId, Flow),
+    message: Segments,
+) -> Span {
+    let route = router.find(from, to, flow);
+    match spraying.filter(|_| !message.keeps_path) {
+        None => ideal_along(route.iter().map(|link| &graph.links[link.index()]), frame_overhead, message),
+        Some(spraying) => {
+            let first = route.to_vec();
+            let paths = spraying.paths(router, (from, to), first, message.packets());
+            paths.ideal(&graph.links, frame_overhead, message)
+        }
+    }
+}
+
+/// Returns the time that a message takes along links of an empty network. The last packet waits at each hop for the
+/// others.
+fn ideal_along<'a>(route: impl Iterator<Item = &'a LinkSpec>, frame_overhead: u16, message: Segments) -> Span {
+    let packets = message.packets();
+    let (full, last) = message.sizes(frame_overhead);
+    along(route.map(|spec| (spec, packets)), full, last)
+}
+
+/// Returns the time until the last packet of a route has arrived. `route` has the number of packets on each link, other
+/// routes' packets included; all have `full` wire bytes, but the last.
+#[inline]
+fn along<'a>(route: impl Iterator<Item = (&'a LinkSpec, u64)>, full: Bytes, last: Bytes) -> Span {
+    // Times at which the first packet has arrived at the end of each hop, and the last.
+    let (mut first, mut last_at) = (Span::ZERO, Span::ZERO);
+    // The longest time that a hop takes for the packets between these two.
+    let mut others = Span::ZERO;
+    for (spec, packets) in route {
+        let transmission = spec.rate.transmission();
+        let of_full = transmission.of(full);
+        // Petabytes at a low rate take longer than `Span` holds.
+        others = others.max(Span(of_full.0.saturating_mul(packets.saturating_sub(2))));
+        // The first full packet leaves this hop; the one before the last follows at the pace of the slowest.
+        first += of_full;
+        let before_last = if packets > 1 { first.saturating_add(others) } else { Span::ZERO };
+        last_at = last_at.max(before_last).saturating_add(transmission.of(last) + spec.delay);
+        first += spec.delay;
+    }
+    last_at
+}
+
+impl Net {
+    /// Returns the time that a message takes in an empty network, given the route of its connection.
+    pub(crate) fn ideal(&mut self, path: u32, to: HostId, message: Segments) -> Span {
+        let link = |position| &self.graph.links[self.router.link(position).index()];
+        if let Some(spraying) = self.spraying.filter(|_| !message.keeps_path) {
+            let ends = (HostId(link(path).from), to);
+            let first = self.router.rest(path).collect();
+            let paths = spraying.paths(&mut self.router, ends, first, message.packets());
+            return paths.ideal(&self.graph.links, self.frame_overhead, message);
+        }
+        let before_last = (path..).map(link).take_while(|spec| spec.to != to.0);
+        let last = (path..).map(link).find(|spec| spec.to == to.0);
+        ideal_along(before_last.chain(last), self.frame_overhead, message)
+    }
+
+    /// As [`ideal`](Net::ideal), for the route of a flow, which is not stored.
+    pub(crate) fn ideal_of(&mut self, from: HostId, to: HostId, flow: Flow, message: Segments) -> Span {
+        ideal_of(&mut self.router, &self.graph, self.spraying, self.frame_overhead, (from, to, flow), message)
+    }
+
+    /// Returns the time that a message of a flow takes in an empty network, and the links of its hosts that it occupies.
+    pub(crate) fn alone(&mut self, from: HostId, to: HostId, flow: Flow, message: Segments) -> (Span, Occupied) {
+        let (links, packets) = (&self.graph.links, message.packets());
+        let (full, last) = message.sizes(self.frame_overhead);
+        let wire = full * (packets - 1) + last;
+        let route = self.router.find(from, to, flow);
+        if let Some(spraying) = self.spraying.filter(|_| !message.keeps_path) {
+            let first = route.to_vec();
+            let paths = spraying.paths(&mut self.router, (from, to), first, packets);
+            return (paths.ideal(links, self.frame_overhead, message), paths.occupied(links, wire));
+        }
+        let ends = [route.first(), route.last()].map(|link| {
+            link.map(|&link| (link, links[link.index()].rate.transmission().of(wire))).into_iter().collect()
+        });
+        let [sending, receiving] = ends;
+        let ideal = ideal_along(route.iter().map(|link| &links[link.index()]), self.frame_overhead, message);
+        (ideal, Occupied { sending, receiving })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::in_order;
+    use units::Rate;
+
+    /// 1500 B on the wire.
+    const SEGMENTS: Segments = Segments { payload: Bytes(0), mss: 1460, header: 40, keeps_path: false };
+    const SPRAYED: Spraying = Spraying { most: 16, hashed: false };
+
+    fn message(packets: u64) -> Segments {
+        Segments { payload: Bytes(1460 * packets), ..SEGMENTS }
+    }
+
+    /// Two hosts with a link to each of two switches, 1 us long, the second ones at `gbps`.
+    fn dual(gbps: u64) -> Graph {
+        let mut graph = Graph::new(2);
+        for rate in [10, gbps].map(Rate::from_gbps) {
+            let switch = graph.switch("tor", false);
+            (0..2).for_each(|host| graph.join(host, switch, rate, Span::from_micros(1)));
+        }
+        in_order(&mut graph);
+        graph
+    }
+
+    fn ideal(graph: &Graph, spraying: Option<Spraying>, message: Segments) -> Span {
+        let (from, to) = (HostId(0), HostId(1));
+        let ends = (from, to, Flow::of_pair(from, to));
+        ideal_of(&mut Router::new(graph, 1), graph, spraying, 0, ends, message)
+    }
+
+    /// A packet takes 1.2 us. One path: 1001 of them and two delays. Two paths: 501, as each has every other packet.
+    #[test]
+    fn sprayed_messages_take_half_the_time_over_two_links() {
+        let graph = dual(10);
+        assert_eq!(ideal(&graph, None, message(1000)), Span::from_nanos(1_203_200));
+        assert_eq!(ideal(&graph, Some(SPRAYED), message(1000)), Span::from_nanos(603_200));
+        assert_eq!(
+            ideal(&graph, Some(SPRAYED), Segments { keeps_path: true, ..message(1000) }),
+            Span::from_nanos(1_203_200)
+        );
+        // The odd packet is one more of the first path. A packet alone has no other path.
+        assert_eq!(ideal(&graph, Some(SPRAYED), message(1001)), Span::from_nanos(604_400));
+        assert_eq!(ideal(&graph, Some(SPRAYED), message(1)), Span::from_nanos(4400));
+        let one_path = Spraying { most: 1, ..SPRAYED };
+        assert_eq!(ideal(&graph, Some(one_path), message(1000)), Span::from_nanos(1_203_200));
+        // The last packet has 60 B: 2 x 48 ns in place of 2 x 1.2 us on the second path. The first path has 500 full ones.
+        let short = Segments { payload: Bytes(1460 * 999 + 20), ..SEGMENTS };
+        assert_eq!(ideal(&graph, Some(SPRAYED), short), Span::from_nanos(603_200));
+        let two = Segments { payload: Bytes(20), ..SEGMENTS };
+        assert_eq!(ideal(&graph, Some(SPRAYED), two), Span::from_nanos(2096));
+    }
+
+    /// The slower of two paths sets the time: 500 packets of 3 us, and one more hop.
+    #[test]
+    fn sprayed_messages_wait_for_the_slower_path() {
+        assert_eq!(ideal(&dual(4), Some(SPRAYED), message(1000)), Span::from_micros(1505));
+    }
+
+    /// Both links of host 0 lead to one switch each, and these to the single link of a third switch to host 1: it carries
+    /// all packets.
+    #[test]
+    fn a_link_that_paths_share_carries_the_packets_of_all() {
+        let mut graph = Graph::new(2);
+        let [a, b, c] = ["a", "b", "c"].map(|name| graph.switch(name, false));
+        let (rate, delay) = (Rate::from_gbps(10), Span::from_micros(1));
+        [(0, a), (0, b), (a, c), (b, c), (c, 1)]
+            .into_iter()
+            .for_each(|(one, other)| graph.join(one, other, rate, delay));
+        in_order(&mut graph);
+        // The first packet is at the last link after 2 x 1.2 us and 2 us; then that is never idle.
+        assert_eq!(ideal(&graph, Some(SPRAYED), message(1000)), Span::from_nanos(1002 * 1200 + 3000));
+        let occupied = |packets| {
+            let (from, to) = (HostId(0), HostId(1));
+            let mut router = Router::new(&graph, 1);
+            let first = router.find(from, to, Flow::of_pair(from, to)).to_vec();
+            SPRAYED.paths(&mut router, (from, to), first, packets).occupied(&graph.links, Bytes(1500 * packets))
+        };
+        let Occupied { sending, receiving } = occupied(1000);
+        assert_eq!(sending.iter().map(|link| link.1).collect::<Vec<_>>(), [Span::from_micros(600); 2]);
+        assert_eq!(receiving.iter().map(|link| link.1).collect::<Vec<_>>(), [Span::from_micros(1200)]);
+    }
+}
