@@ -115,17 +115,13 @@ TIMELY_HEADER: Final = {"transport.header": "56 B"}
 HPCC_HEADER: Final = {"transport.header": "90 B"}
 #: Its maxRtt: twelve links of 1 us, and 1000 B over two links of 100 and four of 400 Gbps.
 BASE: Final = {"transport.base_rtt": "12240 ns"}
-#: What all runs of duetime have beside the imported files: its hosts send exactly when they can.
-SAME: Final[Mapping[str, str]] = {"network.host_jitter": "0 s"}
-#: Pauses act at once in its simulator. Links of 400 Gbps may hold half of the free buffer there, hosts' links
-#: an eighth. Here one share is for all links, and in its runs only the fast ones are paused.
-PAUSED: Final[Mapping[str, str]] = {"network.pause_response": "0 s", "network.dynamic_alpha": "0.5"}
-#: Where it paused nothing, no port here is paused or full. Hosts' ports in lossless networks are first in,
-#: first out here, while its hosts serve flows by turns.
-UNPAUSED: Final[Mapping[str, str]] = {
-    "network.lossless": "false",
-    "network.sharing": "per-port",
-    "network.buffer": "256 MB",
+#: What all runs of duetime have beside the imported files. Its hosts send exactly when they can, and pauses act
+#: at once. Its links of 400 Gbps may hold half of the free buffer, hosts' links an eighth; here one share is for
+#: all, and in its runs only the fast links are paused.
+SAME: Final[Mapping[str, str]] = {
+    "network.host_jitter": "0 s",
+    "network.pause_response": "0 s",
+    "network.dynamic_alpha": "0.5",
 }
 LAWS: Final = (
     Law(
@@ -345,7 +341,7 @@ def compared(
     scenario = imported(duetime, place)
     ours, times = [], []
     theirs = traced(program, place, flows)
-    settings = {**SAME, **(PAUSED if theirs.pauses else UNPAUSED), **law.same}
+    settings = {**SAME, **law.same}
     for number in range(1, rounds + 1):
         watched(f"\r{case.name}, {law.name}: round {number} of {rounds}")
         ours.append(simulated(duetime, scenario, settings, flows, place / f"seed-{number}", number))
