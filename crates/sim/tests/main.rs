@@ -17,6 +17,7 @@ mod lossless;
 mod markers;
 mod mcp;
 mod nic;
+mod oracle;
 mod packets;
 mod paths;
 mod peers;

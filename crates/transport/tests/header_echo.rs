@@ -130,3 +130,16 @@ fn what_is_held_back_is_answered_in_time() {
         assert_eq!(bench.now, Instant::from_millis(1), "{name}");
     }
 }
+
+/// An ACK with an extension says more than that all has arrived: to go-back-N it is the news of a gap.
+#[test]
+fn an_acknowledgement_without_a_header_has_no_extension() {
+    for name in ["d3", "mcp-opt"] {
+        let mut bench = Bench::new(name);
+        (0..3).for_each(|segment| assert_eq!(bench.arrives(segment, 1000, PLAIN, None), [], "{name}"));
+        let packet = Packet::data(3000, 1000, 40, bench.now, PLAIN);
+        bench.receiver.on_packet(&bench.config, bench.now, &packet, None, &mut bench.notes);
+        let [(ack, None)] = &bench.notes.sent[..] else { panic!("{name}: {:?}", bench.notes.sent) };
+        assert_eq!(ack.seq, 4000, "{name}");
+    }
+}

@@ -3,8 +3,8 @@
 use transport::host::{AtHost, End, HostOutput};
 use transport::receive::{Header, Known};
 use transport::registry::Config;
-use transport::{Expired, Extension, Flags, Message, Output, Packet, Receiver, Sender, Shared, Site};
-use units::{Bytes, ConnectionId, HostId, Instant, Rate, Span};
+use transport::{Expired, Extension, Flags, Message, Output, Packet, Receiver, Sender, Shared, Site, Surroundings};
+use units::{Amount, Bytes, ConnectionId, HostId, Instant, Rate, Span, Values};
 
 use super::common;
 
@@ -31,6 +31,15 @@ struct Desk {
     timers: Vec<Instant>,
     host_timers: Vec<Instant>,
     probes: u32,
+    timeouts: u32,
+    /// Bytes of a frame beside its packet.
+    frame_overhead: u64,
+    /// The port of the calling end.
+    port: u32,
+    /// The host's queue is full.
+    full: bool,
+    /// Ends of messages that were given up, and their unsent bytes.
+    abandoned: Vec<(u64, u64)>,
 }
 
 impl Output for Desk {
@@ -43,18 +52,22 @@ impl Output for Desk {
     fn arm(&mut self, at: Instant) {
         self.timers.push(at);
     }
-    fn timed_out(&mut self, timer: Expired) {
-        panic!("{timer:?}");
+    fn timed_out(&mut self, _: Expired) {
+        self.timeouts += 1;
     }
     fn probed(&mut self) {
         self.probes += 1;
     }
-    fn abandon(&mut self, _: u64, _: Bytes) {
-        unreachable!("nothing is given up");
+    fn abandon(&mut self, end: u64, unsent: Bytes) {
+        self.abandoned.push((end, unsent.0));
+    }
+    fn has_room(&mut self) -> bool {
+        !self.full
     }
     fn site(&self) -> Site {
         let own = self.acting.into();
-        Site { rate: Rate::from_gbps(1), frame_overhead: Bytes::ZERO, hops: 4, host: HostId(9), own }
+        let frame_overhead = Bytes(self.frame_overhead);
+        Site { rate: Rate::from_gbps(1), frame_overhead, hops: 4, host: HostId(9), own }
     }
 }
 
@@ -70,6 +83,9 @@ impl HostOutput for Desk {
 impl AtHost for Desk {
     fn end(&self) -> End {
         End { connection: ConnectionId(self.acting), generation: 0, route: 0 }
+    }
+    fn port(&self) -> u32 {
+        self.port
     }
     fn shared(&mut self) -> &mut Shared {
         &mut self.shared
@@ -331,7 +347,7 @@ fn a_shut_window_is_probed_after_the_timeout_and_then_half_as_often() {
     }
     // The RTO is 20 ms: after 20, 40 and 80 ms, in whole milliseconds from 0.1 ms on.
     assert_eq!(probes, [(21, (1.0, 0.0)), (61, (1.0, 0.0)), (141, (1.0, 0.0))]);
-    assert_eq!(sender.desk.probes, 3);
+    assert_eq!((sender.desk.probes, sender.desk.timeouts), (3, 0));
     assert!([61, 141].iter().all(|ms| sender.desk.timers.contains(&at(1000 * ms))));
     sender.ack(at(200_000), 1, 3.0);
     assert_eq!(sender.sent(), [(1.0, 1.0), (2.0, 1.0)]);
@@ -425,4 +441,396 @@ fn a_grant_that_is_not_used_is_given_to_others() {
     }
     host.desk.shared = shared;
     assert_eq!(host.edges(), [(1, 9.0)]);
+}
+
+/// Of each frame of 1250 B 1000 B are payload: a segment takes 10 us. The segments arrive at this rate, so that 990 us are
+/// just enough from the first one on.
+#[test]
+fn a_message_is_in_time_if_the_link_can_deliver_its_payload_until_its_deadline() {
+    // The time is far from zero, so that a wrong unit of it is seen.
+    let (begin, segment) = (Instant::from_millis(1000), Span::from_micros(10));
+    for (short_of, edge) in [(Span::ZERO, 13.0), (Span::from_nanos(1), 9.0)] {
+        let mut host = Receiving::new(3, "header = '100 B'");
+        host.desk.frame_overhead = 150;
+        let urgent = Known { end: 100 * MSS, deadline: Some(begin + segment * 99 - short_of) };
+        let later = Known { end: 50 * MSS, deadline: Some(begin + segment * 1000) };
+        host.segments(begin, 0, 1, urgent);
+        host.segments(begin, 1, 1, later);
+        host.segments(begin, 2, 1, later);
+        (1..9).for_each(|index| host.segments(begin + segment * index, 0, 1, urgent));
+        let edges = host.edges();
+        let last = edges.iter().rev().find(|(connection, _)| *connection == 0);
+        assert_eq!(last, Some(&(0, edge)), "{short_of} short of it");
+    }
+}
+
+#[test]
+fn connections_with_other_parameters_or_at_other_ports_have_a_credit_of_their_own() {
+    for (keys, port, edge) in [("", 0, 1.0), ("receiver_floor = 0.5", 0, 9.0), ("", 1, 9.0)] {
+        let mut host = Receiving::new(2, "");
+        host.segments(at(0), 0, 1, due(20, 9_000));
+        assert_eq!(host.edges(), [(0, 9.0)]);
+        host.config = config(keys);
+        host.ends[1] = Receiver::new(&host.config);
+        host.desk.port = port;
+        host.segments(at(1), 1, 1, due(20, 5_000));
+        assert_eq!(host.edges(), [(1, edge)], "{keys}, port {port}");
+    }
+}
+
+/// The credit of four segments is two windows of two.
+#[test]
+fn a_window_is_half_of_the_credit() {
+    let mut host = Receiving::new(2, "");
+    host.config =
+        common::config("tcp", "mss = '1000 B'\nheader = '0 B'\nreceiver = 'edf'\nreceiver_credit = '4 packets'");
+    host.ends = (0..2).map(|_| Receiver::new(&host.config)).collect();
+    host.segments(at(0), 0, 1, due(20, 5_000));
+    host.segments(at(0), 1, 1, due(20, 9_000));
+    assert_eq!(host.edges(), [(0, 5.0), (1, 1.0)]);
+    host.segments(at(1), 0, 2, due(20, 5_000));
+    assert_eq!(host.desk.sent.last().map(|sent| sent.1.seq), Some(MSS), "the second's has its last acknowledgement");
+    assert_eq!(host.edges(), [(0, 5.0), (0, 5.0), (1, 3.0)]);
+}
+
+/// The third connection's first segment is the occasion of a decision at a time to the nanosecond.
+fn edges_at(mut host: Receiving, now: Instant) -> Vec<(u32, f64)> {
+    host.edges();
+    host.segments(now, 2, 1, due(20, 90_000));
+    host.edges()
+}
+
+#[test]
+fn a_held_connection_may_send_a_step_every_400_ms() {
+    for (early, edges) in [(Span::ZERO, &[(2, 1.0), (1, 3.0)][..]), (Span::from_nanos(1), &[(2, 1.0)])] {
+        let mut host = Receiving::new(4, "");
+        host.config = common::config(
+            "tcp",
+            "mss = '1000 B'\nheader = '0 B'\nreceiver = 'edf'\nreceiver_credit = '8 packets'\nreceiver_patience = '1 s'",
+        );
+        host.ends = (0..4).map(|_| Receiver::new(&host.config)).collect();
+        host.segments(at(0), 0, 1, due(20, 5_000));
+        host.segments(at(0), 1, 1, due(20, 9_000));
+        // A decision that leaves it held is no movement of its edge.
+        host.segments(at(200_000), 3, 1, due(20, 95_000));
+        assert_eq!(edges_at(host, at(400_000) - early), edges, "{early} before");
+    }
+}
+
+#[test]
+fn a_grant_counts_until_the_patience_is_over_and_no_longer() {
+    let unused = || {
+        let mut host = Receiving::new(3, "");
+        host.segments(at(0), 0, 1, due(20, 5_000));
+        host.segments(at(0), 1, 1, due(20, 9_000));
+        host
+    };
+    assert_eq!(edges_at(unused(), at(1_000) - Span::from_nanos(1)), [(2, 1.0)]);
+    // Four are for each of the others.
+    let freed = [(2, 5.0), (1, 5.0)];
+    assert_eq!(edges_at(unused(), at(1_000)), freed);
+    // Data beyond a gap, or again, brings no byte of what it waits for.
+    let mut host = unused();
+    host.next[0] = 0;
+    host.segments(at(900), 0, 1, due(20, 5_000));
+    host.next[0] = 3 * MSS;
+    host.segments(at(900), 0, 1, due(20, 5_000));
+    assert_eq!(edges_at(host, at(1_000)), freed);
+    // The next segment does: seven of eight are out.
+    let mut host = unused();
+    host.segments(at(500), 0, 1, due(20, 5_000));
+    assert_eq!(edges_at(host, at(1_000)), [(2, 1.0)]);
+}
+
+#[test]
+fn a_grant_counts_from_the_time_at_which_it_was_given() {
+    let mut host = Receiving::new(3, "");
+    host.segments(at(0), 0, 1, due(20, 5_000));
+    host.segments(at(0), 1, 1, due(20, 9_000));
+    host.edges();
+    host.segments(at(900), 0, 2, due(20, 5_000));
+    assert_eq!(host.edges(), [(0, 9.0), (0, 9.0), (1, 3.0)]);
+    assert_eq!(edges_at(host, at(1_000)), [(2, 1.0)], "six and two are out");
+}
+
+#[test]
+fn the_schedule_is_due_after_a_step() {
+    let mut host = Receiving::new(2, "");
+    host.segments(at(0), 0, 1, due(20, 5_000));
+    host.segments(at(0), 1, 1, due(2, 9_000));
+    assert_eq!(host.edges(), [(0, 9.0), (1, 1.0)]);
+    host.segments(at(1), 0, 1, due(20, 5_000));
+    assert_eq!(host.edges(), [(0, 9.0)], "though a segment is free, which is all that the second needs");
+    host.segments(at(2), 0, 1, due(20, 5_000));
+    // Of two segments the second needs one, and may send the first one of its next message.
+    assert_eq!(host.edges(), [(0, 10.0), (1, 3.0)]);
+}
+
+#[test]
+fn a_connection_whose_first_segment_is_late_has_its_window_from_the_start() {
+    let mut host = Receiving::new(2, "");
+    host.next[0] = MSS;
+    host.segments(at(0), 0, 1, due(20, 9_000));
+    assert_eq!(host.desk.sent[0].1.seq, 0);
+    assert_eq!(host.edges(), [(0, 8.0)]);
+    host.next[1] = MSS;
+    host.segments(at(1), 1, 1, due(20, 5_000));
+    host.next[0] = 0;
+    host.segments(at(2), 0, 1, due(20, 9_000));
+    host.next[0] = 2 * MSS;
+    host.segments(at(2), 0, 2, due(20, 9_000));
+    let own = host.desk.sent.last().expect("segments are free");
+    assert_eq!((own.0, own.1.seq), (1, 0));
+}
+
+#[test]
+fn a_message_that_is_known_late_precedes_the_ones_behind_it() {
+    let mut host = Receiving::new(1, "");
+    host.next[0] = 9 * MSS;
+    host.segments(at(0), 0, 1, due(20, 9_000));
+    assert_eq!(host.edges(), [(0, 8.0)]);
+    host.next[0] = 0;
+    host.segments(at(1), 0, 1, due(9, 8_000));
+    // All of the first message, and a segment of the next; of the second it would be eight more.
+    assert_eq!(host.edges(), [(0, 10.0)]);
+}
+
+#[test]
+fn a_host_whose_messages_have_arrived_stops_its_timer() {
+    let mut host = Receiving::new(1, "");
+    host.segments(at(0), 0, 5, due(5, 9_000));
+    assert_eq!(std::mem::take(&mut host.desk.host_timers), [at(1_000)]);
+    let mut shared = std::mem::take(&mut host.desk.shared);
+    shared.on_timer(at(1_000), &mut host.desk);
+    assert_eq!(host.desk.host_timers, []);
+}
+
+/// Of three connections a credit of four segments lets two send.
+#[test]
+fn the_bytes_of_messages_take_no_turn_of_traffic_without_a_deadline() {
+    let keys = "mss = '1000 B'\nheader = '0 B'\nreceiver = 'edf'\nreceiver_credit = '4 packets'";
+    let config = || common::config("tcp", keys);
+    let ends = (0..3).map(|_| Receiver::new(&config())).collect();
+    let mut host = Receiving { ends, config: config(), desk: Desk::default(), next: vec![0; 3] };
+    let bulk = Known { end: 1 << 40, deadline: None };
+    host.segments(at(0), 2, 10, due(10, 9_000));
+    host.edges();
+    let mut edges = [1.0, 1.0, 11.0];
+    for us in 0..14 {
+        // The others have received four segments each at the most, which is more than nothing and less than ten.
+        if us == 8 {
+            host.segments(at(us), 2, 1, bulk);
+        }
+        let connection = us as usize % 2;
+        if (host.next[connection] + MSS) as f64 <= edges[connection] * MSS as f64 {
+            host.segments(at(us), connection, 1, bulk);
+        }
+        host.edges().into_iter().for_each(|(connection, edge)| edges[connection as usize] = edge);
+    }
+    assert_eq!(edges[2], 13.0, "{edges:?}");
+}
+
+/// The advertised edge after the first segment of a connection, in bytes, and the time of the host's timer.
+fn first_edge(keys: &str, surroundings: &Surroundings) -> (u64, Vec<Instant>) {
+    let keys = format!("mss = '{MSS} B'\nheader = '0 B'\nreceiver = 'edf'\n{keys}");
+    let config = common::config_in("tcp", &keys, surroundings);
+    let mut host = Receiving { ends: vec![Receiver::new(&config)], config, desk: Desk::default(), next: vec![0] };
+    host.segments(at(0), 0, 1, due(500, 90_000));
+    let (_, ack, extension) = host.desk.sent.remove(0);
+    (ack.seq + window(&extension).expect("it has a window"), host.desk.host_timers)
+}
+
+#[test]
+fn the_schedule_follows_from_the_network() {
+    // 10 Gbit/s and 14.6 us: two products of 18 250 B, and ten round trips.
+    let timers = vec![Instant::ZERO + Span::from_micros(146)];
+    assert_eq!(first_edge("", &Surroundings::default()), (MSS + 36_500, timers));
+    let short = Surroundings { base_rtt: Span::from_micros(1), ..Surroundings::default() };
+    assert_eq!(first_edge("", &short).0, MSS + 22 * MSS, "22 segments at least");
+    assert_eq!(first_edge("receiver_credit = '9000 B'", &short).0, MSS + 9_000);
+    assert_eq!(first_edge("receiver_credit = '9 packets'", &short).0, MSS + 9_000);
+}
+
+#[test]
+fn a_transport_without_the_schedule_has_no_parameters_of_it() {
+    let tcp = transport::registry::find("tcp").expect("it is there");
+    for (receiver, credit) in [("stock", None), ("edf", Some(Amount::Bytes(36_500)))] {
+        let mut values = Values::read(tcp.keys(), &[("receiver", receiver), ("mss", "1000 B")]).expect("it is valid");
+        tcp.build(&mut values, &Surroundings::default()).expect("it is valid");
+        assert_eq!(values.amount_if_set("receiver_credit"), credit, "{receiver}");
+    }
+}
+
+/// RFC 7323 2.3: the field of 16 bits holds the credit and a segment more.
+#[test]
+fn a_window_field_is_scaled_from_64_kb_on() {
+    let field = |credit: u64| {
+        let edge = first_edge(&format!("receiver_credit = '{credit} B'"), &Surroundings::default()).0;
+        edge - MSS
+    };
+    assert_eq!(field(64_535), 64_535);
+    assert_eq!(field(64_536), 64_536 / 2);
+    assert_eq!(field(130_071), 65_036, "rounded up");
+    assert_eq!(field(130_072), 130_072 / 4);
+}
+
+/// The share of traffic without a deadline is 6000 B of 8000 B: two segments are left, which is the least step.
+#[test]
+fn messages_have_all_but_the_floor() {
+    let mut host = Receiving::new(2, "receiver_floor = 0.75");
+    let bulk = Known { end: 1 << 40, deadline: None };
+    host.segments(at(0), 1, 1, bulk);
+    host.segments(at(0), 0, 1, due(20, 90_000));
+    assert_eq!(host.edges(), [(1, 9.0), (0, 1.0)]);
+    host.segments(at(1), 1, 2, bulk);
+    assert_eq!(host.edges(), [(1, 9.0), (1, 9.0), (0, 3.0)]);
+}
+
+#[test]
+fn the_ends_know_the_acknowledged_and_the_received_data() {
+    let mut sender = Sending::new(2.0);
+    assert!(!sender.end.is_idle());
+    sender.ack(at(100), 1, 3.0);
+    assert_eq!((sender.end.acknowledged(), sender.end.is_idle()), (MSS, false));
+    sender.ack(at(200), 2, 3.0);
+    assert_eq!((sender.end.acknowledged(), sender.end.is_idle()), (2 * MSS, true));
+    let mut host = Receiving::new(1, "");
+    host.segments(at(0), 0, 2, due(20, 9_000));
+    host.next[0] = 4 * MSS;
+    host.segments(at(0), 0, 1, due(20, 9_000));
+    assert_eq!(host.ends[0].next(), 2 * MSS);
+    assert_eq!([1, 3, 5].map(|segment| host.ends[0].arrived_below(segment * MSS)), [MSS, 2 * MSS, 3 * MSS]);
+}
+
+#[test]
+fn a_handshake_is_of_no_message_and_has_no_window() {
+    let mut sender = Sending::with(4.0, "handshake = true");
+    let syn = sender.desk.sent.remove(0);
+    assert!(syn.1.flags.has(Flags::SYN) && syn.2.is_none());
+    let mut host = Receiving::new(1, "handshake = true");
+    host.ends[0].on_packet(&host.config, at(50), &syn.1, None, &mut host.desk);
+    let [(_, answer, None)] = &host.desk.sent[..] else { panic!("{:?}", host.desk.sent) };
+    assert!(answer.flags.has(Flags::SYN));
+    sender.end.on_packet(&sender.config, at(100), answer, None, &mut sender.desk);
+    assert!(sender.desk.sent[0].1.flags.has(Flags::OPENED) && sender.desk.sent[0].2.is_none());
+    assert_eq!(sender.sent(), [(0.0, 0.0), (0.0, 1.0)]);
+}
+
+#[test]
+fn a_message_behind_a_shut_window_is_probed_as_well() {
+    let mut sender = Sending::new(1.0);
+    sender.ack(at(100), 1, 1.0);
+    sender.sent();
+    sender.desk.timers.clear();
+    sender.end.enqueue_message(&sender.config, at(500), Message::of(Bytes(2 * MSS)), &mut sender.desk);
+    assert_eq!((sender.sent(), &sender.desk.timers[..]), (vec![], &[at(20_500)][..]));
+}
+
+#[test]
+fn a_timer_that_fires_early_is_armed_again_for_the_probe() {
+    let mut sender = Sending::new(4.0);
+    sender.ack(at(100), 1, 1.0);
+    sender.sent();
+    sender.desk.timers.clear();
+    sender.end.on_timer(&sender.config, at(5_000), &mut sender.desk);
+    assert_eq!((sender.sent(), &sender.desk.timers[..]), (vec![], &[at(20_100)][..]));
+    // With an open window it is the timer of the segments in flight.
+    sender.ack(at(6_000), 1, 3.0);
+    sender.sent();
+    sender.desk.timers.clear();
+    sender.end.on_timer(&sender.config, at(20_100), &mut sender.desk);
+    assert_eq!((sender.sent(), &sender.desk.timers[..]), (vec![], &[at(26_000)][..]));
+}
+
+#[test]
+fn a_window_that_has_opened_ends_the_probes() {
+    let mut sender = Sending::new(8.0);
+    sender.ack(at(100), 1, 1.0);
+    sender.end.on_timer(&sender.config, at(20_100), &mut sender.desk);
+    assert_eq!(sender.desk.probes, 1);
+    sender.ack(at(30_000), 1, 3.0);
+    sender.desk.timers.clear();
+    sender.ack(at(30_100), 3, 3.0);
+    // It begins anew, with the timeout and not with twice that.
+    assert_eq!(sender.desk.timers, [at(50_100)]);
+    sender.end.on_timer(&sender.config, at(50_099), &mut sender.desk);
+    assert_eq!(sender.desk.probes, 1);
+    sender.end.on_timer(&sender.config, at(50_100), &mut sender.desk);
+    assert_eq!(sender.desk.probes, 2);
+}
+
+#[test]
+fn a_segment_that_is_not_acknowledged_is_sent_again_after_the_timeout() {
+    let mut sender = Sending::new(4.0);
+    assert_eq!(sender.sent(), [(0.0, 1.0)]);
+    sender.end.on_timer(&sender.config, at(20_000), &mut sender.desk);
+    assert_eq!((sender.sent(), sender.desk.timeouts), (vec![(0.0, 1.0)], 1));
+}
+
+#[test]
+fn a_full_queue_of_the_host_holds_the_sender_until_it_has_room() {
+    let mut sender = Sending::new(4.0);
+    sender.sent();
+    sender.desk.full = true;
+    sender.ack(at(100), 1, 3.0);
+    assert_eq!(sender.sent(), []);
+    sender.desk.full = false;
+    sender.end.on_room(&sender.config, at(200), &mut sender.desk);
+    assert_eq!(sender.sent(), [(1.0, 1.0), (2.0, 1.0)]);
+}
+
+/// Of the first message two of six segments are sent when it is given up; the second one moves up by four.
+#[test]
+fn the_end_of_a_message_moves_up_with_one_that_is_given_up() {
+    let keys = "mss = '1000 B'\nheader = '0 B'\nreceiver = 'edf'\nreceiver_credit = '8 packets'\nexpired = 'abort'";
+    let config = common::config("d2tcp", &format!("{keys}\ninitial_window = 2\nrto_initial = '20 ms'"));
+    let mut sender = Sending { end: Sender::new(&config), config, desk: Desk::default() };
+    for (segments, deadline) in [(1, None), (6, Some(at(700))), (3, None)] {
+        let message = Message { deadline, ..Message::of(Bytes(segments * MSS)) };
+        sender.end.enqueue_message(&sender.config, at(0), message, &mut sender.desk);
+    }
+    sender.ack(at(100), 1, 3.0);
+    assert_eq!(sender.sent(), [(0.0, 1.0), (1.0, 1.0), (2.0, 1.0)]);
+    sender.ack(at(1_000), 2, 5.0);
+    assert_eq!(sender.desk.abandoned, [(7 * MSS, 4 * MSS)]);
+    let ends: Vec<u64> = sender.desk.sent.iter().map(|(_, _, extension)| known(extension).end / MSS).collect();
+    assert_eq!((ends, sender.sent()), (vec![6, 6], vec![(3.0, 1.0), (4.0, 1.0)]));
+    // A retransmission is still of the message that ends earlier.
+    sender.end.on_timer(&sender.config, at(21_000), &mut sender.desk);
+    assert_eq!(known(&sender.desk.sent[0].2).end, 3 * MSS);
+}
+
+/// Returns the message that a data packet names.
+fn known(extension: &Option<Extension>) -> Known {
+    match extension.as_ref().and_then(|extension| extension.header.as_ref()) {
+        Some(transport::Header::Receive(header)) => match **header {
+            Header::Message(message) => message,
+            Header::Window(_) => panic!("it is an acknowledgement"),
+        },
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The wait of `d2tcp_plus` before a hopeless message is drawn: flows that are alike do not wait alike.
+#[test]
+fn senders_with_other_numbers_draw_other_waits() {
+    for receiver in ["stock", "edf"] {
+        let keys = format!("mss = '1000 B'\nheader = '0 B'\nreceiver = '{receiver}'");
+        let config = common::config("d2tcp_plus", &keys);
+        let wait = |identity| {
+            let (mut end, mut desk) = (Sender::new(&config), Desk::default());
+            end.identify(identity);
+            let message = Message { deadline: Some(at(700)), ..Message::of(Bytes(1000 * MSS)) };
+            end.enqueue_message(&config, at(0), message, &mut desk);
+            desk.timers.clear();
+            // All that was sent has arrived, and the window of the receiver is open.
+            let packet = Packet::ack(desk.sent.len() as u64 * MSS, 0, at(0), Flags::ECE);
+            let header = transport::Header::Receive(Box::new(Header::Window(8 * MSS as u16)));
+            let mut extension = (receiver == "edf").then(|| Extension::of_header(header));
+            end.on_packet(&config, at(100), &packet, extension.as_mut(), &mut desk);
+            desk.timers
+        };
+        assert!(!wait(1).is_empty() && wait(1) == wait(1), "{receiver}");
+        assert_ne!(wait(1), wait(2), "{receiver}");
+    }
 }

@@ -422,7 +422,19 @@ fn a_controller_may_answer_each_trimmed_segment() {
         "initial_window = 10\nloss_detection = 'rack'\nbase_rtt = '1 ms'",
         "0us   | message 20           | 0-9 cwnd=10
          50us  | trimmed 3            | 3r cwnd=9
-         51us  | trimmed 4            | cwnd=8",
+         51us  | trimmed 4            | cwnd=8
+         52us  | trimmed 4            | cwnd=8",
+    );
+}
+
+#[test]
+fn trimmed_segments_are_sent_again_one_by_one_while_the_window_has_room() {
+    timeline(
+        "nscc",
+        "initial_window = 10\nloss_detection = 'rack'\nbase_rtt = '1 ms'",
+        "0us   | message 4            | 0-3
+         50us  | trimmed 3            | 3r cwnd=9
+         51us  | trimmed 2            | 2r cwnd=8",
     );
 }
 

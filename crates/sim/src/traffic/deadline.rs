@@ -102,3 +102,89 @@ fn times_of(size: &Distribution, graph: &Graph) -> (f64, f64) {
     let most = high * 8e12 / rates().fold(f64::INFINITY, f64::min) + delays().fold(0.0, f64::max);
     (least, most)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::{Rate, Value};
+
+    const US: f64 = 1e6;
+
+    fn constant(us: f64) -> Distribution {
+        Distribution::Constant(us * US)
+    }
+
+    fn uniform(low: f64, high: f64) -> Distribution {
+        Distribution::Uniform(low * US, high * US)
+    }
+
+    fn time(base: Distribution, vary: Option<Vary>) -> Deadline {
+        Deadline::Time { base, vary }
+    }
+
+    fn us(us: u64) -> Span {
+        Span::from_micros(us)
+    }
+
+    /// Hosts with links of 1 and 4 Gbps, which delay by 5 and 7 us, behind two switches with a fast link.
+    fn graph() -> Graph {
+        let mut graph = Graph::new(2);
+        let [left, right] = ["left", "right"].map(|name| graph.switch(name, false));
+        graph.join(0, left, Rate::from_gbps(1), us(5));
+        graph.join(1, right, Rate::from_gbps(4), us(7));
+        graph.join(left, right, Rate::from_gbps(100), us(1));
+        graph
+    }
+
+    fn deadlines(deadline: Deadline) -> Deadlines {
+        let mut values = Values::default();
+        values.set(DEADLINE.name, Value::Deadline(deadline));
+        Deadlines::of(&values, &Distribution::Uniform(1000.0, 3000.0), &graph()).expect("it is set")
+    }
+
+    #[test]
+    fn a_deadline_is_its_base_and_what_is_drawn_beside() {
+        let draw = |deadline: &Deadline| deadlines(deadline.clone()).draw(&mut Stream::new(1, "deadlines", 0));
+        let relative = |share| Some(Vary::Relative(Distribution::Constant(share)));
+        for (vary, drawn) in [(None, 100), (Some(Vary::Absolute(constant(30.0))), 130), (relative(0.5), 150)] {
+            let allowed = draw(&time(constant(100.0), vary));
+            assert_eq!((allowed.time(), allowed.times_alone()), (Some(us(drawn)), None));
+        }
+        // The share is of the base that was drawn.
+        let varied = time(uniform(100.0, 200.0), relative(3.0));
+        let base = draw(&time(uniform(100.0, 200.0), None)).time().expect("it is a time").0;
+        let all = draw(&varied).time().expect("it is a time").0;
+        assert!((100_000_000..200_000_000).contains(&base) && all.abs_diff(4 * base) <= 4, "{base} {all}");
+        let times = draw(&Deadline::TimesAlone(Distribution::Constant(2.5)));
+        assert_eq!((times.time(), times.times_alone()), (None, Some(2.5)));
+        assert_eq!(draw(&time(constant(0.0), None)), Allowed::Time(Span(1)), "no message is due at its start");
+        assert_eq!(draw(&time(constant(1e30), None)), Allowed::Time(MAX_TIME));
+    }
+
+    #[test]
+    fn the_range_has_the_least_and_the_most_that_is_drawn() {
+        let range = |deadline: Deadline| deadlines(deadline).range();
+        let base = || uniform(100.0, 200.0);
+        assert_eq!(range(time(base(), None)), (us(100), us(200)));
+        assert_eq!(range(time(base(), Some(Vary::Absolute(uniform(10.0, 30.0))))), (us(110), us(230)));
+        let shares = Vary::Relative(Distribution::Uniform(0.5, 1.0));
+        assert_eq!(range(time(base(), Some(shares))), (us(150), us(400)));
+        assert_eq!(range(time(Distribution::Uniform(0.0, 1e30), None)), (Span(1), MAX_TIME));
+        // 1000 B take 2 us at 4 Gbps, and 3000 B 24 us at 1 Gbps; there and back the links of hosts delay by 10 and
+        // 14 us.
+        let times = Deadline::TimesAlone(Distribution::Uniform(2.0, 3.0));
+        assert_eq!(range(times), (us(2 * 12), us(3 * 38)));
+    }
+
+    #[test]
+    fn a_class_without_the_key_has_no_deadlines() {
+        assert!(Deadlines::of(&Values::default(), &Distribution::Constant(1.0), &graph()).is_none());
+    }
+
+    #[test]
+    fn a_multiple_is_of_the_time_alone() {
+        assert_eq!(multiple(2.5, us(10)), us(25));
+        assert_eq!(multiple(0.0, us(10)), Span(1));
+        assert_eq!(multiple(1e30, us(10)), MAX_TIME);
+    }
+}

@@ -581,14 +581,18 @@ pub(crate) mod tests {
         assert_eq!(rack(&[("loss_detection", "dupacks"), ("tlp", "true")]).unwrap_err().key, "tlp");
     }
 
+    /// Reads TCP's values as they are settled for a network.
+    fn in_network(network: &Surroundings, given: &[(&str, &str)]) -> Config {
+        let transport = crate::registry::find("tcp").unwrap();
+        let mut values = units::Values::read(transport.keys(), given).unwrap();
+        settle(&mut values, network);
+        Config::from_values(&values).unwrap()
+    }
+
     #[test]
     fn where_packets_overtake_each_other_they_are_waited_for() {
-        let network = Surroundings { reorders: true, ..Surroundings::default() };
         let settled = |given: &[(&str, &str)]| {
-            let transport = crate::registry::find("tcp").unwrap();
-            let mut values = units::Values::read(transport.keys(), given).unwrap();
-            settle(&mut values, &network);
-            let config = Config::from_values(&values).unwrap();
+            let config = in_network(&Surroundings { reorders: true, ..Surroundings::default() }, given);
             (config.rack, config.limited_transmit, config.dup_ack_threshold, config.reordering)
         };
         // 4 x 14.6 us, in which 10 Gbps carry 73 000 B, or 48.7 packets of 1500 B.
@@ -597,6 +601,34 @@ pub(crate) mod tests {
         assert_eq!(settled(&[("recovery", "newreno")]), (false, true, 49, waits));
         let given = [("loss_detection", "dupacks"), ("dup_ack_threshold", "3"), ("reordering", "0 s")];
         assert_eq!(settled(&given), (false, true, 3, Some(Span::ZERO)));
+    }
+
+    #[test]
+    fn duplicates_that_count_as_a_loss_are_three_to_a_thousand() {
+        let threshold = |gbps, base_rtt| {
+            let line_rate = Rate::from_gbps(gbps);
+            let network = Surroundings { reorders: true, line_rate, base_rtt, ..Surroundings::default() };
+            in_network(&network, &[]).dup_ack_threshold
+        };
+        // 4 x 1500 B take 3 us at 16 Gbps: 1 us is four thirds of a packet, and counts as 5.33 packets.
+        assert_eq!([threshold(16, Span::from_micros(1)), threshold(400, Span::from_millis(1))], [6, 1000]);
+        // A product counts as a packet at least: four overtake. Beyond 250 of them it is the most.
+        assert_eq!([threshold(1, Span::from_nanos(10)), threshold(12, Span::from_micros(250))], [4, 1000]);
+    }
+
+    #[test]
+    fn losses_are_found_by_time_where_switches_trim() {
+        let trims = Surroundings { trims: true, ..Surroundings::default() };
+        let settled = |network: &Surroundings, given: &[(&str, &str)]| {
+            let config = in_network(network, given);
+            (config.rack, config.dup_ack_threshold, config.reordering)
+        };
+        assert_eq!(settled(&Surroundings::default(), &[]), (false, 3, None));
+        assert_eq!(settled(&trims, &[]), (true, 3, None));
+        assert_eq!(settled(&trims, &[("loss_detection", "dupacks")]), (false, 3, None));
+        // 24 x 14.6 us; as many duplicates as without trimming.
+        let both = Surroundings { reorders: true, ..trims };
+        assert_eq!(settled(&both, &[]), (true, 49, Some(Span::from_nanos(350_400))));
     }
 
     #[test]

@@ -267,3 +267,139 @@ impl Flow {
         self.messages.front().map_or(0, |message| message.granted - message.start)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u64 = 1000;
+
+    fn flow_of(connection: u32) -> Flow {
+        let end = End { connection: ConnectionId(connection), generation: 0, route: 0 };
+        Flow::new(end, HostId(1), None)
+    }
+
+    /// Returns a message of which `granted` bytes are granted, due after `us`.
+    fn wanted(start: u64, end: u64, granted: u64, us: u64) -> Wanted {
+        let due = Instant::from_micros(us);
+        let missing = end - start;
+        Wanted { start, end, due, dated: false, granted: start + granted, missing, heard: Instant::ZERO }
+    }
+
+    fn granted(number: u64) -> Granted {
+        Granted {
+            start: number * MSS,
+            end: (number + 1) * MSS,
+            number,
+            rank: 0,
+            overtaken: 0,
+            at: Instant::ZERO,
+            patience: Span::ZERO,
+            waits: 0,
+            lost_at: Instant::MAX,
+        }
+    }
+
+    /// Returns a flow of 2500 B whose first segment is granted, and of 4000 B, due before the first.
+    fn two_messages() -> Flow {
+        let mut flow = flow_of(7);
+        flow.messages.push_back(wanted(500, 3000, 1000, 90));
+        flow.messages.push_back(Wanted { dated: true, ..wanted(3000, 7000, 0, 50) });
+        flow
+    }
+
+    #[test]
+    fn places_of_forgotten_flows_are_used_again() {
+        let mut flows = Flows::default();
+        assert!(flows.is_empty());
+        let [nine, three] = [9, 3].map(|connection| flows.add(flow_of(connection)));
+        assert_ne!(nine, three);
+        let ids = |flows: &Flows| flows.iter().map(|(id, place, _)| (id.0, flows.id(place).0)).collect::<Vec<_>>();
+        assert_eq!((ids(&flows), flows.is_empty()), (vec![(3, 3), (9, 9)], false), "in their order");
+        flows.of(ConnectionId(9)).expect("it is there").next = 500;
+        assert_eq!(flows.remove(ConnectionId(9)).map(|flow| flow.next), Some(500));
+        assert!(flows.remove(ConnectionId(9)).is_none() && flows.of(ConnectionId(9)).is_none());
+        let four = flows.add(flow_of(4));
+        assert_eq!((four, flows.find(ConnectionId(4)), flows.find(ConnectionId(3))), (nine, Some(nine), Some(three)));
+        assert_eq!((ids(&flows), flows.at(four).next), (vec![(3, 3), (4, 4)], 0), "nothing is left of the old one");
+        flows.at_mut(three).next = 7;
+        assert_eq!([flows.at(three).next, flows.at(four).next], [7, 0]);
+        assert!([3, 4].iter().all(|connection| flows.remove(ConnectionId(*connection)).is_some()));
+        assert!(flows.is_empty());
+    }
+
+    #[test]
+    fn a_new_flow_expects_nothing() {
+        let flow = flow_of(7);
+        assert_eq!([flow.next, flow.known, flow.told, flow.in_flight, flow.late_until], [0; 5]);
+        assert_eq!((flow.scheduled, flow.lates, flow.ask_at), (0, 0, Instant::ZERO));
+        assert_eq!((flow.waits(), flow.upcoming(MSS), flow.index_of(0)), (false, None, None));
+        assert_eq!((flow.due(), flow.first_due()), ((Instant::MAX, false), Instant::MAX));
+        assert_eq!([flow.missing(), flow.rest(), flow.served()], [0; 3]);
+    }
+
+    #[test]
+    fn messages_are_granted_in_segments_one_after_the_other() {
+        let mut flow = two_messages();
+        assert_eq!([flow.missing(), flow.rest(), flow.served()], [2500, 1500, 1000]);
+        assert_eq!(flow.due(), (Instant::from_micros(50), true), "the later one is due first");
+        let mut taken = Vec::new();
+        while flow.waits() {
+            let next = flow.upcoming(MSS).expect("it has data to grant");
+            let grant = flow.take(MSS, 4).expect("it has data to grant");
+            assert_eq!(
+                (grant.start, grant.end, grant.rank, grant.again, grant.late),
+                (next.0, next.1, 4, false, false)
+            );
+            taken.push(next);
+        }
+        let segments = [(1500, 2500), (2500, 3000), (3000, 4000), (4000, 5000), (5000, 6000), (6000, 7000)];
+        assert_eq!(taken, segments);
+        assert!(flow.take(MSS, 4).is_none());
+        assert_eq!([flow.missing(), flow.rest(), flow.served()], [2500, 0, 2500], "nothing of it has arrived");
+        assert_eq!((flow.due(), flow.first_due()), ((Instant::MAX, false), Instant::from_micros(50)));
+    }
+
+    #[test]
+    fn lost_ranges_are_granted_before_new_ones() {
+        let mut flow = two_messages();
+        flow.again.extend([(500, 1000, true), (1200, 1500, false)]);
+        assert_eq!(flow.rest(), 500 + 300 + 1500);
+        let mut next = || {
+            let upcoming = flow.upcoming(MSS);
+            let grant = flow.take(MSS, 2).expect("it has data to grant");
+            assert_eq!(upcoming, Some((grant.start, grant.end)));
+            (grant.start, grant.end, grant.again, grant.late)
+        };
+        let expected = [(500, 1000, true, true), (1200, 1500, true, false), (1500, 2500, false, false)];
+        assert_eq!([next(), next(), next()], expected);
+        // With all of a message granted, a lost range makes it due still.
+        let mut all = flow_of(7);
+        all.messages.push_back(wanted(0, 2000, 2000, 90));
+        assert_eq!((all.waits(), all.due().0), (false, Instant::MAX));
+        all.again.push_back((0, 1000, false));
+        assert_eq!((all.waits(), all.due().0), (true, Instant::from_micros(90)));
+    }
+
+    #[test]
+    fn a_message_is_heard_of_by_its_bytes_alone() {
+        let mut flow = two_messages();
+        let now = Instant::from_micros(5);
+        let heard = |flow: &Flow| flow.messages.iter().map(|message| message.heard == now).collect::<Vec<_>>();
+        flow.hear(now, 7000);
+        assert_eq!(heard(&flow), [false, false], "beyond all messages");
+        flow.hear(now, 3000);
+        assert_eq!(heard(&flow), [false, true], "the first byte of the second");
+        flow.hear(now, 2999);
+        assert_eq!(heard(&flow), [true, true]);
+    }
+
+    #[test]
+    fn segments_in_flight_are_found_by_their_numbers() {
+        let mut flow = flow_of(7);
+        flow.on_the_way.extend([3, 5, 8].map(granted));
+        assert_eq!([3, 5, 8].map(|number| flow.index_of(number)), [Some(0), Some(1), Some(2)]);
+        assert_eq!([2, 4, 9].map(|number| flow.index_of(number)), [None; 3]);
+        assert_eq!(flow.numbers(|granted| granted.start > 3 * MSS), [5, 8]);
+    }
+}

@@ -136,4 +136,17 @@ mod tests {
         }
         assert_eq!(NAMES[0], "dynamic");
     }
+
+    #[test]
+    fn limits_are_the_same_if_they_are_made_alike() {
+        let abm = |alpha| {
+            let mut values = Values::default();
+            values.set(KEY.name, Value::Choice("abm"));
+            values.set("dynamic_alpha", Value::Number(alpha));
+            Sharing::from_values(&values)
+        };
+        let other = MakeLimits(|_| unreachable!("they are only compared"));
+        assert_eq!(abm(3.0), abm(3.0));
+        assert!(abm(3.0) != abm(2.0) && abm(3.0) != Sharing::Limited(3.0, other));
+    }
 }

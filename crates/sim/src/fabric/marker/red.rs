@@ -239,4 +239,61 @@ mod tests {
         let marked = (0..100).filter(|seed| red(*seed, 0, 0.5).arrives(&packet(), with_it, Instant::ZERO)).count();
         assert!((1..25).contains(&marked), "{marked}");
     }
+
+    /// Returns the key of the problem with Kmin and Kmax, for ports to hosts and between switches. The second switch has
+    /// a link to the first, whose own threshold may be set.
+    fn problem(mark: Option<Marks>, most: Option<Marks>, of_link: Option<(usize, Amount)>) -> Option<Problem> {
+        let mut values = Values::default();
+        values.set(KEY.name, Value::Choice("red"));
+        mark.into_iter().for_each(|mark| values.set("mark", Value::Marks(mark)));
+        most.into_iter().for_each(|most| values.set("red_kmax", Value::Marks(most)));
+        let mut graph = Graph::new(1);
+        let [first, second] = ["first", "second"].map(|name| graph.switch(name, false));
+        graph.join(0, first, Rate::from_gbps(1), Span::ZERO);
+        graph.join(first, second, Rate::from_gbps(1), Span::ZERO);
+        of_link.into_iter().for_each(|(link, mark)| graph.links[link].mark = Some(mark));
+        check(&values, &graph).err()
+    }
+
+    fn key_of(problem: Option<Problem>) -> Option<String> {
+        problem.map(|problem| problem.key.into_owned())
+    }
+
+    #[test]
+    fn kmax_is_not_below_kmin_and_in_its_unit_at_every_port() {
+        let (packets, bytes) = (|count| Some(Amount::Packets(count)), |count| Some(Amount::Bytes(count)));
+        let at = |host, uplink| Some(Marks { host, uplink });
+        let kmax = || Some("red_kmax".to_string());
+        let of_all = |mark, most| key_of(problem(mark, most, None));
+        assert_eq!(of_all(at(packets(10), packets(20)), at(packets(10), packets(20))), None, "they may be equal");
+        assert_eq!(of_all(at(bytes(10), bytes(20)), at(bytes(10), bytes(20))), None);
+        assert_eq!(of_all(at(packets(10), packets(20)), at(packets(9), packets(20))), kmax());
+        assert_eq!(of_all(at(packets(10), packets(20)), at(packets(10), packets(19))), kmax());
+        assert_eq!(of_all(at(bytes(10), bytes(20)), at(bytes(10), bytes(19))), kmax());
+        assert_eq!(of_all(at(packets(10), None), at(bytes(90_000), None)), kmax(), "other units");
+        assert_eq!(of_all(at(packets(10), packets(10)), at(None, packets(10))), kmax(), "none at hosts");
+        assert_eq!(of_all(at(packets(10), packets(10)), at(packets(10), None)), kmax(), "none between switches");
+        assert_eq!(of_all(at(packets(10), None), at(packets(10), None)), None, "between switches none is marked");
+        assert_eq!(of_all(at(packets(10), None), None), Some(KEY.name.to_string()), "there is none");
+    }
+
+    #[test]
+    fn links_with_a_threshold_of_their_own_have_the_kmax_of_their_kind() {
+        let most = Some(Marks { host: Some(Amount::Packets(10)), uplink: Some(Amount::Packets(20)) });
+        // Links 0 and 1 are of the host, from it and to it, and 2 and 3 between the switches.
+        for (link, limit) in [(0, 20), (1, 10), (2, 20), (3, 20)] {
+            let with = |mark| key_of(problem(None, most, Some((link, Amount::Packets(mark)))));
+            assert_eq!((with(limit), with(limit + 1)), (None, Some("red_kmax".to_string())), "link {link}");
+        }
+    }
+
+    #[test]
+    fn kmax_without_red_is_a_problem() {
+        let mut values = Values::default();
+        assert!(check(&values, &Graph::new(1)).is_ok());
+        values.set("red_kmax", Value::Marks(Marks { host: Some(Amount::Packets(10)), uplink: None }));
+        assert_eq!(key_of(check(&values, &Graph::new(1)).err()), Some("red_kmax".to_string()));
+        values.set(KEY.name, Value::Choice("threshold"));
+        assert!(check(&values, &Graph::new(1)).is_ok(), "of another kind it is not read");
+    }
 }
