@@ -115,9 +115,9 @@ TIMELY_HEADER: Final = {"transport.header": "56 B"}
 HPCC_HEADER: Final = {"transport.header": "90 B"}
 #: Its maxRtt: twelve links of 1 us, and 1000 B over two links of 100 and four of 400 Gbps.
 BASE: Final = {"transport.base_rtt": "12240 ns"}
-#: What all runs of duetime have beside the imported files. Its hosts send exactly when they can, and pauses act
-#: at once. Its links of 400 Gbps may hold half of the free buffer, hosts' links an eighth; here one share is for
-#: all, and in its runs only the fast links are paused.
+#: What all runs of duetime have beside the imported files. Its hosts send exactly when they can, and pauses
+#: act at once. Its links of 400 Gbps may hold half of the free buffer, and hosts' links an eighth. Here one
+#: share is for all, and in its runs only the fast links are paused.
 SAME: Final[Mapping[str, str]] = {
     "network.host_jitter": "0 s",
     "network.pause_response": "0 s",
