@@ -872,6 +872,23 @@ def test_panels_with_a_common_axis_show_all_of_the_largest() -> None:
         assert 50 < high < 60
 
 
+def test_each_bar_of_a_logarithmic_axis_can_be_seen() -> None:
+    """The axis begins at the power of ten below the least value, so that its bar has a length too."""
+    x, y = reading.Coordinate("x", "x"), reading.Coordinate("y", "y", log=True)
+    for least, begin in ((3.0, 1.0), (1.0, 0.1), (20.0, 10.0)):
+        rows = [
+            {"x": "50 %", "y": value, "series": name} for name, value in (("hpcc", least), ("dcqcn", 666.0))
+        ]
+        figure = figures.draw(
+            [reading.Chart("", "bar", x, y, "series")], rows, "Bars", "on a logarithmic axis"
+        )
+        (axes,) = (each for each in figure.axes if each.axison)
+        assert axes.get_yscale() == "log"
+        low, high = axes.get_ylim()
+        assert low == pytest.approx(begin)
+        assert high > 666
+
+
 def test_panels_of_long_names_have_room_for_each_dot_and_tell_variants_apart() -> None:
     """Three panels of three names in two lines; of d2tcp_plus there is a variant, which has its colour."""
     x, y = reading.Coordinate("x", "x"), reading.Coordinate("y", "y")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, TypedDict, cast
 
@@ -229,12 +230,16 @@ def _bars(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Cell, st
     if lying:
         axes.set_yticks(range(len(groups)), words)
         axes.set_ylim(len(groups) - 0.4, -0.6)
-        axes.set_xlabel(_label(chart.y))
+        _scale(axes, chart.y, "x")
     else:
         axes.set_xticks(range(len(groups)), words)
         axes.grid(axis="x", visible=False)
         axes.set_xlabel(_label(chart.x))
-        axes.set_ylabel(_label(chart.y))
+        positive = [value for row in rows if (value := number(row, chart.y.column)) > 0]
+        if chart.y.log and positive:
+            # A bar has no length on its own value: the axis begins at the power of ten below.
+            axes.set_ylim(bottom=chart.y.begin or 10.0 ** math.floor(math.log10(0.999 * min(positive))))
+        _scale(axes, chart.y, "y")
 
 
 def _within_reach(axes: Axes, chart: Chart) -> Sequence[Point]:
