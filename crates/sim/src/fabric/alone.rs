@@ -8,6 +8,7 @@ use units::{Bytes, HostId, LinkId, Span, Values};
 use super::balance;
 use super::{Net, Router};
 use crate::flow::Flow;
+use crate::requests::Occupied;
 use crate::topology::{Graph, LinkSpec};
 
 /// A message as it is sent: its payload in segments of at most `mss`, each with a header.
@@ -28,15 +29,6 @@ pub(crate) struct Segments {
 pub(crate) struct Spraying {
     most: u32,
     hashed: bool,
-}
-
-/// The links of its two hosts that a message occupies when it is alone, with the time of each.
-#[derive(Debug, Default, PartialEq)]
-pub(crate) struct Occupied {
-    /// The links by which its host sends it.
-    pub sending: Box<[(LinkId, Span)]>,
-    /// The links by which it reaches its receiver.
-    pub receiving: Box<[(LinkId, Span)]>,
 }
 
 /// The paths of one message, each with its packets.

@@ -47,7 +47,7 @@ use crate::record::packet_log::PacketLog;
 use crate::schedule::events::EventQueue;
 use crate::topology::Graph;
 use agents::AtPorts;
-pub(crate) use alone::{Occupied, Segments, Spraying, ideal_of};
+pub(crate) use alone::{Segments, Spraying, ideal_of};
 use faulty::Faults;
 use host_ports::HostPorts;
 use partition::Part;

@@ -10,7 +10,6 @@ use super::Due;
 use super::graph::{Graph, Piece};
 use super::plan::{Action, Goal, Plan, Told, time_of};
 use super::row::Window;
-use crate::fabric::Occupied;
 
 /// The times of messages in an empty network.
 pub(crate) trait Wire {
@@ -19,6 +18,15 @@ pub(crate) trait Wire {
     fn alone(&mut self, ordinal: u64, from: HostId, to: HostId, bytes: Bytes) -> (Span, Occupied);
     /// Returns the least time that it takes with any transport and on any paths.
     fn least(&mut self, from: HostId, to: HostId, bytes: Bytes) -> Span;
+}
+
+/// The links of its two hosts that a message occupies when it is alone, with the time of each.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Occupied {
+    /// The links by which its host sends it.
+    pub sending: Box<[(LinkId, Span)]>,
+    /// The links by which it reaches its receiver.
+    pub receiving: Box<[(LinkId, Span)]>,
 }
 
 /// The times of a request in an empty network, from its arrival.

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use units::{Bytes, ClassId, HostId, Instant, MessageId, Rate, Span, Table};
 
-pub(crate) use alone::Wire;
+pub(crate) use alone::{Occupied, Wire};
 use alone::{due_of, dues, latest_ends, windows};
 use draw::Drawn;
 pub(crate) use draw::Draws;
@@ -26,7 +26,6 @@ use plan::{Action, Pick, Plan};
 pub use row::{GoalRow, Leg, PieceRow, RequestRow, StageRow, Window};
 use servers::{Queued, ServerPools};
 
-use crate::fabric::Occupied;
 use crate::topology::Partition;
 
 /// The requests of one class.

@@ -7,10 +7,10 @@ use units::{Bytes, ClassId, HostId, Instant, MessageId, Span};
 
 use super::{Due, TrafficSource, Waiting, World};
 use crate::class::Framing;
-use crate::fabric::{Net, Occupied, Segments};
+use crate::fabric::{Net, Segments};
 use crate::flow::Flow;
 use crate::record::message_log::MessageLog;
-use crate::requests::{RequestRow, Requests, Sending, Step, Wire, ordinal};
+use crate::requests::{Occupied, RequestRow, Requests, Sending, Step, Wire, ordinal};
 use crate::topology::latency::Latency;
 use crate::traffic::{Planned, Request};
 
