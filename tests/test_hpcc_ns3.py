@@ -1,4 +1,4 @@
-"""`bench/hpcc_ns3.py`: the flows it draws, and what it reads from HPCC's simulator."""
+"""`bench/hpcc_ns3.py`: the flows it draws, and the files of HPCC's simulator that it reads."""
 
 import importlib.util
 import struct

@@ -529,7 +529,7 @@ fn a_grant_counts_until_the_patience_is_over_and_no_longer() {
     // Four are for each of the others.
     let freed = [(2, 5.0), (1, 5.0)];
     assert_eq!(edges_at(unused(), at(1_000)), freed);
-    // Data beyond a gap, or again, brings no byte of what it waits for.
+    // Data beyond a gap, or repeated data, brings no byte of the gap.
     let mut host = unused();
     host.next[0] = 0;
     host.segments(at(900), 0, 1, due(20, 5_000));

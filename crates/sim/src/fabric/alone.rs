@@ -48,8 +48,8 @@ impl Spraying {
         })
     }
 
-    /// Returns the paths of a message of so many packets, of whose flow `first` is the route. Each path has one packet
-    /// in turn.
+    /// Returns the paths of a message of `packets` packets, which are sent over them in turn. `first` is the route of its
+    /// flow.
     fn paths(self, router: &mut Router, (from, to): (HostId, HostId), first: Vec<LinkId>, packets: u64) -> Sprayed {
         let several = router.num_ways(from, to, self.most, self.hashed);
         let mut routes: Vec<Vec<LinkId>> =
