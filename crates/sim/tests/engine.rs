@@ -255,7 +255,10 @@ fn with_granted_rates(seed: u64) -> String {
         .filter(after)
         .collect();
     let beside = dice.one(&["", "transport = 'dctcp'"]);
-    format!("{head}[transport]\n{transport}\n{}\n{beside}\n", tail.join("\n"))
+    // Requests without a byte are repeated each 4 ns, and data of 1 B are a million packets.
+    let tail = tail.join("\n").replace("mss = '1 B'", "mss = '100 B'");
+    let tail = if head.contains("delay = '1 ns'") { tail.replace("header = '0 B'", "header = '40 B'") } else { tail };
+    format!("{head}[transport]\n{transport}\n{tail}\n{beside}\n")
 }
 
 #[test]
