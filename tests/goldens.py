@@ -68,10 +68,12 @@ DURATIONS = {
     "oldi": "280 ms",
     "oldi-background": "280 ms",
     "rails": "1 ms",
+    "rpc": "20 ms",
     "tree": "200 ms",
     "w1": "200 ms",
     "w2": "50 ms",
     "w3": "60 ms",
+    "websearch": "30 ms",
     "xdctcp": "120 ms",
 }
 #: Runs of minutes: senders with go-back-n repeat themselves where ports drop and nothing is marked in time.
