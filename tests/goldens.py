@@ -172,6 +172,13 @@ CHOICES = {
     "sharing static": ["network.sharing=static", "network.buffer=400 KB"],
     "sharing dynamic": ["network.sharing=dynamic", "network.buffer=400 KB"],
     "non-ECT dropped": ["network.non_ect=drop", "traffic.copy.transport=tcp"],
+    "marks at departure": ["network.mark_at=departure"],
+    "RED at departure": [
+        "network.mark_at=departure",
+        "network.marking=red",
+        "network.red_kmax=24 packets",
+        "network.red_weight=0.5",
+    ],
     "priority": ["network.discipline=priority", "traffic.answers.priority=0", "traffic.copy.priority=2"],
     "priority, pushing out": [
         "network.discipline=priority",

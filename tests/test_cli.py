@@ -579,6 +579,7 @@ def test_check_explains_what_will_happen(duetime: Command, small: Path) -> None:
         # Half of it holds no packet.
         ("network.buffer=2 KB", {"hosts to switches": "own", "switches to hosts": "shared"}),
         ("network.sharing=per-port", {"hosts to switches": "to-deferred", "switches to hosts": "deferred"}),
+        ("network.mark_at=departure", {"hosts to switches": "own", "switches to hosts": "qdisc"}),
         ("transport.name=pfabric", {"hosts to switches": "qdisc", "switches to hosts": "qdisc"}),
         ("transport.name=d3", {"hosts to switches": "own", "switches to hosts": "own"}),
     ],
@@ -594,6 +595,7 @@ def test_check_says_how_the_engine_simulates_each_port(
     assert {each["of"]: each["mode"] for each in ports} == modes
     shown = " ".join(duetime(*words).stdout.split())
     assert all(f"{each['of']} 6 {each['mode']}" in shown for each in ports)
+    assert ("leaves behind when its transmission begins (mark_at)" in shown) == ("mark_at" in change)
 
 
 def test_overload_is_written_as_people_write_it(duetime: Command, tmp_path: Path) -> None:

@@ -310,6 +310,7 @@ def test_a_comparison_may_be_fluid() -> None:
     [
         ({"run.trace.every": "1 ms", "run.trace.what": ["queue"]}, "run.trace"),
         ({"network.discipline": "priority"}, "network.discipline"),
+        ({"network.mark_at": "departure"}, "network.mark_at"),
         ({"transport.pacing": "window"}, "transport.pacing"),
         ({"transport.name": "d3"}, "transport.name"),
         ({"traffic.four.priority": 1}, "priority"),

@@ -334,6 +334,7 @@ def test_a_configuration_brings_its_files_and_names_the_rest(duetime: Command, t
     assert (network["buffer"], network["mark"]) == ("32 MiB", "400 KB")
     assert (network["lossless"], network["dynamic_alpha"]) == (True, 0.125)
     assert (network["marking"], network["red_kmax"]) == ("red", {"host": "1600 KB", "uplink": "6400 KB"})
+    assert network["mark_at"] == "departure"
     assert [link.get("mark") for link in network["links"]] == [None, None, "100 KB", "1600 KB"]
     down = {"kind": "down", "link": "switch 4 - switch 5", "at": "2 s + 10 us"}
     assert scenario["fault"][1] == down
@@ -408,7 +409,10 @@ L2_CHUNK_SIZE 4000"""
         "least_rate": "1%",
     }
     assert (network["mark"], network["red_kmax"]) == ("400 KB", {"host": "1600 KB", "uplink": "6400 KB"})
-    assert (network["red_pmax"], network["lossless"]) == ("20%", True)
+    assert (network["red_pmax"], network["lossless"], network["mark_at"]) == ("20%", True, "departure")
+    # Without marks there is no time of them.
+    _, unmarked, _ = configured(duetime, tmp_path, keys, "ENABLE_QCN 0", *MAPS)
+    assert "mark_at" not in unmarked
     assert "# Keys of config without a meaning here: ACK_HIGH_PRIO 1, L2_CHUNK_SIZE 4000.\n" in text
     assert "# Keys of other modes than CC_MODE 1: U_TARGET.\n" in text
     transport, *_ = configured(duetime, tmp_path, keys.replace("HAS_WIN 1", "HAS_WIN 0"), *MAPS)
@@ -425,7 +429,7 @@ def test_configurations_of_other_modes_and_of_conweave(duetime: Command, tmp_pat
     step = (*MAPS[1:], "KMAX_MAP 2 100000000000 400 400000000000 1600")
     _, network, _ = configured(duetime, tmp_path, "CC_MODE 8", *step)
     assert "marking" not in network
-    assert network["mark"] == "400 KB"
+    assert (network["mark"], network["mark_at"]) == ("400 KB", "departure")
     assert network["links"][-1]["mark"] == "1600 KB"
     transport, network, _ = configured(duetime, tmp_path, "CC_MODE 1", "ENABLE_PFC 0", "ENABLE_IRN 1", *MAPS)
     assert transport["recovery"] == "sack"

@@ -214,6 +214,7 @@ def test_buffers_are_those_of_one_busy_port() -> None:
             'topology = "star", not "leaf-spine"',
         ),
         ({"network__hosts": 300}, "room for 250 hosts, not 300"),
+        ({"network__mark_at": "departure"}, "marks packets before they are queued"),
         (
             {
                 "traffic": [

@@ -82,7 +82,13 @@ fn text(bytes: &mut Bytes) -> String {
             "discipline = 'pfabric'",
             "discipline = 'dwrr'\nquantum = '300 B'",
         ]),
-        bytes.pick(&["", "", "marking = 'phantom'", "non_ect = 'drop'", "marking = 'red'\nred_kmax = '30 packets'"]),
+        bytes.pick(&[
+            "",
+            "mark_at = 'departure'",
+            "marking = 'phantom'",
+            "non_ect = 'drop'",
+            "marking = 'red'\nred_kmax = '30 packets'",
+        ]),
     ];
     let transport = |bytes: &mut Bytes| transports[usize::from(bytes.next().unwrap_or(0)) % transports.len()];
     let own = transport(bytes);

@@ -170,6 +170,7 @@ fn of_link(survey: &Survey, link: usize, asked: &Asked, expected: &Table<LinkId,
         Some(survey.bandwidth_delay(message.from, message.to, transport))
     });
     let marks = here.iter().any(|(_, transport, _)| uses_marks(transport));
+    let mark = port.filter(|_| marks).and_then(|port| port.mark);
     json!({
         "link": survey.link_name(link),
         "rate_mbps": spec.rate.as_bps_f64() / 1e6,
@@ -178,7 +179,8 @@ fn of_link(survey: &Survey, link: usize, asked: &Asked, expected: &Table<LinkId,
         "flows_without_end": asked.without_end,
         "classes": here.iter().map(|(class, ..)| &class.name).collect::<Vec<_>>(),
         "limit_bytes": port.and_then(|port| Some(in_bytes(port.limit?, frame))),
-        "mark_bytes": port.filter(|_| marks).and_then(|port| Some(in_bytes(port.mark?, frame))),
+        "mark_bytes": mark.map(|mark| in_bytes(mark, frame)),
+        "mark_at": mark.map(|_| survey.scenario.network.settings.choice("mark_at")),
         "bandwidth_delay_bytes": path,
         "burst_bytes": burst,
         "floor_bytes": floor,

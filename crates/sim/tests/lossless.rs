@@ -132,6 +132,8 @@ fn nothing_is_dropped_with_any_transport_balancer_or_order() {
         ("name = 'tcp'\ninitial_window = 1000", "host_queue = 'fair'\nbalance = 'spray'"),
         ("name = 'd2tcp'\ninitial_window = 1000", "host_queue = 'fair'\ndiscipline = 'priority'"),
         ("name = 'dcqcn'", "host_queue = 'fair'\nmarking = 'red'\nred_kmax = '40 packets'\nred_pmax = '10%'"),
+        ("name = 'dcqcn'", "host_queue = 'fair'\nmark_at = 'departure'"),
+        ("name = 'dctcp'", "sharing = 'dynamic'\nmark_at = 'departure'\nmarking = 'red'\nred_kmax = '40 packets'"),
         ("name = 'hpcc'", "host_queue = 'fair'"),
         ("name = 'homa'", "host_queue = 'fair'"),
         ("name = 'pdq'", "host_queue = 'fair'"),

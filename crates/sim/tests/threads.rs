@@ -206,6 +206,9 @@ fn with_every_way_of_sharing_and_choosing() {
         "sharing = 'abm'\nbuffer = '100 KB'\ndiscipline = 'dwrr'",
         "sharing = 'per-port'\nmarking = 'red'\nred_kmax = '20 packets'",
         "sharing = 'dynamic'\nbuffer = '100 KB'\nmarking = 'red'\nred_kmax = '20 packets'\nred_weight = 0.3",
+        "sharing = 'per-port'\nmark_at = 'departure'",
+        "sharing = 'dynamic'\nbuffer = '100 KB'\ndiscipline = 'dwrr'\nmark_at = 'departure'",
+        "sharing = 'dynamic'\nbuffer = '100 KB'\nmark_at = 'departure'\nmarking = 'red'\nred_kmax = '20 packets'",
     ] {
         let base = text(&format!("{LEAF_SPINE}\n{network}"), "dctcp", "priority = 1");
         let (buffer, mark) = ("buffer = '40 KB'\n", "mark = '12 packets'\n");

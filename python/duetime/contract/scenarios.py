@@ -41,6 +41,7 @@ class Network(TypedDict, total=False):
     sharing: str
     dynamic_alpha: float
     mark: str | dict[str, str] | None
+    mark_at: str
     non_ect: str
     host_queue: str
     host_jitter: str
@@ -209,6 +210,7 @@ class Link(TypedDict):
     classes: list[str]
     limit_bytes: float | None
     mark_bytes: float | None
+    mark_at: str | None
     bandwidth_delay_bytes: float | None
     burst_bytes: float | None
     floor_bytes: float | None

@@ -54,6 +54,8 @@ def explained(data: Explanation) -> None:
         "all other ports are idle; BDP: rate times base RTT; floors: bytes in flight with every window at "
         "cwnd_floor",
     )
+    if any(each["mark_at"] == "departure" for each in data["links"]):
+        terminal.say(shown, "K: what a packet leaves behind when its transmission begins (mark_at)")
     terminal.show(shown, _ports(data["ports"]))
     for number, one in enumerate(data["faults"], 1):
         terminal.say(shown, f"fault {number}: {fault(one)}")

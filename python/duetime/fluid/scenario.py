@@ -38,6 +38,7 @@ FRAMING = {"name", "mss", "header", "inherit"}
 #: The only words of `[network]` that the model's ports can be.
 PORTS = {
     "discipline": "fifo",
+    "mark_at": "arrival",
     "marking": "threshold",
     "when_full": "drop-arriving",
 }

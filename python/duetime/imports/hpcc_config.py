@@ -278,12 +278,16 @@ def _lossless(text: Text, found: dict[str, list[Word]], settings: Settings) -> N
 
 
 def _marking(text: Text, found: dict[str, list[Word]], settings: Settings, notes: list[str]) -> None:
-    """Mark from Kmin of a link's rate on, with the probability of RED where Kmax is another."""
+    """Mark from Kmin of a link's rate on, with the probability of RED where Kmax is another.
+
+    Both simulators decide in ``SwitchNode::SwitchNotifyDequeue``, by the queue behind a departing packet.
+    """
     if "ENABLE_QCN" in found and text.whole(found["ENABLE_QCN"][1], "ENABLE_QCN") == 0:
         return
     if "KMIN_MAP" not in found:
         return
     low = _map(text, found["KMIN_MAP"])
+    settings.network["mark_at"] = '"departure"'
     settings.mark = lambda rate: f'"{low[rate]:.12g} KB"' if rate in low else None
     if "KMAX_MAP" not in found:
         return

@@ -168,6 +168,8 @@ def _hosts(network: Network) -> int:
             f'"{each["name"]}"' for each in language.catalog()["topologies"] if each["single_switch"]
         )
         raise Unreadable(f'the testbed is one switch: topology = {possible}, not "{network["topology"]}"')
+    if network["mark_at"] != "arrival":
+        raise Unreadable('the testbed marks packets before they are queued: mark_at = "arrival"')
     hosts = int(network["hosts"])
     if hosts > MAX_HOSTS:
         raise Unreadable(f"the testbed has room for {MAX_HOSTS} hosts, not {hosts}")

@@ -154,6 +154,7 @@ impl Net {
                 let queue = if trim.is_some() { Trimming::before(queue) } else { queue };
                 port = port.with_qdisc(queue, (plan.marking.marker)(&settings, &site));
                 port.qdisc_mut().trim = trim;
+                port.qdisc_mut().marks_at_departure = plan.at_departure;
                 port.qdisc_mut().by_class = plan.queue.by_class;
             }
             ports.push(port);
@@ -729,6 +730,25 @@ mod tests {
         ordering: [&str; 2],
         records: bool,
     ) -> Net {
+        serving(graph, sharing, seed, host_jitter, Service { records, ..service(ordering) })
+    }
+
+    /// Returns the service with these disciplines, at switches and at hosts, and marks above a threshold.
+    fn service(ordering: [&str; 2]) -> Service {
+        let [switches, hosts] = ordering.map(|name| qdisc::find(name).expect("a discipline of that name"));
+        Service {
+            switches,
+            hosts,
+            marking: &MARKERS[0],
+            at_departure: false,
+            weights: vec![1.0; 3],
+            trim: None,
+            records: false,
+            lossless: false,
+        }
+    }
+
+    fn serving(graph: Graph, sharing: Sharing, seed: u64, host_jitter: Option<Span>, service: Service) -> Net {
         let mark = Some(Amount::Packets(3));
         let switch = Switch {
             buffer: Amount::Packets(10),
@@ -739,6 +759,7 @@ mod tests {
         let mut settings = Values::default();
         settings.set("untagged", Value::Choice("lowest"));
         settings.set("when_full", Value::Choice("drop-arriving"));
+        settings.set("quantum", Value::Size(Bytes(1500)));
         let network = Network {
             graph,
             switch,
@@ -747,20 +768,7 @@ mod tests {
             host_queue: HostQueue::Unlimited,
             settings,
         };
-        let [switches, hosts] = ordering.map(|name| qdisc::find(name).expect("a discipline of that name"));
-        Net::new(
-            network,
-            seed,
-            Service {
-                switches,
-                hosts,
-                marking: &MARKERS[0],
-                weights: vec![1.0; 3],
-                trim: None,
-                records,
-                lossless: false,
-            },
-        )
+        Net::new(network, seed, service)
     }
 
     fn net(seed: u64, host_jitter: Option<Span>) -> Net {
@@ -1027,6 +1035,60 @@ mod tests {
         // 1500, 2250, 3000, 3750, 4500 B.
         assert_eq!(marked, [false, false, false, true, true]);
         assert_eq!(net.ports[link].watch().marks, 2);
+    }
+
+    /// Sends a packet of each of hosts 0 to 9 to host 10, with these ranks, one nanosecond apart. Ports mark above three
+    /// packets. Returns the packets in the order of their departure from the switch, each with whether it is marked, and
+    /// the time of the last arrival.
+    fn burst(service: Service, sharing: Sharing, ranks: [u32; 10]) -> (Vec<(u32, bool)>, Instant) {
+        let mut graph = Graph::new(11);
+        let switch = graph.switch("switch", false);
+        (0..11).for_each(|host| graph.join(host, switch, Rate::from_gbps(1), Span::from_micros(20)));
+        let mut net = serving(graph, sharing, 1, Some(Span::ZERO), service);
+        for host in 0..10 {
+            net.now = Instant::ZERO + Span::from_nanos(host.into());
+            let packet = Packet { rank: ranks[host as usize], ..full(&mut net, (host, 10), u64::from(host)) };
+            net.send(packet);
+        }
+        let arrived = drain(&mut net);
+        let marks = arrived.iter().map(|(_, packet)| (packet.seq as u32, packet.flags.has(Flags::CE)));
+        let counted: u64 = net.ports().iter().map(|port| port.watch().marks).sum();
+        let (marks, last) = (marks.collect::<Vec<_>>(), arrived.last().expect("ten arrive").0);
+        assert_eq!(counted, marks.iter().filter(|(_, marked)| *marked).count() as u64);
+        (marks, last)
+    }
+
+    /// Ten packets reach an idle port almost at once, and the threshold K is 3. The first begins its transmission, and behind it
+    /// packet i is the i-th in the queue: on arrival 4 to 9 are marked. When packet i departs, 9 - i are behind it: 1 to 5
+    /// are marked. The first has departed before the others arrive.
+    #[test]
+    fn burst_is_marked_at_its_end_on_arrival_and_at_its_beginning_at_departure() {
+        for order in ["fifo", "priority", "pfabric"] {
+            for sharing in [Sharing::PerPort, Sharing::Dynamic(9.0)] {
+                for (at_departure, marked) in [(false, 4..10), (true, 1..6)] {
+                    let service = Service { at_departure, ..service([order, "fifo"]) };
+                    let (found, last) = burst(service, sharing, [0; 10]);
+                    let expected: Vec<_> = (0..10).map(|number| (number, marked.contains(&number))).collect();
+                    assert_eq!(found, expected, "{order}, at departure: {at_departure}");
+                    // 32 us to the switch, ten times 12 us, and 20 us.
+                    assert_eq!(last, Instant::from_micros(172));
+                }
+            }
+        }
+    }
+
+    /// Packets 0, 2, .. are of one class, 1, 3, .. of another; packet 0 is in transmission, so that four and five are queued.
+    /// On arrival the fourth and fifth of a class are above K = 3: 7, 8 and 9. At departure only 1 leaves four of its class
+    /// behind. The whole queue would be above K for more.
+    #[test]
+    fn where_a_discipline_counts_by_class_the_queue_of_the_class_decides_at_departure() {
+        for (at_departure, expected) in [(false, &[7, 8, 9][..]), (true, &[1])] {
+            let service = Service { at_departure, ..service(["dwrr", "fifo"]) };
+            let (found, _) = burst(service, Sharing::PerPort, [0, 1, 0, 1, 0, 1, 0, 1, 0, 1]);
+            let mut marked: Vec<u32> = found.iter().filter(|(_, marked)| *marked).map(|&(number, _)| number).collect();
+            marked.sort_unstable();
+            assert_eq!(marked, expected, "at departure: {at_departure}");
+        }
     }
 
     #[test]

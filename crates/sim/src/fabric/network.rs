@@ -84,7 +84,7 @@ const KEYS: &[Key] = &[
         kind: Kind::Marks,
         default: Default::Absent,
         range: Range::at_least(0.0),
-        help: "ECN marking threshold K: an arriving packet is marked when the queue with it exceeds K",
+        help: "ECN marking threshold K: an arriving packet is marked when the queue with it exceeds K; see `mark_at`",
         source: "DCTCP 3.1; 20 packets at 1 Gbps, 65 at 10 Gbps (D2TCP 4.1.1)",
     },
     Key {
@@ -97,6 +97,7 @@ const KEYS: &[Key] = &[
     },
     qdisc::KEY,
     marker::KEY,
+    marker::AT,
     balance::KEY,
     balance::PATHS,
     balance::PATH_CHOICE,
@@ -257,7 +258,9 @@ impl Network {
         let trim = Trim::from_values(&self.settings);
         let records = needs().any(|needs| needs.records);
         let lossless = lossless::is_lossless(&self.settings);
-        Service { switches, hosts, marking, weights: priorities.weights().to_vec(), trim, records, lossless }
+        let at_departure = marker::at_departure(&self.settings);
+        let weights = priorities.weights().to_vec();
+        Service { switches, hosts, marking, at_departure, weights, trim, records, lossless }
     }
 
     /// Returns whether hosts have several links, over which the packets of a message are sprayed.
@@ -289,6 +292,8 @@ pub struct Service {
     pub hosts: &'static qdisc::Descriptor,
     /// The marker of the switches' ports.
     pub marking: &'static marker::Descriptor,
+    /// Markers decide on a packet when its transmission begins, not on its arrival.
+    pub at_departure: bool,
     /// The weight of each priority of the run's packets, for disciplines that use them.
     pub weights: Vec<f64>,
     /// How the switches' ports trim packets, if they do.

@@ -2,7 +2,8 @@
 //!
 //! The first condition that holds gives the mode:
 //!
-//! - [`PortMode::Qdisc`]: the port has a discipline, marker or buffer policy that is not built in, or may be paused.
+//! - [`PortMode::Qdisc`]: the port has a discipline, marker or buffer policy that is not built in, marks at departure,
+//!   or may be paused.
 //! - [`PortMode::Deferred`]: all ports of its switch have built-in disciplines and markers, and no adjacent switch
 //!   defers.
 //! - [`PortMode::ToDeferred`]: it sends to such a switch.
@@ -60,6 +61,8 @@ pub(crate) struct PortPlan {
     pub queue: &'static qdisc::Descriptor,
     /// The marker that sets Congestion Experienced there.
     pub marking: &'static marker::Descriptor,
+    /// The marker decides when a packet's transmission begins, not on its arrival.
+    pub at_departure: bool,
 }
 
 /// The reason for a port's mode.
@@ -159,6 +162,7 @@ impl Plan {
                 queue: if role.at_host() { service.hosts } else { service.switches },
                 // Nothing is ever marked at a host, nor at an unlimited port.
                 marking: &MARKERS[0],
+                at_departure: false,
             };
             if let Some(node) = spec.from.checked_sub(graph.hosts).map(|node| node as usize)
                 && !graph.switches[node].unlimited
@@ -175,6 +179,8 @@ impl Plan {
                 let of_switch = if role.to_host() { switch.marks.host } else { switch.marks.uplink };
                 plan.mark = Level::from(spec.mark.or(of_switch));
                 plan.marking = service.marking;
+                // Where nothing is marked, no departure matters.
+                plan.at_departure = service.at_departure && !(plan.marking.built_in && plan.mark == Level::INFINITE);
                 plan.drop_unmarkable = switch.drop_non_ect;
                 if !service.lossless && spec.buffer.is_none() && switch.sharing.alpha().is_some() {
                     (plan.mode, plan.reason) = (PortMode::Shared(buffer_of[node]), Reason::SharedBuffer);
@@ -182,7 +188,7 @@ impl Plan {
             }
             let decides = (service.trim.is_some() || service.records) && role.at_switch();
             let is_limited = plan.mode.buffer().is_some() && matches!(switch.sharing, Sharing::Limited(..));
-            if decides || is_limited || !(plan.queue.built_in && plan.marking.built_in) {
+            if decides || is_limited || plan.at_departure || !(plan.queue.built_in && plan.marking.built_in) {
                 plan.reason = Reason::Discipline;
             }
             if service.lossless {
@@ -356,6 +362,7 @@ mod tests {
             switches,
             hosts,
             marking: marker::find(marking).expect("a marker of that name"),
+            at_departure: false,
             weights: vec![1.0; 3],
             trim: None,
             records: false,
@@ -505,6 +512,23 @@ mod tests {
             plan(&leaves(1), &switch(Sharing::Dynamic(1.0)), &service(["priority", "fifo"], "threshold"), false);
         let modes: Vec<_> = hidden.groups().iter().map(|group| (group.role, group.mode, group.ports)).collect();
         assert_eq!(modes, [(LinkRole::HostToSwitch, "own", 2), (LinkRole::SwitchToHost, "qdisc", 2)]);
+    }
+
+    /// Only ports that mark need departures, here the ones to hosts. Ports of the spine and of hosts are as ever.
+    #[test]
+    fn only_ports_that_mark_at_departure_have_events_for_it() {
+        let graph = leaves(2);
+        let at_departure = Service { at_departure: true, ..plain() };
+        let own = switch(Sharing::PerPort);
+        let to_hosts = Switch { marks: Marks { uplink: None, ..own.marks }, ..own };
+        let found = plan(&graph, &to_hosts, &at_departure, false);
+        for (link, port) in graph.links.iter().zip(&found.ports) {
+            assert_eq!(port.chooses(), link.to < graph.hosts, "from {} to {}", link.from, link.to);
+        }
+        let none = Switch { marks: Marks { host: None, uplink: None }, ..own };
+        let modes =
+            |service| plan(&graph, &none, service, false).ports.iter().map(|port| port.mode).collect::<Vec<_>>();
+        assert_eq!(modes(&at_departure), modes(&plain()));
     }
 
     #[test]

@@ -89,7 +89,7 @@ pub fn partition(scenario: &Scenario, threads: u32) -> Result<Partition, &'stati
         return Err("switches pause the ports before them (network.lossless)");
     }
     let is_limited = matches!(network.switch.sharing, Sharing::Limited(..));
-    let chooses = is_limited || !(service.switches.built_in && service.marking.built_in);
+    let chooses = is_limited || service.at_departure || !(service.switches.built_in && service.marking.built_in);
     if chooses && transports.iter().any(|transport| transport.agents().is_some()) {
         return Err("switches write into headers of packets whose turn they choose");
     }

@@ -58,7 +58,16 @@ pub(crate) fn find(name: &str) -> Option<&'static Descriptor> {
 /// # Errors
 /// Keys that do not fit each other or the chosen marker.
 pub(crate) fn check(values: &Values, graph: &Graph) -> Result<(), Problem> {
+    if at_departure(values) && values.choice("non_ect") == "drop" {
+        let message = "`non_ect` is \"drop\", and a packet whose transmission begins cannot be dropped any more";
+        return Err(Problem::new(AT.name, message).hint("write mark_at = \"arrival\", or non_ect = \"pass\""));
+    }
     MARKERS.iter().try_for_each(|marker| (marker.check)(values, graph))
+}
+
+/// Returns whether ports decide on a packet by the queue behind it when its transmission begins.
+pub(crate) fn at_departure(values: &Values) -> bool {
+    values.choice(AT.name) == DEPARTURE
 }
 
 /// The check of a marker with whose keys nothing more can be wrong.
@@ -76,6 +85,21 @@ pub(crate) const KEY: Key = Key {
     source: "DCTCP 3.1 (threshold), HULL (phantom), DCQCN 3.1 (red)",
 };
 
+/// The key `mark_at` of `[network]`.
+pub(crate) const AT: Key = Key {
+    name: "mark_at",
+    kind: Kind::Choice(&["arrival", DEPARTURE]),
+    default: Default::Is("arrival"),
+    range: Range::ANY,
+    help: "when a port decides on a mark: arrival: by the queue with the arriving packet; departure (dequeue marking): when \
+           the transmission of the packet begins, by the queue behind it, so that senders hear of a queue earlier by the \
+           time of the queue; phantom always decides at departure",
+    source: "arrival: DCTCP 3.1, DCQCN 3.1, RED in Linux and ns-3; departure: Wu et al. 2012 (Tuning ECN for Data Center \
+             Networks), HPCC's ns-3 (SwitchNotifyDequeue), htsim (ecnqueue.h)",
+};
+
+const DEPARTURE: &str = "departure";
+
 listed!(
     MARKERS,
     "how a switch's port decides which packets to mark: ",
@@ -85,11 +109,13 @@ listed!(
 /// The rule by which one port decides which packets to mark. An ECN-capable packet then gets CE; the port decides on
 /// others (`non_ect`).
 pub trait Marker: Send {
-    /// Decides on an arriving packet, given the length of the queue with it, whether or not there is room for it.
-    fn arrives(&mut self, _packet: &Packet, _with_it: Length, _now: Instant) -> bool {
+    /// Decides on a packet by the length of the queue that counts, once for each. With `mark_at = "arrival"` that is the
+    /// queue with the arriving packet, whether or not there is room for it. With `"departure"` it is the queue behind the
+    /// packet whose transmission begins.
+    fn decides(&mut self, _packet: &Packet, _queue: Length, _now: Instant) -> bool {
         false
     }
-    /// Decides on a packet whose transmission begins, given the length of the queue behind it.
+    /// Decides on a packet whose transmission begins, given the length of the port's queue behind it.
     fn departs(&mut self, _packet: &Packet, _behind: Length, _now: Instant) -> bool {
         false
     }

@@ -1,10 +1,11 @@
 //! `phantom`: a counter that drains more slowly than the link marks before a queue builds (HULL).
 
 use transport::Packet;
-use units::{Bytes, Default, Instant, Key, Kind, Range, Rate, Values};
+use units::{Bytes, Default, Instant, Key, Kind, Problem, Range, Rate, Values};
 
-use super::{Descriptor, Marker, Site, unchecked};
+use super::{AT, Descriptor, KEY, Marker, Site, at_departure};
 use crate::fabric::level::Length;
+use crate::topology::Graph;
 
 /// Marking by a phantom queue.
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
@@ -12,7 +13,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     help: "a packet is marked as it leaves when a counter of what has left, which drains at a share of the link's rate, \
            exceeds `phantom_mark`",
     keys: KEYS,
-    check: unchecked,
+    check,
     marker: |values, site| Box::new(Phantom::from_values(values, site)),
     built_in: false,
 };
@@ -36,6 +37,16 @@ const KEYS: &[Key] = &[
         source: "HULL: 1 KB at 1 Gbps in its testbed, 3 KB at 10 Gbps in its simulations",
     },
 ];
+
+/// Checks that no other time of its decisions is asked for.
+fn check(values: &Values, _: &Graph) -> Result<(), Problem> {
+    let named = values.choice_if_set(KEY.name) == Some(DESCRIPTOR.name);
+    if named && values.is_given(AT.name) && !at_departure(values) {
+        let message = "`phantom` counts what has left a port, and decides at departure";
+        return Err(Problem::new(AT.name, message).hint("leave mark_at out"));
+    }
+    Ok(())
+}
 
 /// The phantom queue of one port.
 struct Phantom {

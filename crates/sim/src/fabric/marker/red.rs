@@ -10,7 +10,7 @@ use crate::topology::Graph;
 /// Marking with a probability that rises with the queue.
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "red",
-    help: "an arriving packet is marked with a probability that rises from 0 where the queue with it is `mark` (Kmin) to \
+    help: "a packet is marked with a probability that rises from 0 where the queue (see `mark_at`) is `mark` (Kmin) long to \
            `red_pmax` at `red_kmax`, and always above",
     keys: KEYS,
     check,
@@ -40,7 +40,7 @@ const KEYS: &[Key] = &[
         kind: Kind::Number,
         default: Default::Is("1"),
         range: Range::above(0.0, 1.0),
-        help: "with marking red: weight of an arriving packet's queue in the average that counts; 1: the queue itself",
+        help: "with marking red: weight of each packet's queue in the average that counts; 1: the queue itself",
         source: "1: DCTCP 3.1 and DCQCN use the queue itself; Floyd and Jacobson 1993, 4: 0.002",
     },
 ];
@@ -119,7 +119,7 @@ impl Red {
         }
     }
 
-    /// Returns the average with an arriving packet's queue. For the time in which the port was idle, as many empty
+    /// Returns the average with a packet's queue. For the time in which the port was idle, as many empty
     /// queues count as packets of its size could have been sent (Floyd and Jacobson 1993, 4).
     fn averaged(&mut self, packet: &Packet, length: u64, now: Instant) -> f64 {
         if let Some(from) = self.idle_from.take_if(|from| *from <= now) {
@@ -132,8 +132,8 @@ impl Red {
 }
 
 impl Marker for Red {
-    fn arrives(&mut self, packet: &Packet, with_it: Length, now: Instant) -> bool {
-        let length = if self.min.in_bytes { with_it.bytes } else { with_it.packets };
+    fn decides(&mut self, packet: &Packet, queue: Length, now: Instant) -> bool {
+        let length = if self.min.in_bytes { queue.bytes } else { queue.packets };
         let length = if self.weight < 1.0 { self.averaged(packet, length, now) } else { length as f64 };
         let (min, max) = (self.min.value as f64, self.max as f64);
         length > max || length > min && self.draws.unit() < self.pmax * (length - min) / (max - min)
@@ -170,7 +170,7 @@ mod tests {
     /// Returns the share of marks among 100 000 packets that find the queue that long.
     fn share(red: &mut Red, packets: u64) -> f64 {
         let with_it = Length { packets, bytes: 1500 * packets };
-        (0..100_000).filter(|_| red.arrives(&packet(), with_it, Instant::ZERO)).count() as f64 / 1e5
+        (0..100_000).filter(|_| red.decides(&packet(), with_it, Instant::ZERO)).count() as f64 / 1e5
     }
 
     /// Four standard deviations of a share of 100 000 are at most 4 x 0.5 / sqrt(1e5) = 0.0063.
@@ -195,7 +195,7 @@ mod tests {
         let mark = Level::share(Amount::Bytes(1000), 1);
         let (rate, to_host) = (Rate::from_gbps(1), false);
         let mut red = Red::from_values(&values, &Site { rate, mark, to_host, link: LinkId(0), seed: 1 });
-        let marks = |bytes| red.arrives(&packet(), Length { packets: 1, bytes }, Instant::ZERO);
+        let marks = |bytes| red.decides(&packet(), Length { packets: 1, bytes }, Instant::ZERO);
         assert_eq!([1000, 3000, 3001].map(marks), [false, false, true], "bytes count");
     }
 
@@ -204,7 +204,7 @@ mod tests {
         let with_it = Length { packets: 40, bytes: 60_000 };
         let drawn = |seed, link| {
             let mut red = red(seed, link, 1.0);
-            (0..200).map(|_| red.arrives(&packet(), with_it, Instant::ZERO)).collect::<Vec<_>>()
+            (0..200).map(|_| red.decides(&packet(), with_it, Instant::ZERO)).collect::<Vec<_>>()
         };
         assert_eq!(drawn(1, 0), drawn(1, 0));
         assert!(drawn(1, 0) != drawn(1, 1) && drawn(1, 0) != drawn(2, 0));
@@ -236,8 +236,24 @@ mod tests {
     #[test]
     fn an_average_decides_in_place_of_the_queue() {
         let with_it = Length { packets: 41, bytes: 61_500 };
-        let marked = (0..100).filter(|seed| red(*seed, 0, 0.5).arrives(&packet(), with_it, Instant::ZERO)).count();
+        let marked = (0..100).filter(|seed| red(*seed, 0, 0.5).decides(&packet(), with_it, Instant::ZERO)).count();
         assert!((1..25).contains(&marked), "{marked}");
+    }
+
+    /// At departure: queues of 8, 8 and 0 packets behind average 4, 6 and 3 with a weight of 1/2. The last leaves the port
+    /// idle after 12 us, and 24 us later a quarter is left, of which the next packet, with nothing behind it, takes half.
+    #[test]
+    fn an_average_of_departures_takes_the_queue_before_the_port_is_idle() {
+        let mut red = red(1, 0, 0.5);
+        let mut leaves = |packets, at| {
+            let behind = Length { packets, bytes: 1500 * packets };
+            red.decides(&packet(), behind, at);
+            red.departs(&packet(), behind, at);
+            red.average
+        };
+        let micros = Instant::from_micros;
+        assert_eq!([(8, 0), (8, 12), (0, 24)].map(|(packets, at)| leaves(packets, micros(at))), [4.0, 6.0, 3.0]);
+        assert_eq!(leaves(0, micros(24 + 12 + 24)), 3.0 / 4.0 / 2.0);
     }
 
     /// Returns the key of the problem with Kmin and Kmax, for ports to hosts and between switches. The second switch has

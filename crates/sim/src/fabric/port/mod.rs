@@ -411,7 +411,7 @@ impl Port {
             return self.drop();
         }
         let mut threshold = Threshold { above: self.mark_above() };
-        let congested = threshold.arrives(packet, with_it, now);
+        let congested = threshold.decides(packet, with_it, now);
         let flags = match self.verdict(congested, packet.flags) {
             Verdict::Pass => packet.flags,
             Verdict::Mark => self.mark(packet.flags),

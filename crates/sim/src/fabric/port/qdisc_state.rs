@@ -28,6 +28,8 @@ pub(crate) struct QdiscState {
     pub armed: bool,
     /// The node at the end of the link has paused the port.
     pub paused: bool,
+    /// The marker decides when a packet's transmission begins, not on its arrival.
+    pub marks_at_departure: bool,
     /// Ignores the marker's decisions, because of a fault.
     pub unheard: bool,
 }
@@ -53,6 +55,7 @@ impl Port {
             control: Length::default(),
             armed: false,
             paused: false,
+            marks_at_departure: false,
             unheard: false,
         });
         self
@@ -106,7 +109,8 @@ impl Port {
     /// Returns the marker's verdict on an arriving packet, given the length of the queue with it.
     pub(crate) fn verdict_on(&mut self, packet: &Packet, with_it: Length, now: Instant) -> Verdict {
         let choice = self.qdisc_mut();
-        let congested = choice.marker.arrives(packet, with_it, now) && !choice.unheard;
+        let decides = !choice.marks_at_departure;
+        let congested = decides && choice.marker.decides(packet, with_it, now) && !choice.unheard;
         self.verdict(congested, packet.flags)
     }
 
@@ -175,7 +179,11 @@ impl Port {
         let behind = Length { packets: self.waiting(), bytes: self.waiting_bytes };
         let packet = packet_pool.packet_mut(number);
         let choice = self.qdisc_mut();
-        if choice.marker.departs(packet, behind, now) && !choice.unheard && packet.flags.has(Flags::ECT) {
+        // The order matters: an average takes the queue before it learns that the port is idle from now on.
+        let counted = if choice.by_class { choice.queue.length_of_class(packet) } else { behind };
+        let congested = choice.marks_at_departure && choice.marker.decides(packet, counted, now);
+        let congested = choice.marker.departs(packet, behind, now) || congested;
+        if congested && !choice.unheard && packet.flags.has(Flags::ECT) {
             packet.flags = self.mark(packet.flags);
         }
         let at = self.launch(now, late, packet.size);
