@@ -570,7 +570,8 @@ mod tests {
         let beyond = [0; 3].map(|news| recovery.count_beyond(&config, news));
         assert_eq!(beyond, [MSS, 1, 0]);
         // An ACK of both segments leaves the byte, which a later one acknowledges with a segment that filled a gap.
-        let counted = |recovery: &mut Recovery, seq| recovery.advance(&config, Instant::ZERO, seq, Instant::MAX).counted;
+        let counted =
+            |recovery: &mut Recovery, seq| recovery.advance(&config, Instant::ZERO, seq, Instant::MAX).counted;
         assert_eq!(counted(&mut recovery, 2 * MSS), MSS);
         assert_eq!(counted(&mut recovery, 3 * MSS + 1), 1);
     }
@@ -632,5 +633,44 @@ mod tests {
         recovery.begin_window(at(70));
         let found = recovery.note_trimmed(MSS, true);
         assert!(found.more && !found.lost_again && !found.lost, "{found:?}");
+    }
+
+    #[test]
+    fn single_lost_byte_is_a_loss() {
+        let config = Config { rack: true, ..config() };
+        let mut recovery = Recovery::timed(&config);
+        recovery.note_sent(Instant::ZERO, 0, 1);
+        recovery.sent(1);
+        assert!(recovery.note_trimmed(0, false).lost);
+    }
+
+    /// RFC 8985 7.2: two round trips after the ACK, while as much as a byte is in flight.
+    #[test]
+    fn probe_is_for_data_in_flight() {
+        let config = Config { rack: true, tlp: true, ..config() };
+        let at = Instant::from_micros;
+        let mut recovery = Recovery::timed(&config);
+        recovery.note_sent(at(0), 0, MSS);
+        recovery.note_sent(at(0), MSS, MSS + 1);
+        recovery.sent(MSS + 1);
+        recovery.advance(&config, at(100), MSS, at(0));
+        assert_eq!(recovery.schedule_probe(&config, at(100), true), Some(at(300)));
+        assert_eq!(recovery.wake_at(), at(300));
+        // With everything acknowledged that time is void.
+        recovery.advance(&config, at(200), MSS + 1, Instant::MAX);
+        assert_eq!(recovery.schedule_probe(&config, at(200), true), None);
+        assert_eq!(recovery.wake_at(), Instant::MAX);
+    }
+
+    /// After a timeout everything is sent again, but for SACKed data: here from half a segment on.
+    #[test]
+    fn hole_of_less_than_a_segment_is_sent_again_alone() {
+        let config = config();
+        let mut recovery = in_flight(&config);
+        recovery.note_blocks(&config, &[(500, 2 * MSS)]);
+        recovery.go_back(&config, Instant::ZERO);
+        assert_eq!(recovery.upcoming(10 * MSS), Some((0, 500)));
+        recovery.sent(500);
+        assert_eq!(recovery.upcoming(10 * MSS), Some((2 * MSS, 10 * MSS)));
     }
 }
