@@ -106,6 +106,22 @@ fn news_of_a_gap_counts_no_bytes() {
     }
 }
 
+/// What the news acknowledges counts: of the eight segments of the second window two are marked.
+#[test]
+fn marks_of_acknowledged_data_count_with_the_news_of_a_gap() {
+    let mut bench = Bench::new("dctcp", &format!("{KEYS}\ng = 1\ninitial_alpha = 0"));
+    bench.message(40_000, None);
+    bench.wait(RTT);
+    bench.ack(1, None, Flags::NONE, &[]);
+    bench.gap(3, Flags::ECE);
+    assert_eq!(bench.observe().get("alpha"), Some(0.0));
+    while bench.observe().get("alpha") == Some(0.0) {
+        let next = bench.sender.acknowledged() / MSS + 1;
+        bench.ack(next, None, Flags::NONE, &[]);
+    }
+    assert_eq!((bench.sender.acknowledged() / MSS, bench.observe().get("alpha")), (9, Some(0.25)));
+}
+
 #[test]
 fn gap_behind_the_acknowledged_data_and_duplicates_say_nothing() {
     let mut bench = Bench::new("tcp", KEYS);

@@ -231,6 +231,17 @@ fn s7_2_and_7_3_two_round_trips_after_the_last_news_the_last_segment_is_sent_aga
 }
 
 #[test]
+fn s7_2_the_answer_to_a_syn_is_news() {
+    rack_tlp(
+        "handshake = true",
+        "0us       | message 4          | syn
+         100us     | ack 0 of 0us syn   | opened 0-3
+         299.999us | wait               |
+         300us     | wait               | 3r",
+    );
+}
+
+#[test]
 fn s7_3_something_new_is_the_better_probe_and_the_rto_starts_anew() {
     // The window of 3 is full: the probe exceeds it. No second one follows. Without an answer: RTO, 20 ms after it.
     rack_tlp(

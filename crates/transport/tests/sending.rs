@@ -416,6 +416,23 @@ fn full_host_queue_stops_a_window_until_it_has_room() {
     assert_eq!(bench.sent(), [5, 6, 7, 8, 9]);
 }
 
+/// Of 3001 bytes the first segment is missing: the byte at the end is the third duplicate.
+#[test]
+fn single_byte_beyond_a_gap_shows_a_loss() {
+    let mut bench = Bench::new("tcp", "");
+    bench.message(3 * MSS + 1, None);
+    assert_eq!(pieces(&mut bench), [(0, 1000), (1000, 1000), (2000, 1000), (3000, 1)]);
+    bench.wait(Span::from_micros(100));
+    for end in [2 * MSS, 3 * MSS, 3 * MSS + 1] {
+        assert_eq!(pieces(&mut bench), []);
+        let mut blocks = transport::Blocks::default();
+        blocks.push((MSS, end));
+        let (ack, mut news) = (Packet::ack(0, 40, Instant::MAX, Flags::NONE), transport::Extension::of_blocks(blocks));
+        bench.sender.on_packet(&bench.config, bench.now, &ack, Some(&mut news), &mut bench.notes);
+    }
+    assert_eq!(pieces(&mut bench), [(0, 1000)]);
+}
+
 /// Ten in flight less one are nine: with a window of five only the first is sent again at once. A segment that is not in
 /// flight any more, was not sent, or has another copy in flight, is no news. A copy that is trimmed too cuts again.
 #[test]
