@@ -721,6 +721,26 @@ mod tests {
         net
     }
 
+    /// Returns two leaves of four hosts and four spines, all links 20 us long, with hosts that choose the paths of packets.
+    pub(super) fn spread(balance: &'static str) -> Net {
+        let (rate, delay) = (Rate::from_gbps(1), Span::from_micros(20));
+        let mut graph = Graph::new(8);
+        let leaves = ["leaf 0", "leaf 1"].map(|name| graph.switch(name, false));
+        (0..8).for_each(|host| graph.join(host, leaves[host as usize / 4], rate, delay));
+        for spine in 0..4 {
+            let spine = graph.switch(format!("spine {spine}"), false);
+            leaves.iter().for_each(|&leaf| graph.join(leaf, spine, rate, delay));
+        }
+        let settings = [
+            ("balance", Value::Choice(balance)),
+            ("paths", Value::Count(16)),
+            ("path_choice", Value::Choice("even")),
+            ("reps_buffer", Value::Count(1)),
+            ("flowlet_gap", Value::Time(Span::from_micros(500))),
+        ];
+        build_with(graph, Sharing::PerPort, 1, Some(Span::ZERO), ["fifo", "fifo"], false, &settings)
+    }
+
     fn build(
         graph: Graph,
         sharing: Sharing,
@@ -728,6 +748,18 @@ mod tests {
         host_jitter: Option<Span>,
         ordering: [&str; 2],
         records: bool,
+    ) -> Net {
+        build_with(graph, sharing, seed, host_jitter, ordering, records, &[])
+    }
+
+    fn build_with(
+        graph: Graph,
+        sharing: Sharing,
+        seed: u64,
+        host_jitter: Option<Span>,
+        ordering: [&str; 2],
+        records: bool,
+        more: &[(&'static str, Value)],
     ) -> Net {
         let mark = Some(Amount::Packets(3));
         let switch = Switch {
@@ -739,6 +771,7 @@ mod tests {
         let mut settings = Values::default();
         settings.set("untagged", Value::Choice("lowest"));
         settings.set("when_full", Value::Choice("drop-arriving"));
+        more.iter().for_each(|(key, value)| settings.set(key, value.clone()));
         let network = Network {
             graph,
             switch,
@@ -768,7 +801,7 @@ mod tests {
     }
 
     /// Returns the arrivals at hosts, in order, with the times.
-    fn drain(net: &mut Net) -> Vec<(Instant, Packet)> {
+    pub(super) fn drain(net: &mut Net) -> Vec<(Instant, Packet)> {
         let mut arrived = Vec::new();
         while let Some((at, event)) = net.events.pop(Instant::MAX) {
             net.now = at;
