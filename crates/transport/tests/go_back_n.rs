@@ -106,7 +106,7 @@ fn news_of_a_gap_counts_no_bytes() {
     }
 }
 
-/// What the news acknowledges counts: of the eight segments of the second window two are marked.
+/// Data that the news acknowledges counts: of the eight segments of the second window two are marked.
 #[test]
 fn marks_of_acknowledged_data_count_with_the_news_of_a_gap() {
     let mut bench = Bench::new("dctcp", &format!("{KEYS}\ng = 1\ninitial_alpha = 0"));

@@ -806,6 +806,9 @@ mod tests {
         while let Some((at, event)) = net.events.pop(Instant::MAX) {
             net.now = at;
             match event {
+                Event::Arrival(link) if net.switches_choose() => {
+                    arrived.extend(net.arrive_with_care(link).map(|packet| (at, packet)));
+                }
                 Event::Arrival(link) => {
                     let mut packet = Packet::BLANK;
                     let arrival = net.arrival(at, link);

@@ -299,7 +299,7 @@ mod tests {
 
     /// Four links of 20 us.
     #[test]
-    fn least_delay_is_that_of_a_path() {
+    fn min_delay_is_that_of_a_path() {
         let mut net = spread("spray");
         let route = route(&mut net, 0);
         assert_eq!(net.min_propagation_of_set(route), Some(Span::from_micros(80)));

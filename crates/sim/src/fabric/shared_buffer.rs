@@ -385,27 +385,29 @@ mod tests {
         }
     }
 
-    /// Four packets of 1500 B are queued at a port and four at others, in a buffer of as many as that or of one more.
+    /// Four packets of 1500 B are queued at a port and four at others. There is room for another if as much memory is free,
+    /// and not for a byte more.
     #[test]
     fn queue_of_a_discipline_has_room_while_memory_is_free() {
         let packet = Packet::data(0, 1460, 40, Instant::ZERO, Flags::NONE);
-        for (capacity, length) in
-            [(Amount::Packets as fn(u64) -> Amount, 4), (|packets| Amount::Bytes(1500 * packets), 6000)]
-        {
-            for (packets, has_room) in [(8, false), (9, true)] {
-                let (mut buffer, _) = buffer(capacity(packets), 100.0, 1);
-                let settings = Values::default();
-                let queue = (qdisc::find("fifo").expect("a discipline of that name").queue)(&settings, &[1.0]);
-                let rate = Rate::from_gbps(1);
-                let marker = (MARKERS[0].marker)(&settings, &Site::new(rate, Level::INFINITE));
-                let mut port = Port::new(rate, Span(1), LinkRole::SwitchToHost).with_qdisc(queue, marker);
-                (0..4).for_each(|_| port.push(Instant::ZERO, packet));
-                (0..8).for_each(|_| buffer.enter(&packet));
-                assert_eq!(buffer.has_room(LinkId(0), &port, &packet), has_room, "{:?}", capacity(packets));
-                buffer = buffer.limited_by(Some(Box::new(Expected { length, moved: Arc::default() })));
-                assert_eq!(buffer.has_room(LinkId(0), &port, &packet), has_room, "{:?}", capacity(packets));
-                buffer.changed(LinkId(0), &port, &packet);
-            }
+        for (capacity, length, has_room) in [
+            (Amount::Packets(8), 4, false),
+            (Amount::Packets(9), 4, true),
+            (Amount::Bytes(13_499), 6000, false),
+            (Amount::Bytes(13_500), 6000, true),
+        ] {
+            let (mut buffer, _) = buffer(capacity, 100.0, 1);
+            let settings = Values::default();
+            let queue = (qdisc::find("fifo").expect("a discipline of that name").queue)(&settings, &[1.0]);
+            let rate = Rate::from_gbps(1);
+            let marker = (MARKERS[0].marker)(&settings, &Site::new(rate, Level::INFINITE));
+            let mut port = Port::new(rate, Span(1), LinkRole::SwitchToHost).with_qdisc(queue, marker);
+            (0..4).for_each(|_| port.push(Instant::ZERO, packet));
+            (0..8).for_each(|_| buffer.enter(&packet));
+            assert_eq!(buffer.has_room(LinkId(0), &port, &packet), has_room, "{capacity}");
+            buffer = buffer.limited_by(Some(Box::new(Expected { length, moved: Arc::default() })));
+            assert_eq!(buffer.has_room(LinkId(0), &port, &packet), has_room, "{capacity}");
+            buffer.changed(LinkId(0), &port, &packet);
         }
     }
 }
