@@ -312,7 +312,7 @@ mod tests {
             let mut net = spread("reps");
             taken(&mut net, (0, 0, 0), 1);
             answered(&mut net, (0, 0), good);
-            answered(&mut net, (0, 0), (good + 1) % 4 | MARKED);
+            answered(&mut net, (0, 0), ((good + 1) % 4) | MARKED);
             assert_eq!(taken(&mut net, (0, 0, 0), 1), [good]);
         }
     }
