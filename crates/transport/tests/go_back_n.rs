@@ -92,6 +92,36 @@ fn sender_goes_back_to_the_gap_and_sends_everything_again() {
     assert_eq!(bench.notes.timeouts, 0);
 }
 
+/// The packet that shows the gap is dropped: none of its bytes has arrived, marked or not. Where one mark counts for all
+/// (g = 1), a single marked byte of the window would show.
+#[test]
+fn news_of_a_gap_counts_no_bytes() {
+    let mut bench = Bench::new("dctcp", &format!("{KEYS}\ng = 1\ninitial_alpha = 0"));
+    bench.message(40_000, None);
+    bench.wait(RTT);
+    bench.gap(0, Flags::ECE);
+    for segment in 1..=20 {
+        bench.ack(segment, None, Flags::NONE, &[]);
+        assert_eq!(bench.observe().get("alpha"), Some(0.0), "{segment}");
+    }
+}
+
+/// Data that the news acknowledges counts: of the eight segments of the second window two are marked.
+#[test]
+fn marks_of_acknowledged_data_count_with_the_news_of_a_gap() {
+    let mut bench = Bench::new("dctcp", &format!("{KEYS}\ng = 1\ninitial_alpha = 0"));
+    bench.message(40_000, None);
+    bench.wait(RTT);
+    bench.ack(1, None, Flags::NONE, &[]);
+    bench.gap(3, Flags::ECE);
+    assert_eq!(bench.observe().get("alpha"), Some(0.0));
+    while bench.observe().get("alpha") == Some(0.0) {
+        let next = bench.sender.acknowledged() / MSS + 1;
+        bench.ack(next, None, Flags::NONE, &[]);
+    }
+    assert_eq!((bench.sender.acknowledged() / MSS, bench.observe().get("alpha")), (9, Some(0.25)));
+}
+
 #[test]
 fn gap_behind_the_acknowledged_data_and_duplicates_say_nothing() {
     let mut bench = Bench::new("tcp", KEYS);

@@ -540,6 +540,13 @@ fn a_grant_counts_until_the_patience_is_over_and_no_longer() {
     let mut host = unused();
     host.segments(at(500), 0, 1, due(20, 5_000));
     assert_eq!(edges_at(host, at(1_000)), [(2, 1.0)]);
+    // So does a single byte, as it probes a window that is shut.
+    let mut host = unused();
+    let packet = Packet::data(MSS, 1, 0, at(500), Flags::NONE);
+    let mut extension = Extension::of_header(transport::Header::Receive(Box::new(Header::Message(due(20, 5_000)))));
+    host.desk.acting = 0;
+    host.ends[0].on_packet(&host.config, at(500), &packet, Some(&mut extension), &mut host.desk);
+    assert_eq!(edges_at(host, at(1_000)), [(2, 1.0)]);
 }
 
 #[test]

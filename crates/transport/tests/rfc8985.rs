@@ -2,8 +2,9 @@
 
 use super::common;
 
-use common::{config, timeline};
-use transport::registry;
+use common::{Bench, MSS, config, timeline};
+use transport::{Flags, registry};
+use units::Instant;
 
 const RACK: &str = "loss_detection = 'rack'";
 
@@ -230,6 +231,17 @@ fn s7_2_and_7_3_two_round_trips_after_the_last_news_the_last_segment_is_sent_aga
 }
 
 #[test]
+fn s7_2_the_answer_to_a_syn_is_news() {
+    rack_tlp(
+        "handshake = true",
+        "0us       | message 4          | syn
+         100us     | ack 0 of 0us syn   | opened 0-3
+         299.999us | wait               |
+         300us     | wait               | 3r",
+    );
+}
+
+#[test]
 fn s7_3_something_new_is_the_better_probe_and_the_rto_starts_anew() {
     // The window of 3 is full: the probe exceeds it. No second one follows. Without an answer: RTO, 20 ms after it.
     rack_tlp(
@@ -277,6 +289,89 @@ fn s7_2_none_while_something_is_sacked_or_repaired() {
          110us   | ack 1 sack 3-5     | 1r
          20110us | timer              | 1r",
     );
+}
+
+/// The last ACK has set the probe to 100 us + 2 round trips + 1 ms. A segment beyond a gap then shows that time will tell:
+/// 1 and 2 are lost 1 ms after the 400 us that 3 has taken.
+#[test]
+fn s7_2_duplicate_with_blocks_leaves_the_decision_to_time_and_one_without_does_not() {
+    rack_tlp(
+        "reordering = '1 ms'",
+        "0us    | message 10         | 0-9
+         100us  | ack 1 of 0us       | cwnd=11
+         400us  | ack 1 sack 3-3     |
+         1399us | wait               |
+         1400us | wait               | 1r cwnd=4.5",
+    );
+    rack_tlp(
+        "",
+        "0us       | message 4          | 0-3
+         100us     | ack 2 of 0us       |
+         150us     | ack 2              |
+         299.999us | wait               |
+         300us     | wait               | 3r",
+    );
+}
+
+/// The repair of a trimmed segment elicits an acknowledgement: only the RTO is left, 20 ms after the retransmission.
+#[test]
+fn s7_2_none_once_a_repair_has_begun() {
+    rack_tlp(
+        "",
+        "0us     | message 4          | 0-3
+         100us   | ack 2 of 0us       |
+         150us   | trimmed 3          | 3r
+         20149us | wait               |
+         20150us | timer              | 2r",
+    );
+}
+
+/// A window of three is full. An application's data that cannot be sent yet sets no other probe, which would delay the
+/// RTO: that is 20 ms after the probe.
+#[test]
+fn s7_2_data_that_waits_sets_no_probe() {
+    rack_tlp(
+        "initial_window = 2",
+        "0us     | message 10         | 0-1
+         100us   | ack 1 of 0us       | 2-3 cwnd=3
+         300us   | wait               | 4
+         400us   | message 1          |
+         20300us | timer              | 1r cwnd=1",
+    );
+}
+
+/// The ACK at 310 us is of data before the probe, with which 5 is sent: no second probe 252.5 us later.
+#[test]
+fn s7_4_an_ack_below_a_probe_of_new_data_is_no_answer_to_it() {
+    rack_tlp(
+        "initial_window = 2",
+        "0us   | message 10    | 0-1
+         100us | ack 1 of 0us  | 2-3 cwnd=3
+         300us | wait          | 4
+         310us | ack 2 of 0us  | 5
+         600us | wait          |",
+    );
+}
+
+/// Of four segments of buffer three are in flight, so that one fits exactly.
+#[test]
+fn s7_3_a_probe_of_new_data_may_fill_the_buffer_and_be_a_single_byte() {
+    rack_tlp(
+        "initial_window = 2\nwindow_limit = '4 packets'",
+        "0us     | message 10         | 0-1
+         100us   | ack 1 of 0us       | 2-3 cwnd=3
+         300us   | wait               | 4",
+    );
+    let mut bench = Bench::new("tcp", &format!("{RACK}\ntlp = true\ninitial_window = 2"));
+    bench.message(4 * MSS + 1, None);
+    bench.now = Instant::from_micros(100);
+    bench.ack(1, Some(Instant::ZERO), Flags::NONE, &[]);
+    assert_eq!(bench.sent(), [0, 1, 2, 3]);
+    while bench.notes.probes == 0 {
+        bench.timer();
+    }
+    let probe: Vec<_> = bench.notes.sent.iter().map(|(packet, _)| (packet.seq, packet.payload)).collect();
+    assert_eq!((bench.now, probe), (Instant::from_micros(300), vec![(4 * MSS, 1)]));
 }
 
 #[test]

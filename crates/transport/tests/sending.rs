@@ -241,6 +241,25 @@ fn what_d2tcp_plus_holds_back_asks_with_one_byte_until_that_comes_back_without_a
     }
 }
 
+/// All ten are in flight when a mark defers the message. With SACK its second one is lost without being sent again; NewReno
+/// repairs at once, as only that tells it of further losses.
+#[test]
+fn loss_while_d2tcp_plus_defers_is_repaired_at_once_by_newreno_alone() {
+    let repaired = |recovery: &str| {
+        let keys = format!("initial_window = 10\nfirst_rounds = 1000000\nrecovery = '{recovery}'");
+        let mut bench = Bench::new("d2tcp_plus", &keys);
+        bench.message(10_000, Some(Instant::from_millis(60)));
+        assert_eq!(pieces(&mut bench).len(), 10);
+        arrived(&mut bench, 1_000, Flags::ECE);
+        let beyond: &[(u64, u64)] = if recovery == "sack" { &[(2, 5)] } else { &[] };
+        (0..3).for_each(|_| bench.ack(1, None, Flags::NONE, beyond));
+        assert!(bench.ssthresh() < 10.0);
+        pieces(&mut bench)
+    };
+    assert_eq!(repaired("sack"), []);
+    assert_eq!(repaired("newreno"), [(1_000, 1_000)]);
+}
+
 /// Segments of 1000 bytes take 8 us at 1 Gbps, so that 50 take 0.4 ms. The base RTT is 14.6 us.
 #[test]
 fn what_begins_under_d2tcp_plus_asks_first_and_begins_with_one_segment() {
@@ -395,6 +414,23 @@ fn full_host_queue_stops_a_window_until_it_has_room() {
     // The window of ten.
     bench.room(20);
     assert_eq!(bench.sent(), [5, 6, 7, 8, 9]);
+}
+
+/// Of 3001 bytes the first segment is missing: the byte at the end is the third duplicate.
+#[test]
+fn single_byte_beyond_a_gap_shows_a_loss() {
+    let mut bench = Bench::new("tcp", "");
+    bench.message(3 * MSS + 1, None);
+    assert_eq!(pieces(&mut bench), [(0, 1000), (1000, 1000), (2000, 1000), (3000, 1)]);
+    bench.wait(Span::from_micros(100));
+    for end in [2 * MSS, 3 * MSS, 3 * MSS + 1] {
+        assert_eq!(pieces(&mut bench), []);
+        let mut blocks = transport::Blocks::default();
+        blocks.push((MSS, end));
+        let (ack, mut news) = (Packet::ack(0, 40, Instant::MAX, Flags::NONE), transport::Extension::of_blocks(blocks));
+        bench.sender.on_packet(&bench.config, bench.now, &ack, Some(&mut news), &mut bench.notes);
+    }
+    assert_eq!(pieces(&mut bench), [(0, 1000)]);
 }
 
 /// Ten in flight less one are nine: with a window of five only the first is sent again at once. A segment that is not in

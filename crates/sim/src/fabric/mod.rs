@@ -722,6 +722,26 @@ mod tests {
         net
     }
 
+    /// Returns two leaves of four hosts and four spines, all links 20 us long, with hosts that choose the paths of packets.
+    pub(super) fn spread(balance: &'static str) -> Net {
+        let (rate, delay) = (Rate::from_gbps(1), Span::from_micros(20));
+        let mut graph = Graph::new(8);
+        let leaves = ["leaf 0", "leaf 1"].map(|name| graph.switch(name, false));
+        (0..8).for_each(|host| graph.join(host, leaves[host as usize / 4], rate, delay));
+        for spine in 0..4 {
+            let spine = graph.switch(format!("spine {spine}"), false);
+            leaves.iter().for_each(|&leaf| graph.join(leaf, spine, rate, delay));
+        }
+        let settings = [
+            ("balance", Value::Choice(balance)),
+            ("paths", Value::Count(16)),
+            ("path_choice", Value::Choice("even")),
+            ("reps_buffer", Value::Count(1)),
+            ("flowlet_gap", Value::Time(Span::from_micros(500))),
+        ];
+        serving(graph, Sharing::PerPort, 1, Some(Span::ZERO), service(["fifo", "fifo"]), &settings)
+    }
+
     fn build(
         graph: Graph,
         sharing: Sharing,
@@ -730,7 +750,7 @@ mod tests {
         ordering: [&str; 2],
         records: bool,
     ) -> Net {
-        serving(graph, sharing, seed, host_jitter, Service { records, ..service(ordering) })
+        serving(graph, sharing, seed, host_jitter, Service { records, ..service(ordering) }, &[])
     }
 
     /// Returns the service with these disciplines, at switches and at hosts, and marks above a threshold.
@@ -748,7 +768,14 @@ mod tests {
         }
     }
 
-    fn serving(graph: Graph, sharing: Sharing, seed: u64, host_jitter: Option<Span>, service: Service) -> Net {
+    fn serving(
+        graph: Graph,
+        sharing: Sharing,
+        seed: u64,
+        host_jitter: Option<Span>,
+        service: Service,
+        more: &[(&'static str, Value)],
+    ) -> Net {
         let mark = Some(Amount::Packets(3));
         let switch = Switch {
             buffer: Amount::Packets(10),
@@ -759,7 +786,7 @@ mod tests {
         let mut settings = Values::default();
         settings.set("untagged", Value::Choice("lowest"));
         settings.set("when_full", Value::Choice("drop-arriving"));
-        settings.set("quantum", Value::Size(Bytes(1500)));
+        more.iter().for_each(|(key, value)| settings.set(key, value.clone()));
         let network = Network {
             graph,
             switch,
@@ -776,11 +803,14 @@ mod tests {
     }
 
     /// Returns the arrivals at hosts, in order, with the times.
-    fn drain(net: &mut Net) -> Vec<(Instant, Packet)> {
+    pub(super) fn drain(net: &mut Net) -> Vec<(Instant, Packet)> {
         let mut arrived = Vec::new();
         while let Some((at, event)) = net.events.pop(Instant::MAX) {
             net.now = at;
             match event {
+                Event::Arrival(link) if net.switches_choose() => {
+                    arrived.extend(net.arrive_with_care(link).map(|packet| (at, packet)));
+                }
                 Event::Arrival(link) => {
                     let mut packet = Packet::BLANK;
                     let arrival = net.arrival(at, link);
@@ -1044,7 +1074,8 @@ mod tests {
         let mut graph = Graph::new(11);
         let switch = graph.switch("switch", false);
         (0..11).for_each(|host| graph.join(host, switch, Rate::from_gbps(1), Span::from_micros(20)));
-        let mut net = serving(graph, sharing, 1, Some(Span::ZERO), service);
+        let quantum = ("quantum", Value::Size(Bytes(1500)));
+        let mut net = serving(graph, sharing, 1, Some(Span::ZERO), service, &[quantum]);
         for host in 0..10 {
             net.now = Instant::ZERO + Span::from_nanos(host.into());
             let packet = Packet { rank: ranks[host as usize], ..full(&mut net, (host, 10), u64::from(host)) };

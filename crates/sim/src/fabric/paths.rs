@@ -254,3 +254,99 @@ impl Net {
         set.iter().map(|&route| self.delay_along(route)).min()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::spread;
+    use super::*;
+    use crate::flow::Flow;
+
+    /// The paths, as their numbers, of the next packets of a connection from a host to the fourth one after it.
+    fn taken(net: &mut Net, (id, generation, from): (u32, u16, u32), count: usize) -> Vec<u8> {
+        let route = route(net, from);
+        (0..count).map(|_| net.choose_path((ConnectionId(id), generation), route, Flags::NONE).1.path()).collect()
+    }
+
+    fn route(net: &mut Net, from: u32) -> u32 {
+        net.path(HostId(from), HostId(from + 4), Flow::of_pair(HostId(from), HostId(from + 4)))
+    }
+
+    /// Lets an acknowledgement reach its host, with the path of the packet that it answers.
+    fn answered(net: &mut Net, (id, generation): (u32, u16), path: u8) {
+        let flags = Flags::ACK.on_path(path);
+        net.inspect(&Packet { connection: ConnectionId(id), generation, flags, ..Packet::BLANK });
+    }
+
+    #[test]
+    fn connection_that_keeps_its_path_leaves_the_others_theirs() {
+        let mut net = spread("spray");
+        let (kept, id) = (route(&mut net, 0), ConnectionId(0));
+        net.keep_path(Incarnation { id, generation: 0 }, EndOf::Sending);
+        let routes = [0; 4].map(|_| net.choose_path((id, 0), kept, Flags::NONE));
+        assert_eq!(routes, [(kept, Flags::NONE); 4]);
+        let mut others = taken(&mut net, (1, 0, 1), 4);
+        others.sort_unstable();
+        assert_eq!(others, [0, 1, 2, 3]);
+    }
+
+    /// Four turns over four paths have 8^4 orders.
+    #[test]
+    fn connections_of_a_host_and_of_two_hosts_draw_other_orders() {
+        let mut net = spread("spray");
+        let orders = [(0, 0, 0), (1, 0, 0), (2, 0, 1)].map(|connection| taken(&mut net, connection, 16));
+        assert!(orders[0] != orders[1] && orders[0] != orders[2] && orders[1] != orders[2], "{orders:?}");
+    }
+
+    /// Four links of 20 us.
+    #[test]
+    fn min_delay_is_that_of_a_path() {
+        let mut net = spread("spray");
+        let route = route(&mut net, 0);
+        assert_eq!(net.min_propagation_of_set(route), Some(Span::from_micros(80)));
+    }
+
+    /// A balancer with memory for one path: an answer to a marked packet does not take its place.
+    #[test]
+    fn answers_to_marked_packets_are_no_news_of_good_paths() {
+        for good in 0..4 {
+            let mut net = spread("reps");
+            taken(&mut net, (0, 0, 0), 1);
+            answered(&mut net, (0, 0), good);
+            answered(&mut net, (0, 0), ((good + 1) % 4) | MARKED);
+            assert_eq!(taken(&mut net, (0, 0, 0), 1), [good]);
+        }
+    }
+
+    #[test]
+    fn answers_to_an_earlier_connection_of_the_same_id_are_no_news() {
+        for good in 0..4 {
+            let mut net = spread("reps");
+            taken(&mut net, (0, 0, 0), 1);
+            taken(&mut net, (0, 1, 0), 1);
+            answered(&mut net, (0, 1), good);
+            answered(&mut net, (0, 0), (good + 1) % 4);
+            assert_eq!(taken(&mut net, (0, 1, 0), 1), [good]);
+        }
+    }
+
+    /// Each packet has one path, also if that was asked for before; but not when routing has changed since.
+    #[test]
+    fn path_chosen_ahead_is_taken_unless_routing_has_changed() {
+        let mut net = spread("spray");
+        let mut ahead = Vec::new();
+        for id in 0..8 {
+            let (connection, way) = (Incarnation { id: ConnectionId(id), generation: 0 }, route(&mut net, 0));
+            let next = net.next_route(connection, way);
+            assert_eq!(net.choose_path((connection.id, 0), way, Flags::NONE).0, next);
+            ahead.push(net.next_route(connection, way));
+        }
+        ahead.sort_unstable();
+        ahead.dedup();
+        assert!(ahead.len() > 2, "{ahead:?}");
+        net.paths.as_mut().expect("hosts choose").most = 2;
+        net.forget_paths();
+        for id in 0..8 {
+            assert!(taken(&mut net, (id, 0, 0), 1)[0] < 2);
+        }
+    }
+}

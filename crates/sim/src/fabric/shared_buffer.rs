@@ -207,9 +207,12 @@ impl SharedBuffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fabric::marker::{MARKERS, Site};
     use crate::fabric::port::LinkRole;
+    use crate::fabric::qdisc;
+    use std::sync::{Arc, Mutex};
     use transport::Flags;
-    use units::{Rate, Span};
+    use units::{Rate, Span, Values};
 
     /// The ports of a switch, and the packets that they hold.
     type Ports = (Table<LinkId, Port>, PacketPool);
@@ -338,5 +341,73 @@ mod tests {
         buffer.leave(&packet(1460));
         assert_eq!((buffer.packets, buffer.bytes), (2, 1500));
         assert_eq!(buffer.room(0, 0), Level { value: 4500, in_bytes: true });
+    }
+
+    #[test]
+    fn port_keeps_its_buffer_under_another_index() {
+        let (mut buffer, _) = buffer(Amount::Packets(100), 1.0, 2);
+        let moved = Arc::new(Mutex::new(None));
+        buffer = buffer.limited_by(Some(Box::new(Expected { length: 0, moved: moved.clone() })));
+        buffer.moves(LinkId(1), LinkId(5));
+        assert_eq!(buffer.members(), [LinkId(0), LinkId(5)]);
+        assert_eq!(*moved.lock().unwrap(), Some((LinkId(1), LinkId(5))));
+    }
+
+    #[test]
+    fn flushed_port_leaves_the_packets_of_the_others() {
+        let (mut buffer, mut ports) = buffer(Amount::Packets(100), 1.0, 2);
+        fill(&mut buffer, &mut ports, 0, Instant::ZERO);
+        let (ports, packet_pool) = (&mut ports.0, &mut ports.1);
+        // One of four is in transmission.
+        for _ in 0..4 {
+            offer(&mut buffer, (ports, packet_pool), 1, Instant::ZERO);
+        }
+        buffer.flush(packet_pool, Instant(1_000_000), &mut ports[LinkId(0)]);
+        assert_eq!((buffer.packets, buffer.bytes), (3, 4500));
+    }
+
+    /// Checks that a queue has this length.
+    struct Expected {
+        length: u64,
+        moved: Arc<Mutex<Option<(LinkId, LinkId)>>>,
+    }
+
+    impl Limits for Expected {
+        fn limit(&self, queue: &QueueState, _: u64) -> u64 {
+            assert_eq!(queue.length, self.length);
+            u64::MAX
+        }
+        fn changed(&mut self, queue: &QueueState, _: u64) {
+            assert_eq!(queue.length, self.length);
+        }
+        fn moves(&mut self, from: LinkId, to: LinkId) {
+            *self.moved.lock().unwrap() = Some((from, to));
+        }
+    }
+
+    /// Four packets of 1500 B are queued at a port and four at others. There is room for another if as much memory is free,
+    /// and not for a byte more.
+    #[test]
+    fn queue_of_a_discipline_has_room_while_memory_is_free() {
+        let packet = Packet::data(0, 1460, 40, Instant::ZERO, Flags::NONE);
+        for (capacity, length, has_room) in [
+            (Amount::Packets(8), 4, false),
+            (Amount::Packets(9), 4, true),
+            (Amount::Bytes(13_499), 6000, false),
+            (Amount::Bytes(13_500), 6000, true),
+        ] {
+            let (mut buffer, _) = buffer(capacity, 100.0, 1);
+            let settings = Values::default();
+            let queue = (qdisc::find("fifo").expect("a discipline of that name").queue)(&settings, &[1.0]);
+            let rate = Rate::from_gbps(1);
+            let marker = (MARKERS[0].marker)(&settings, &Site::new(rate, Level::INFINITE));
+            let mut port = Port::new(rate, Span(1), LinkRole::SwitchToHost).with_qdisc(queue, marker);
+            (0..4).for_each(|_| port.push(Instant::ZERO, packet));
+            (0..8).for_each(|_| buffer.enter(&packet));
+            assert_eq!(buffer.has_room(LinkId(0), &port, &packet), has_room, "{capacity}");
+            buffer = buffer.limited_by(Some(Box::new(Expected { length, moved: Arc::default() })));
+            assert_eq!(buffer.has_room(LinkId(0), &port, &packet), has_room, "{capacity}");
+            buffer.changed(LinkId(0), &port, &packet);
+        }
     }
 }

@@ -134,3 +134,52 @@ impl Net {
         balancer.send(self.now, onward, packet, overlay);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{drain, full, spread, star};
+    use super::*;
+    use transport::Blocks;
+
+    /// Of three packets of 12 us one is in transmission and two are queued.
+    #[test]
+    fn queue_is_as_long_as_its_packets_take() {
+        for discipline in ["fifo", "priority"] {
+            let mut net = star(2, 1, Some(Span::ZERO), [discipline; 2]);
+            let mut link = LinkId(0);
+            for seq in 0..3 {
+                let packet = full(&mut net, (0, 1), seq);
+                link = net.router.link(packet.route);
+                net.send(packet);
+            }
+            assert_eq!(net.drained_in(link), Span::from_micros(36), "{discipline}");
+            net.now += Span::from_micros(5);
+            assert_eq!(net.drained_in(link), Span::from_micros(31), "{discipline}");
+        }
+    }
+
+    /// An overlay header is between switches only: packets reach their hosts as they were sent.
+    #[test]
+    fn overlay_headers_are_taken_off_and_the_extension_of_a_packet_is_kept() {
+        let mut net = spread("conga");
+        let mut blocks = Blocks::default();
+        blocks.push((2000, 3000));
+        let sent = Extension::of_blocks(blocks);
+        for from in [0, 1] {
+            let packet = full(&mut net, (from, 4), 0);
+            net.send(packet);
+            let packet = full(&mut net, (from, 4), 1460);
+            net.send_extended(packet, sent.clone());
+        }
+        let arrived = drain(&mut net);
+        assert_eq!(arrived.len(), 4);
+        for (_, packet) in &arrived {
+            let extension = net.take_extension(packet);
+            assert_eq!(extension.is_some(), packet.seq > 0);
+            if let Some(extension) = extension {
+                assert_eq!((extension.sack.as_slice(), extension.overlay.is_none()), (sent.sack.as_slice(), true));
+            }
+        }
+        assert_eq!(net.extensions.slots.len(), net.extensions.free.len());
+    }
+}

@@ -86,3 +86,63 @@ impl Role {
         (0..count).map(|i| self.hosts[((first + i) % all) as usize]).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::plan::{Pairs, Stage, Told};
+    use super::*;
+    use units::{Distribution, OfRequest};
+
+    fn role(hosts: &[u32], count: u32, pick: Pick) -> Role {
+        Role { name: String::new(), hosts: hosts.iter().copied().map(HostId).collect(), count, pick }
+    }
+
+    fn numbers(hosts: &[HostId]) -> Vec<u32> {
+        hosts.iter().map(|host| host.0).collect()
+    }
+
+    #[test]
+    fn requests_take_the_hosts_of_a_role_in_turn() {
+        let mut stream = Stream::new(1, "requests", 0);
+        let role = role(&[10, 11, 12, 13, 14], 2, Pick::RoundRobin);
+        let taken = [0, 1, 2, 3].map(|number| numbers(&role.pick(number, &mut stream)));
+        assert_eq!(taken, [[10, 11], [12, 13], [14, 10], [11, 12]]);
+    }
+
+    /// Nothing is drawn for a role of which each request takes all hosts, in the order of the scenario.
+    #[test]
+    fn all_hosts_of_a_role_are_taken_in_their_order() {
+        let role = role(&[7, 3, 9, 1, 5, 8], 6, Pick::Random);
+        let mut stream = Stream::new(1, "requests", 0);
+        assert!((0..20).all(|number| numbers(&role.pick(number, &mut stream)) == [7, 3, 9, 1, 5, 8]));
+        assert_eq!(stream.below(1000), Stream::new(1, "requests", 0).below(1000));
+    }
+
+    /// Host 1 works for 20 us (in ps), then sends to itself and to host 0: a single message is sent, when the work has ended.
+    #[test]
+    fn messages_are_sent_between_hosts_after_the_work_before_them() {
+        let constant = |value| OfRequest::Drawn(Distribution::Constant(value));
+        let stage = |written, action, after| Stage { written, action, after, barrier: false, quorum: 1.0 };
+        let plan = Plan {
+            roles: vec![role(&[1], 1, Pick::Random), role(&[0, 1], 2, Pick::Random)],
+            stages: vec![
+                stage(0, Action::Work { at: 0, time: constant(20e6), servers: None }, vec![]),
+                stage(
+                    1,
+                    Action::Send { from: 0, to: 1, pairs: Pairs::All, size: constant(1000.0), share: 1.0 },
+                    vec![0],
+                ),
+            ],
+            names: vec![String::new(); 2],
+            goals: Vec::new(),
+            told: Told::Nothing,
+            abandons: false,
+            keeps_pieces: false,
+        };
+        let draws = Draws { plan: &plan, trace: None, name: String::new(), seed: 1 };
+        let at = Instant::from_micros(50);
+        let sent: Vec<_> =
+            draws.messages(3, at).iter().map(|sent| (sent.from.0, sent.to.0, sent.bytes, sent.start)).collect();
+        assert_eq!(sent, [(1, 0, Bytes(1000), at + Span::from_micros(20))]);
+    }
+}

@@ -827,6 +827,17 @@ mod tests {
     }
 
     #[test]
+    fn later_message_begins_at_the_present_rate() {
+        let (mut law, mut window) = law(&[("window", "scaled"), ("increase_timer", "1 s")]);
+        law.on_ack(&mut window, &ack(100, true));
+        let before = (law.0.rate, law.0.target, window.cwnd);
+        assert_eq!(before.0, 20.0 * GBPS);
+        let site = Site { rate: Rate::from_gbps(40), frame_overhead: Bytes::ZERO, hops: 4, host: HostId(0), own: 0 };
+        law.on_message(&mut window, &acked(0, false), true, site);
+        assert_eq!((law.0.rate, law.0.target, window.cwnd), before);
+    }
+
+    #[test]
     fn defaults_follow_from_the_recovery_and_the_link() {
         let of = |keys| {
             let values = values(keys);

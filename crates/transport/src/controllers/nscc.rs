@@ -630,6 +630,13 @@ mod tests {
         let row = |ns: u64| vec![Acked { sample: Some(Span::from_nanos(80_000 + ns)), ..heard(1000, 0, false) }; 6];
         near(after(&mut law(&keys), 5.0, &row(6666)), 5.5);
         near(after(&mut law(&keys), 5.0, &row(6667)), 5.0);
+        // Of 84 us a twelfth is 7 us exactly.
+        let longer = [keys[0], ("base_rtt", "84 us")];
+        let row = |ps: u64| vec![Acked { sample: Some(Span(84_000_000 + ps)), ..heard(1000, 0, false) }; 6];
+        let grown = after(&mut law(&longer), 5.0, &row(6_000_000));
+        assert!(grown > 5.0);
+        near(after(&mut law(&longer), 5.0, &row(7_000_000)), grown);
+        near(after(&mut law(&longer), 5.0, &row(7_000_001)), 5.0);
         // Once begun it does not end, though a window that grows by two packets each is not filled again.
         let fast = [keys[0], ("fast_increase", "1")];
         near(after(&mut law(&fast), 5.0, &empty(8)), 11.0);

@@ -549,4 +549,128 @@ mod tests {
         assert_eq!(recovery.advance(&config, Instant::ZERO, 6 * MSS, Instant::MAX).counted, MSS);
         assert!(recovery.none_sacked());
     }
+
+    /// Nothing that was counted before a timeout is taken off after it: all of that is sent again.
+    #[test]
+    fn timeout_forgets_counted_duplicates() {
+        let config = Config { sack: false, ..config() };
+        let mut recovery = in_flight(&config);
+        (0..5).for_each(|_| assert_eq!(recovery.count_beyond(&config, 0), MSS));
+        recovery.go_back(&config, Instant::ZERO);
+        let counted = [2, 4].map(|seq| recovery.advance(&config, Instant::ZERO, seq * MSS, Instant::MAX).counted);
+        assert_eq!(counted, [0; 2]);
+    }
+
+    /// Of two segments and a byte in flight, the first is missing: a segment and a byte send duplicates.
+    #[test]
+    fn single_byte_that_has_sent_a_duplicate_is_counted_once() {
+        let config = Config { sack: false, ..config() };
+        let mut recovery = Recovery::new(&config);
+        (recovery.next, recovery.highest) = (2 * MSS + 1, 2 * MSS + 1);
+        let beyond = [0; 3].map(|news| recovery.count_beyond(&config, news));
+        assert_eq!(beyond, [MSS, 1, 0]);
+        // An ACK of both segments leaves the byte, which a later one acknowledges with a segment that filled a gap.
+        let counted =
+            |recovery: &mut Recovery, seq| recovery.advance(&config, Instant::ZERO, seq, Instant::MAX).counted;
+        assert_eq!(counted(&mut recovery, 2 * MSS), MSS);
+        assert_eq!(counted(&mut recovery, 3 * MSS + 1), 1);
+    }
+
+    /// RFC 6582 3.2, step 3: "the first partial ACK" is that of each recovery.
+    #[test]
+    fn each_recovery_has_a_first_partial_ack() {
+        let config = Config { sack: false, ..config() };
+        let mut recovery = in_flight(&config);
+        for end in [10, 20] {
+            recovery.sent(end * MSS);
+            recovery.enter();
+            let start = (end - 10) * MSS;
+            let partial = [1, 2].map(|i| {
+                let advance = recovery.advance(&config, Instant::ZERO, start + i * MSS, Instant::MAX);
+                (advance.partial, advance.first_partial)
+            });
+            assert_eq!(partial, [(true, true), (true, false)], "{end}");
+            recovery.advance(&config, Instant::ZERO, end * MSS, Instant::MAX);
+            assert_eq!(recovery.phase, Phase::Open);
+        }
+    }
+
+    /// RFC 5681 4.3. The two were sent again when segments up to 10 and up to 11 had been sent; three segments beyond
+    /// these show that they are lost. The first cuts the window when 15 have been sent, so that the second does not.
+    #[test]
+    fn retransmission_sent_before_the_last_cut_is_no_new_loss() {
+        let config = config();
+        let mut recovery = in_flight(&config);
+        recovery.note_blocks(&config, &[(2 * MSS, 5 * MSS)]);
+        recovery.enter();
+        recovery.sent_again(&config, 0, MSS);
+        recovery.sent(11 * MSS);
+        recovery.sent_again(&config, MSS, 2 * MSS);
+        recovery.sent(15 * MSS);
+        assert!(recovery.note_blocks(&config, &[(2 * MSS, 13 * MSS)]).lost_again);
+        recovery.begin_window(Instant::ZERO);
+        assert!(!recovery.note_blocks(&config, &[(2 * MSS, 14 * MSS)]).lost_again);
+        // It is lost all the same, and sent again with the first.
+        assert_eq!(recovery.next_lost(&config), Some((0, MSS)));
+        assert_eq!(recovery.next_lost(&config), Some((MSS, 2 * MSS)));
+    }
+
+    /// The same where time decides: a retransmission at the instant of the cut is after it.
+    #[test]
+    fn trimmed_retransmission_from_before_the_last_cut_is_no_new_loss() {
+        let config = Config { rack: true, ..config() };
+        let mut recovery = Recovery::timed(&config);
+        (0..4).for_each(|i| recovery.note_sent(Instant::ZERO, i * MSS, (i + 1) * MSS));
+        recovery.sent(4 * MSS);
+        let at = Instant::from_micros;
+        assert!(recovery.note_trimmed(0, false).lost);
+        recovery.begin_window(at(50));
+        recovery.enter();
+        recovery.note_sent(at(50), 0, MSS);
+        recovery.note_trimmed(MSS, false);
+        recovery.note_sent(at(60), MSS, 2 * MSS);
+        assert!(recovery.note_trimmed(0, true).lost_again);
+        recovery.begin_window(at(70));
+        let found = recovery.note_trimmed(MSS, true);
+        assert!(found.more && !found.lost_again && !found.lost, "{found:?}");
+    }
+
+    #[test]
+    fn single_lost_byte_is_a_loss() {
+        let config = Config { rack: true, ..config() };
+        let mut recovery = Recovery::timed(&config);
+        recovery.note_sent(Instant::ZERO, 0, 1);
+        recovery.sent(1);
+        assert!(recovery.note_trimmed(0, false).lost);
+    }
+
+    /// RFC 8985 7.2: two round trips after the ACK, while as much as a byte is in flight.
+    #[test]
+    fn probe_is_for_data_in_flight() {
+        let config = Config { rack: true, tlp: true, ..config() };
+        let at = Instant::from_micros;
+        let mut recovery = Recovery::timed(&config);
+        recovery.note_sent(at(0), 0, MSS);
+        recovery.note_sent(at(0), MSS, MSS + 1);
+        recovery.sent(MSS + 1);
+        recovery.advance(&config, at(100), MSS, at(0));
+        assert_eq!(recovery.schedule_probe(&config, at(100), true), Some(at(300)));
+        assert_eq!(recovery.wake_at(), at(300));
+        // With everything acknowledged that time is void.
+        recovery.advance(&config, at(200), MSS + 1, Instant::MAX);
+        assert_eq!(recovery.schedule_probe(&config, at(200), true), None);
+        assert_eq!(recovery.wake_at(), Instant::MAX);
+    }
+
+    /// After a timeout everything is sent again, but for SACKed data: here from half a segment on.
+    #[test]
+    fn hole_of_less_than_a_segment_is_sent_again_alone() {
+        let config = config();
+        let mut recovery = in_flight(&config);
+        recovery.note_blocks(&config, &[(500, 2 * MSS)]);
+        recovery.go_back(&config, Instant::ZERO);
+        assert_eq!(recovery.upcoming(10 * MSS), Some((0, 500)));
+        recovery.sent(500);
+        assert_eq!(recovery.upcoming(10 * MSS), Some((2 * MSS, 10 * MSS)));
+    }
 }

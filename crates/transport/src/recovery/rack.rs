@@ -391,4 +391,58 @@ mod tests {
         rack.arrived(&around(151), 0, &[(3000, 4000), (2000, 3000)]);
         assert!(rack.reordering_seen);
     }
+
+    /// Sends segments of 1000 bytes at these times in microseconds.
+    fn sent_at<const N: usize>(times: [u64; N]) -> Rack {
+        let mut rack = Rack::default();
+        times.into_iter().zip(0..).for_each(|(at, i)| rack.sent(Instant::from_micros(at), i * 1000, i * 1000 + 1000));
+        rack
+    }
+
+    #[test]
+    fn data_that_has_arrived_is_not_in_flight_again() {
+        let mut rack = sent_at([0; 3]);
+        rack.arrived(&around(100), 0, &[(1000, 2000)]);
+        rack.sent(Instant::from_micros(200), 0, 3000);
+        let states: Vec<_> = rack.segments.iter().map(|segment| (segment.state, segment.again)).collect();
+        assert_eq!(states, [(State::Flying, true), (State::Arrived, false), (State::Flying, true)]);
+    }
+
+    #[test]
+    fn all_three_blocks_of_an_ack_count() {
+        let mut rack = sent_at([0; 6]);
+        rack.arrived(&around(100), 0, &[(5000, 6000), (3000, 4000), (1000, 2000)]);
+        rack.find_lost(&around(200));
+        // 0, 2 and 4 are lost, one by one.
+        assert_eq!((rack.lost_bytes(), rack.next_lost()), (3000, Some((0, 1000))));
+        assert!(!rack.reordering_seen);
+    }
+
+    /// The first three were overtaken by the fourth. The first of them, sent again, is later than the last arrival, but the
+    /// fifth is not: it was sent 1 us before that.
+    #[test]
+    fn retransmission_in_flight_does_not_hide_losses_behind_it() {
+        let mut rack = sent_at([0, 0, 0, 0, 100, 101]);
+        rack.arrived(&around(100), 0, &[(3000, 4000)]);
+        rack.find_lost(&around(200));
+        assert_eq!(rack.lost_bytes(), 3000);
+        rack.sent(Instant::from_micros(200), 0, 1000);
+        rack.arrived(&around(201), 0, &[(3000, 4000), (5000, 6000)]);
+        rack.find_lost(&around(201));
+        assert_eq!(rack.lost_bytes(), 2000, "its round trip is 100 us, and a quarter of it is left");
+        rack.find_lost(&around(300));
+        assert_eq!(rack.lost_bytes(), 3000);
+    }
+
+    /// RFC 8985 6.3: and no other time is pending.
+    #[test]
+    fn timeout_finds_losses_where_none_were_and_ends_the_probe() {
+        let mut rack = sent_at([0, 0]);
+        assert_eq!(rack.next_lost(), None);
+        rack.probed(2000, false);
+        (rack.reorder_at, rack.probe_at) = (Instant::from_micros(300), Instant::from_micros(400));
+        rack.time_out(&around(200));
+        assert_eq!((rack.lost_bytes(), rack.next_lost()), (2000, Some((0, 2000))));
+        assert_eq!((rack.reorder_at, rack.probe_at, rack.is_probing()), (Instant::MAX, Instant::MAX, false));
+    }
 }

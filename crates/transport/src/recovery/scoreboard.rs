@@ -279,4 +279,47 @@ mod tests {
         board.sent_again(2000, 3000, 9000);
         assert_eq!(board.to_repair(2000, 20_000, RULES), 2000);
     }
+
+    /// Of five segments that have arrived beyond two holes, the second hole's retransmission is one.
+    #[test]
+    fn retransmission_that_was_sacked_is_not_in_flight_nor_lost_again() {
+        let mut board = Scoreboard::default();
+        board.begin(0);
+        board.add((1000, 2000), 0);
+        board.add((3000, 6000), 0);
+        board.sent_again(0, 1000, 6000);
+        board.sent_again(2000, 3000, 6000);
+        assert_eq!(board.pipe(0, 6000, RULES), 2000);
+        board.add((2000, 3000), 0);
+        assert_eq!(board.pipe(0, 6000, RULES), 1000);
+        board.add((6000, 9000), 0);
+        assert_eq!(board.find_lost_again(RULES), Some(6000));
+        assert_eq!((board.next_lost(0, RULES), board.next_lost(0, RULES)), (Some((0, 1000)), None));
+    }
+
+    #[test]
+    fn lost_retransmission_of_which_half_has_arrived_is_sent_again_to_that() {
+        let mut board = Scoreboard::default();
+        board.begin(0);
+        board.add((1000, 5000), 0);
+        board.sent_again(0, 1000, 5000);
+        board.add((5000, 8000), 0);
+        assert_eq!(board.find_lost_again(RULES), Some(5000));
+        board.add((500, 1000), 0);
+        assert_eq!(board.next_lost(0, RULES), Some((0, 500)));
+    }
+
+    /// RFC 6675 4, NextSeg, rule 4: "HighACK is greater than RescueRxt". The last hole is half a segment.
+    #[test]
+    fn rescue_is_of_the_last_hole_once_more_than_the_first_retransmission_is_acknowledged() {
+        let mut board = Scoreboard::default();
+        board.begin(0);
+        board.add((2000, 4500), 0);
+        assert_eq!(board.next_rescue(1000, 5000, RULES), None);
+        board.sent_again(0, 1000, 5000);
+        assert_eq!(board.next_rescue(1000, 5000, RULES), None);
+        assert_eq!(board.next_rescue(1001, 5000, RULES), Some((4500, 5000)));
+        board.rescued(5000);
+        assert_eq!(board.next_rescue(1001, 5000, RULES), None);
+    }
 }

@@ -7,6 +7,8 @@ mod by_hand;
 mod common;
 #[path = "../d2tcp_queue.rs"]
 mod d2tcp_queue;
+#[path = "../go_back_n.rs"]
+mod go_back_n;
 #[path = "../grants.rs"]
 mod grants;
 #[path = "../header_echo.rs"]
@@ -25,6 +27,10 @@ mod pdq;
 mod pfabric;
 #[path = "../rates.rs"]
 mod rates;
+#[path = "../receive.rs"]
+mod receive;
+#[path = "../rfc2018.rs"]
+mod rfc2018;
 #[path = "../rfc3168.rs"]
 mod rfc3168;
 #[path = "../rfc5681.rs"]

@@ -239,6 +239,10 @@ mod tests {
         assert_eq!((register.bytes, congestion(&register)), (80_000.0, 3));
         register.advance(Instant::from_micros(96), Span::from_micros(160));
         assert!((register.bytes - 51_200.0).abs() < 1e-6 && congestion(&register) == 2, "{register:?}");
+        // Rounded down.
+        for (bytes, eighths) in [(24_999.0, 0), (25_000.0, 1), (49_999.0, 1), (174_999.0, 6), (175_000.0, 7)] {
+            assert_eq!(congestion(&Register { bytes, period: 0 }), eighths, "{bytes}");
+        }
         register.bytes = 1e9;
         assert_eq!(congestion(&register), 7);
         register.advance(Instant::from_millis(100), Span::from_micros(160));
@@ -299,6 +303,36 @@ mod tests {
         // After 10 ms neither news nor the register counts: all are equal, 20 each with a deviation of 3.7.
         let all = paths(&mut there, 10_002);
         assert!(all.iter().all(|taken| (5..=35).contains(taken)), "{all:?}");
+    }
+
+    /// CONGA 3.6: 160 us beside flowlets of 500 us. 80 packets of 1250 B are a half of what 10 Gbps carry in this time.
+    #[test]
+    fn use_is_measured_over_a_third_of_the_flowlet_gap() {
+        let mut values = Values::default();
+        values.set("flowlet_gap", units::Value::Time(Span::from_micros(500)));
+        for (given, congestion) in [(None, 4), (Some(320), 2)] {
+            if let Some(us) = given {
+                values.set("conga_tau", units::Value::Time(Span::from_micros(us)));
+            }
+            let (mut conga, packet) = (balancer(&values), Packet { size: 1250, ..Packet::BLANK });
+            let mut header = overlay(FIRST, OTHER);
+            (0..81).for_each(|_| conga.send(Instant::from_micros(1), onward(3), &packet, &mut header));
+            assert_eq!(header.congestion, congestion);
+        }
+    }
+
+    /// News counts for twenty gaps of 500 us. Any uplink may be the one, the first too.
+    #[test]
+    fn news_of_a_path_counts_for_twenty_flowlet_gaps() {
+        let (mut here, mut there) = (conga(), conga());
+        let now = Instant::from_micros(1);
+        here.receive(now, &Overlay { uplink: Some(LinkId(0)), congestion: 5, ..overlay(OTHER, FIRST) });
+        let mut back = overlay(FIRST, OTHER);
+        here.send(now, onward(9), &Packet::BLANK, &mut back);
+        assert_eq!(back.told, Some((LinkId(0), 5)));
+        there.receive(now, &back);
+        let told = |ps: u64, uplink: u32| there.told(Instant(10_001_000_000 + ps), FIRST, LinkId(uplink));
+        assert_eq!([told(0, 0), told(1, 0), told(0, 1)], [5, 0, 0]);
     }
 
     /// CONGA 3.5: a flow that pauses keeps its link where none is better.
