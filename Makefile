@@ -231,13 +231,13 @@ $(TESTBED): $(shell find deploy/linux/testbed -type f)
 .PHONY: test-linux
 test-linux: ## Test the Linux tool: all of it as root where BPF works, the rest elsewhere
 	@if why=$$(deploy/linux/prepare); then set -x; cargo test --locked --no-run $(LINUX); \
-	$(if $(BESIDE),$(IDLE) $(MAKE) $(BESIDE) > target/beside.log 2>&1 & )cargo test --locked $(LINUX) -- --nocapture --test-threads 1; wait; \
+	$(if $(BESIDE),trap wait EXIT; $(IDLE) $(MAKE) $(BESIDE) > target/beside.log 2>&1 & )cargo test --locked $(LINUX) -- --nocapture --test-threads 1; \
 	else echo "SKIPPED: tests of the Linux tool: $$why"; fi
 
 # What `make test` builds meanwhile, as the tests wait for most of their time. If it fails, it is built again where it is
 # needed, and says why there. It runs when no test wants the core.
 BESIDE :=
-IDLE := $(if $(shell command -v chrt),chrt --idle 0) nice -n 19
+IDLE = $(if $(shell command -v chrt),chrt --idle 0) nice -n 19
 
 .PHONY: linux-hostile
 linux-hostile: ## Try to break the Linux tool: malformed calls, kills, foreign pins, greedy users; needs root (minutes)

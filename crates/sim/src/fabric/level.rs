@@ -1,5 +1,6 @@
 //! The length of a queue, and limits on it.
 
+use transport::Packet;
 use units::{Amount, Bytes};
 
 /// The length of a queue.
@@ -9,6 +10,13 @@ pub struct Length {
     pub packets: u64,
     /// Wire bytes of these packets.
     pub bytes: u64,
+}
+
+impl Length {
+    /// Returns the length with one more packet.
+    pub(crate) fn with(self, packet: &Packet) -> Length {
+        Length { packets: self.packets + 1, bytes: self.bytes + u64::from(packet.size) }
+    }
 }
 
 /// A limit or threshold on a queue's length, in packets or in wire bytes.

@@ -686,7 +686,7 @@ mod tests {
     use crate::fabric::marker::{MARKERS, Marker};
     use crate::fabric::network::{HostQueue, Sharing, Switch};
     use crate::fabric::port::{BufferIndex, LinkRole};
-    use crate::fabric::qdisc;
+    use crate::fabric::qdisc::{self, Queue};
     use crate::faults::{Effect, Fault};
     use crate::schedule::events::Event;
     use transport::Header;
@@ -698,25 +698,43 @@ mod tests {
         leaves(1, hosts, seed, host_jitter, ordering)
     }
 
-    /// As [`star`]; several leaves have as many hosts each, in order, and are connected to one more switch.
-    pub(super) fn leaves(leaves: u32, hosts: u32, seed: u64, host_jitter: Option<Span>, ordering: [&str; 2]) -> Net {
+    /// Returns leaves with as many hosts each, in order, and spines, all links at 1 Gbps and 20 us long.
+    fn tiers(leaves: u32, hosts: u32, spines: u32) -> Graph {
         let (rate, delay) = (Rate::from_gbps(1), Span::from_micros(20));
         let mut graph = Graph::new(hosts);
         let switches: Vec<u32> = (0..leaves).map(|_| graph.switch("switch", false)).collect();
         (0..hosts).for_each(|host| graph.join(host, switches[(host * leaves / hosts) as usize], rate, delay));
-        if leaves > 1 {
-            let root = graph.switch("root", false);
-            switches.iter().for_each(|&leaf| graph.join(leaf, root, rate, delay));
+        for _ in 0..spines {
+            let spine = graph.switch("spine", false);
+            switches.iter().for_each(|&leaf| graph.join(leaf, spine, rate, delay));
         }
+        graph
+    }
+
+    /// Returns the queue of a discipline, for two classes of equal weight.
+    pub(super) fn queue(discipline: &str) -> Box<dyn Queue> {
+        let mut settings = Values::default();
+        settings.set("quantum", Value::Size(Bytes(1500)));
+        (qdisc::find(discipline).expect("a discipline of that name").queue)(&settings, &[1.0, 1.0])
+    }
+
+    /// Returns a switch's port at 1 Gbps to a host, with a discipline and without marks.
+    pub(super) fn port(discipline: &str) -> Port {
+        let rate = Rate::from_gbps(1);
+        let marker = (MARKERS[0].marker)(&Values::default(), &Site::new(rate, Level::INFINITE));
+        Port::new(rate, Span::ZERO, LinkRole::SwitchToHost).with_qdisc(queue(discipline), marker)
+    }
+
+    /// As [`star`]; several leaves have as many hosts each, in order, and are connected to one more switch.
+    pub(super) fn leaves(leaves: u32, hosts: u32, seed: u64, host_jitter: Option<Span>, ordering: [&str; 2]) -> Net {
+        let graph = tiers(leaves, hosts, u32::from(leaves > 1));
         build(graph, Sharing::PerPort, seed, host_jitter, ordering, false)
     }
 
     /// Returns a [`star`] without jitter, whose ports share the ten packets with alpha = 1 and defer enqueueing while
     /// they can.
     pub(super) fn shared(hosts: u32) -> Net {
-        let mut graph = Graph::new(hosts);
-        let switch = graph.switch("switch", false);
-        (0..hosts).for_each(|host| graph.join(host, switch, Rate::from_gbps(1), Span::from_micros(20)));
+        let graph = tiers(1, hosts, 0);
         let mut net = build(graph, Sharing::Dynamic(1.0), 1, Some(Span::ZERO), ["fifo", "fifo"], false);
         net.defer_enqueues(Bytes(1500));
         net
@@ -724,14 +742,6 @@ mod tests {
 
     /// Returns two leaves of four hosts and four spines, all links 20 us long, with hosts that choose the paths of packets.
     pub(super) fn spread(balance: &'static str) -> Net {
-        let (rate, delay) = (Rate::from_gbps(1), Span::from_micros(20));
-        let mut graph = Graph::new(8);
-        let leaves = ["leaf 0", "leaf 1"].map(|name| graph.switch(name, false));
-        (0..8).for_each(|host| graph.join(host, leaves[host as usize / 4], rate, delay));
-        for spine in 0..4 {
-            let spine = graph.switch(format!("spine {spine}"), false);
-            leaves.iter().for_each(|&leaf| graph.join(leaf, spine, rate, delay));
-        }
         let settings = [
             ("balance", Value::Choice(balance)),
             ("paths", Value::Count(16)),
@@ -739,7 +749,7 @@ mod tests {
             ("reps_buffer", Value::Count(1)),
             ("flowlet_gap", Value::Time(Span::from_micros(500))),
         ];
-        serving(graph, Sharing::PerPort, 1, Some(Span::ZERO), service(["fifo", "fifo"]), &settings)
+        serving(tiers(2, 8, 4), Sharing::PerPort, 1, Some(Span::ZERO), service(["fifo", "fifo"]), &settings)
     }
 
     fn build(
@@ -1005,8 +1015,7 @@ mod tests {
                         Port::new(Rate::from_gbps(1), Span::ZERO, LinkRole::SwitchToHost),
                     );
                     let settings = Values::default();
-                    let queue = (qdisc::find("fifo").expect("a discipline of that name").queue)(&settings, &[1.0]);
-                    net.ports[link] = port.with_qdisc(queue, (MARKERS[0].marker)(&settings, &site));
+                    net.ports[link] = port.with_qdisc(queue("fifo"), (MARKERS[0].marker)(&settings, &site));
                 }
                 let to = net.graph.links[link.index()].to;
                 let mut stream = Stream::new(seed, "bursts", 0);
@@ -1055,8 +1064,7 @@ mod tests {
         let link = net.router.link(path + 1);
         let port =
             std::mem::replace(&mut net.ports[link], Port::new(Rate::from_gbps(1), Span::ZERO, LinkRole::HostToHost));
-        let queue = (qdisc::find("fifo").expect("a discipline of that name").queue)(&Values::default(), &[1.0]);
-        net.ports[link] = port.with_qdisc(queue, Box::new(Phantom { bytes: 0, since: Instant::ZERO }));
+        net.ports[link] = port.with_qdisc(queue("fifo"), Box::new(Phantom { bytes: 0, since: Instant::ZERO }));
         for seq in 0..5 {
             let packet = full(&mut net, (0, 1), seq);
             net.send(packet);
@@ -1071,11 +1079,8 @@ mod tests {
     /// packets. Returns the packets in the order of their departure from the switch, each with whether it is marked, and
     /// the time of the last arrival.
     fn burst(service: Service, sharing: Sharing, ranks: [u32; 10]) -> (Vec<(u32, bool)>, Instant) {
-        let mut graph = Graph::new(11);
-        let switch = graph.switch("switch", false);
-        (0..11).for_each(|host| graph.join(host, switch, Rate::from_gbps(1), Span::from_micros(20)));
         let quantum = ("quantum", Value::Size(Bytes(1500)));
-        let mut net = serving(graph, sharing, 1, Some(Span::ZERO), service, &[quantum]);
+        let mut net = serving(tiers(1, 11, 0), sharing, 1, Some(Span::ZERO), service, &[quantum]);
         for host in 0..10 {
             net.now = Instant::ZERO + Span::from_nanos(host.into());
             let packet = Packet { rank: ranks[host as usize], ..full(&mut net, (host, 10), u64::from(host)) };

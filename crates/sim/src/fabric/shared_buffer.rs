@@ -207,12 +207,11 @@ impl SharedBuffer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fabric::marker::{MARKERS, Site};
     use crate::fabric::port::LinkRole;
-    use crate::fabric::qdisc;
+    use crate::fabric::tests::port;
     use std::sync::{Arc, Mutex};
     use transport::Flags;
-    use units::{Rate, Span, Values};
+    use units::{Rate, Span};
 
     /// The ports of a switch, and the packets that they hold.
     type Ports = (Table<LinkId, Port>, PacketPool);
@@ -397,11 +396,7 @@ mod tests {
             (Amount::Bytes(13_500), 6000, true),
         ] {
             let (mut buffer, _) = buffer(capacity, 100.0, 1);
-            let settings = Values::default();
-            let queue = (qdisc::find("fifo").expect("a discipline of that name").queue)(&settings, &[1.0]);
-            let rate = Rate::from_gbps(1);
-            let marker = (MARKERS[0].marker)(&settings, &Site::new(rate, Level::INFINITE));
-            let mut port = Port::new(rate, Span(1), LinkRole::SwitchToHost).with_qdisc(queue, marker);
+            let mut port = port("fifo");
             (0..4).for_each(|_| port.push(Instant::ZERO, packet));
             (0..8).for_each(|_| buffer.enter(&packet));
             assert_eq!(buffer.has_room(LinkId(0), &port, &packet), has_room, "{capacity}");

@@ -256,14 +256,20 @@ mod tests {
         assert_eq!(board.next_sacked(0), 1000);
     }
 
-    #[test]
-    fn what_was_lost_again_and_has_arrived_after_all_is_not_sent_again() {
+    /// Returns the scoreboard when data from `first` to 8000 has arrived, and the retransmission of 0 to 1000 is lost too.
+    fn lost_again(first: u64) -> Scoreboard {
         let mut board = Scoreboard::default();
         board.begin(0);
-        board.add((2000, 5000), 0);
+        board.add((first, 5000), 0);
         board.sent_again(0, 1000, 5000);
         board.add((5000, 8000), 0);
         assert_eq!(board.find_lost_again(RULES), Some(5000));
+        board
+    }
+
+    #[test]
+    fn what_was_lost_again_and_has_arrived_after_all_is_not_sent_again() {
+        let mut board = lost_again(2000);
         board.advance(1000);
         assert_eq!(board.next_lost(1000, RULES), Some((1000, 2000)));
     }
@@ -299,12 +305,7 @@ mod tests {
 
     #[test]
     fn lost_retransmission_of_which_half_has_arrived_is_sent_again_to_that() {
-        let mut board = Scoreboard::default();
-        board.begin(0);
-        board.add((1000, 5000), 0);
-        board.sent_again(0, 1000, 5000);
-        board.add((5000, 8000), 0);
-        assert_eq!(board.find_lost_again(RULES), Some(5000));
+        let mut board = lost_again(1000);
         board.add((500, 1000), 0);
         assert_eq!(board.next_lost(0, RULES), Some((0, 500)));
     }

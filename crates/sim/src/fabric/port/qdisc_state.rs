@@ -85,20 +85,27 @@ impl Port {
         self.busy_until.saturating_add(self.delay)
     }
 
+    /// Returns the length of the queue.
+    fn length(&self) -> Length {
+        Length { packets: self.waiting(), bytes: self.waiting_bytes }
+    }
+
     /// Returns the length of the queue with one more packet.
     pub(crate) fn length_with(&self, packet: &Packet) -> Length {
-        Length { packets: self.waiting() + 1, bytes: self.waiting_bytes + u64::from(packet.size) }
+        self.length().with(packet)
+    }
+
+    /// Returns the length of the queue that markers and shared buffers count for a packet.
+    fn counted(&self, packet: &Packet) -> Length {
+        match self.choice().filter(|choice| choice.by_class) {
+            Some(choice) => choice.queue.length_of_class(packet),
+            None => self.length(),
+        }
     }
 
     /// As [`length_with`](Port::length_with), of the queue that markers and shared buffers count.
     pub(crate) fn counted_with(&self, packet: &Packet) -> Length {
-        match self.choice().filter(|choice| choice.by_class) {
-            Some(choice) => {
-                let Length { packets, bytes } = choice.queue.length_of_class(packet);
-                Length { packets: packets + 1, bytes: bytes + u64::from(packet.size) }
-            }
-            None => self.length_with(packet),
-        }
+        self.counted(packet).with(packet)
     }
 
     /// Returns the class of a packet, and the share of the link's rate at which its queue is sent.
@@ -176,12 +183,12 @@ impl Port {
         number: u32,
         late: impl FnOnce(Span) -> Span,
     ) -> Option<Instant> {
-        let behind = Length { packets: self.waiting(), bytes: self.waiting_bytes };
         let packet = packet_pool.packet_mut(number);
+        let behind = self.length();
+        let counted = self.qdisc_mut().marks_at_departure.then(|| self.counted(packet));
         let choice = self.qdisc_mut();
         // The order matters: an average takes the queue before it learns that the port is idle from now on.
-        let counted = if choice.by_class { choice.queue.length_of_class(packet) } else { behind };
-        let congested = choice.marks_at_departure && choice.marker.decides(packet, counted, now);
+        let congested = counted.is_some_and(|queue| choice.marker.decides(packet, queue, now));
         let congested = choice.marker.departs(packet, behind, now) || congested;
         if congested && !choice.unheard && packet.flags.has(Flags::ECT) {
             packet.flags = self.mark(packet.flags);
@@ -201,21 +208,10 @@ impl Port {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fabric::level::Level;
-    use crate::fabric::marker::{MARKERS, Site};
     use crate::fabric::port::LinkRole;
-    use crate::fabric::qdisc;
     use crate::fabric::qdisc::trimming::Trimming;
+    use crate::fabric::tests::{port, queue};
     use units::{Amount, Rate, Value, Values};
-
-    fn port(discipline: &str) -> Port {
-        let mut settings = Values::default();
-        settings.set("quantum", Value::Size(Bytes(1500)));
-        let queue = (qdisc::find(discipline).expect("a discipline of that name").queue)(&settings, &[1.0, 1.0]);
-        let rate = Rate::from_gbps(1);
-        let marker = (MARKERS[0].marker)(&settings, &Site::new(rate, Level::INFINITE));
-        Port::new(rate, Span::ZERO, LinkRole::SwitchToHost).with_qdisc(queue, marker)
-    }
 
     fn data(rank: u32) -> Packet {
         Packet { rank, ..Packet::data(0, 1460, 40, Instant::ZERO, Flags::NONE) }
@@ -241,8 +237,7 @@ mod tests {
         values.set("trim_buffer", Value::Amount(Amount::Packets(8)));
         let qdisc = port.qdisc_mut();
         qdisc.trim = Trim::from_values(&values);
-        let queue = (qdisc::find("fifo").expect("a discipline of that name").queue)(&values, &[1.0]);
-        qdisc.queue = Trimming::before(queue);
+        qdisc.queue = Trimming::before(queue("fifo"));
         let counted = |port: &mut Port| port.qdisc_mut().control;
         for size in [40, 60] {
             port.push(Instant::ZERO, Packet::ack(0, size, Instant::ZERO, Flags::NONE));
