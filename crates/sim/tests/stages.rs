@@ -459,7 +459,7 @@ fn run_ends_when_its_last_request_is_over() {
 /// The connection of each request is on either way, and a persistent one always on the same.
 #[test]
 fn time_alone_is_that_of_the_connections_way() {
-    let alone = |connection: &str| {
+    let alone = |connection: &str, least_ns: f64| {
         let outcome = run(&format!(
             "[run]\nduration = '20 ms'\n[network]\ntopology = 'custom'\nhosts = 2\n\
              switches = ['left', 'right', 'near', 'far']\nlinks = [{{ from = 0, to = 'left' }}, {{ from = 1, to = 'right' }},\n\
@@ -473,15 +473,17 @@ fn time_alone_is_that_of_the_connections_way() {
         let rows = outcome.stage_requests;
         assert!(rows.iter().all(|row| row.end.is_some_and(|end| end - row.arrival == row.alone)));
         let of_way = |light: u64| Span::from_micros(light) + Span::from_nanos(848) * 4;
-        let least: Vec<Span> = rows.iter().map(|row| row.goals[0].least).collect();
-        assert_eq!(least, [of_way(4); 16]);
+        let within = |least: Span| (least.as_secs_f64() * 1e9 - least_ns).abs() < 0.01;
+        assert!(rows.iter().all(|row| within(row.goals[0].least)), "{:?}", rows[0].goals);
         assert!(rows.iter().all(|row| row.longest.map(|leg| leg.host.0) == Some(0)), "its sender's, at equal rates");
         let far = rows.iter().filter(|row| row.alone == of_way(102)).count();
         assert_eq!(far + rows.iter().filter(|row| row.alone == of_way(4)).count(), 16);
         far
     };
-    assert!((1..16).contains(&alone("fresh")));
-    assert!([0, 16].contains(&alone("persistent")));
+    assert!((1..16).contains(&alone("fresh", 4000.0 + 4.0 * 848.0)));
+    // A packet may have a byte of a message and others of the one before: at three hops, and its share of headers at one.
+    let shared = 3.0 * 61.0 * 0.8 + 1000.0 * 0.8 * 1520.0 / 1460.0;
+    assert!([0, 16].contains(&alone("persistent", 4000.0 + shared)));
 }
 
 /// A message of 1000 B from host 0 to host 1, and one that it has for itself; then works of 10 us at both. 1040 B take

@@ -569,11 +569,12 @@ mod tests {
     /// Before its first message is sent: the works before a message are known, but no times of the network.
     #[test]
     fn sketch_has_the_messages_of_a_request_as_its_works_let_them_start() {
-        let mut stages = Stages { plan: Arc::new(plan_of(&[(&[0], 1), (&[1], 1)], asking().stages.into_iter().map(|stage| stage.action).collect())), ..open(1e6) };
+        let actions = asking().stages.into_iter().map(|stage| stage.action).collect();
+        let mut stages = Stages { plan: Arc::new(plan_of(&[(&[0], 1), (&[1], 1)], actions)), ..open(1e6) };
         let batch = stages.next().expect("the first request");
         let sketch = stages.sketch(batch.at);
         let sent = sketch.iter().map(|sent| (sent.from.0, sent.to.0, sent.bytes, sent.start, sent.query));
-        let after = |micros| Instant::from_micros(1 + micros);
+        let after = |micros: u64| Instant::from_micros(1 + micros);
         assert_eq!(
             sent.collect::<Vec<_>>(),
             [(0, 1, Some(Bytes(1000)), after(0), Some(0)), (1, 0, Some(Bytes(4000)), after(5), Some(0))]
