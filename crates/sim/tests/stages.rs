@@ -537,6 +537,47 @@ fn hosts_send_to_the_next_or_to_all_others() {
     };
     assert_eq!(pairs("next(rank)"), [(0, 1), (1, 2), (2, 0)]);
     assert_eq!(pairs("others(rank)"), [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]);
+    let two = ring(2, 1000, "from = 'rank'\nto = 'next(rank)'");
+    assert_eq!(two.messages.len(), 2);
+}
+
+/// Returns the message of the mistake in a class of requests, with what it shows of the text.
+fn mistake(keys: &str, stages: &str) -> String {
+    let text = star(1001, "10 Gbps", "name = 'dctcp'")
+        + &format!(
+            "[[traffic]]\nname = 'own'\npattern = 'stages'\nevery = '1 ms'\n{keys}\n[traffic.roles]\na = 0\nb = 1\nc = 2\n\
+             three = {{ hosts = '0..3', pick = 'all' }}\nall = {{ hosts = '0..1000', pick = 'all' }}\nmore = {{ hosts = '0..1001', pick = 'all' }}\n{stages}"
+        );
+    let source = scenario::Source { name: "test", text: &text, folder: None };
+    scenario::read(&source, &common::classic()).err().map(|error| error.to_string()).unwrap_or_default()
+}
+
+/// A million messages and works are possible. An all-reduce in a ring of three hosts is four stages.
+#[test]
+fn requests_of_too_many_pieces_are_refused() {
+    let stage = |keys: &str| format!("[[traffic.stage]]\nname = 'one'\n{keys}\n");
+    let sends = stage("from = 'more'\nto = 'all'\nsize = '1 KB'");
+    assert!(mistake("", &sends).contains("1001000 messages and works, at most 1000000"));
+    let rings = stage("at = 'three'\ncollective = 'all-reduce'\nsize = '1 KB'\nrepeat = 250001");
+    assert!(mistake("", &rings).contains("1000004 stages are too many"));
+}
+
+#[test]
+fn stages_that_begin_nowhere_are_refused_and_so_is_lateness_without_goals() {
+    let first = "[[traffic.stage]]\nname = 'one'\nfrom = 'a'\nto = 'b'\nsize = '1 KB'\n";
+    let then = |keys: &str| mistake("", &format!("{first}[[traffic.stage]]\nname = 'two'\n{keys}\n"));
+    for (keys, shown) in
+        [("from = 'c'\nto = 'a'\nsize = '1 KB'", "from = 'c'"), ("at = 'c'\ntime = '1 us'", "at = 'c'")]
+    {
+        let message = then(keys);
+        let nowhere = "it follows `one`, and nothing of that ends at a host of role `c`";
+        assert!(message.contains(nowhere) && message.contains(shown), "{message}");
+    }
+    // The sender of the first stage knows of the request; so does its receiver, and a host of both roles.
+    for role in ["a", "b", "three"] {
+        assert_eq!(then(&format!("at = '{role}'\ntime = '1 us'")), "", "{role}");
+    }
+    assert!(mistake("late = 'abandon'", first).contains("is never late"));
 }
 
 /// Two hosts work for different times. With a barrier both begin the next work when the later one has ended the first.
