@@ -772,6 +772,12 @@ mod tests {
 
     /// Returns two leaves of four hosts and four spines, all links 20 us long, with hosts that choose the paths of packets.
     pub(super) fn spread(balance: &'static str) -> Net {
+        spreading(tiers(2, 8, 4), balance)
+    }
+
+    /// Returns a network over a graph in which packets may take several paths.
+    pub(super) fn spreading(mut graph: Graph, balance: &'static str) -> Net {
+        in_order(&mut graph);
         let settings = [
             ("balance", Value::Choice(balance)),
             ("paths", Value::Count(16)),
@@ -779,7 +785,7 @@ mod tests {
             ("reps_buffer", Value::Count(1)),
             ("flowlet_gap", Value::Time(Span::from_micros(500))),
         ];
-        serving(tiers(2, 8, 4), Sharing::PerPort, 1, Some(Span::ZERO), service(["fifo", "fifo"]), &settings)
+        serving(graph, Sharing::PerPort, 1, Some(Span::ZERO), service(["fifo", "fifo"]), &settings)
     }
 
     fn build(
