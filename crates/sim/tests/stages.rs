@@ -402,8 +402,8 @@ fn the_least_loaded_host_is_picked() {
     assert!(random.stage_requests.iter().any(|row| row.stages[0].waiting > Span::ZERO));
 }
 
-/// A class of requests that arrive every millisecond, between two whose requests depend on the run, and another one.
-/// Those before the end of the run, at 3 ms, are known before it.
+/// Classes of requests that arrive every millisecond or two, beside two whose requests depend on the run and one of
+/// messages. The requests before the end of the run, at 3 ms, are known before it.
 #[test]
 fn requests_are_foreseen_that_do_not_depend_on_the_run() {
     let class = |name: &str, keys: &str, role: &str| {
@@ -413,6 +413,7 @@ fn requests_are_foreseen_that_do_not_depend_on_the_run() {
         )
     };
     let text = star(4, "10 Gbps", "name = 'dctcp'").replace("100 ms", "3 ms")
+        + &class("first", "every = '2 ms'\nstart = 'index * 1 ms'", "0")
         + &class("clients", "clients = 1", "0")
         + &class("open", "every = '1 ms'\ndeadline = '500 us'", "1")
         + &class("idle", "every = '1 ms'", "{ hosts = '0..3', pick = 'least-loaded' }")
@@ -421,7 +422,7 @@ fn requests_are_foreseen_that_do_not_depend_on_the_run() {
     let mut seen = Vec::new();
     world(&text).foresee_requests(|row| seen.push((row.class.index(), row.number, row.arrival, row.windows.len())));
     let ms = Instant::from_millis;
-    assert_eq!(seen, [(1, 0, ms(1), 1), (1, 1, ms(2), 1), (4, 0, ms(2), 0)]);
+    assert_eq!(seen, [(0, 0, ms(2), 0), (2, 0, ms(1), 1), (2, 1, ms(2), 1), (5, 0, ms(2), 0)]);
 }
 
 /// 10 MB take 8 ms. Their transport gives them up at the first acknowledgement after 100 us; a millisecond later their
@@ -510,6 +511,7 @@ fn pieces_have_their_times_and_a_message_to_its_own_host_takes_none() {
             (1, 1, there, there, after(on_way + work)),
         ]
     );
+    assert_eq!(outcome.messages[0].number.0, 0, "a message to its own host has no number");
     let windows = row.windows.iter().map(|window| (window.from.0, window.to.0));
     assert_eq!(windows.collect::<Vec<_>>(), [(0, 1)]);
     let [asked, worked] = [10, 20].map(|micros| after(Span::from_micros(micros)));
@@ -619,4 +621,14 @@ fn repeated_stage_ends_with_its_last_repetition() {
     let cut = works("1025 us");
     assert_eq!((ends(&cut), cut.end, cut.longest), (vec![us(1010), None], None, None));
     assert!(cut.pieces.iter().all(|piece| !piece.is_critical));
+}
+
+#[test]
+fn client_that_does_not_think_asks_again_at_once() {
+    let outcome = run(&(star(2, "10 Gbps", "name = 'dctcp'")
+        + "[[traffic]]\nname = 'own'\npattern = 'stages'\nclients = 1\ncount = 3\n[traffic.roles]\na = 0\n\
+           [[traffic.stage]]\nname = 'work'\nat = 'a'\ntime = '10 us'\n"));
+    let times = outcome.stage_requests.iter().map(|row| (row.arrival, row.end));
+    let us = Instant::from_micros;
+    assert_eq!(times.collect::<Vec<_>>(), [0, 10, 20].map(|micros| (us(micros), Some(us(micros + 10)))));
 }

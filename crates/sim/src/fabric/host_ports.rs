@@ -247,7 +247,7 @@ mod tests {
         assert_eq!(net.turns_at(link), None);
         net.host_ports.pausable = true;
         assert_eq!((net.turns_at(link), net.turns_at(LinkId(1))), (Some(HostId(0)), None));
-        let mut times = |net: &mut Net| {
+        let times = |net: &mut Net| {
             [false, true].map(|paused| {
                 net.ports[link].qdisc_mut().paused = paused;
                 (net.room_at(path), net.idle_at(path))

@@ -665,6 +665,7 @@ mod tests {
         assert_eq!(steps, [Step::Over { request: 0, arrival: us(0), due: Instant::MAX }]);
         assert!(under_way(&requests).is_empty());
         assert_eq!(requests.take_unsent(), [MessageId(3)]);
+        assert_eq!(requests.of_message(MessageId(1)), None, "no request is open that it could be of");
         let rows = requests.take_rows();
         assert_eq!(rows.iter().map(|row| (row.over, row.end)).collect::<Vec<_>>(), [(true, None)]);
     }
@@ -778,8 +779,46 @@ mod tests {
     #[test]
     fn stages_before_a_goal_have_equal_shares_of_its_time() {
         let plan = requests(None).plan;
-        assert_eq!(plan.shares(Some(1))[..2], [0.5, 1.0]);
-        assert_eq!(plan.shares(Some(2))[..3], [1.0 / 3.0, 2.0 / 3.0, 1.0]);
+        assert_eq!(plan.shares(Some(1)), [0.5, 1.0, 1.0, 1.0]);
+        assert_eq!(plan.shares(Some(2)), [1.0 / 3.0, 2.0 / 3.0, 1.0, 1.0]);
         assert_eq!(plan.shares(None), [0.25, 0.5, 0.75, 1.0]);
+    }
+
+    /// Works of 10 us at one of two hosts, of a role with this choice of hosts, and with so many servers.
+    fn works(pick: Pick, servers: Option<plan::Servers>, goal: Option<Span>) -> Requests {
+        let mut requests = requests(goal);
+        let mut plan = (*requests.plan).clone();
+        plan.roles = vec![Role { name: String::new(), hosts: vec![HostId(0), HostId(1)], count: 1, pick }];
+        plan.stages.truncate(1);
+        let time = OfRequest::Drawn(Distribution::Constant(10e6));
+        plan.stages[0].action = Action::Work { at: 0, time, servers };
+        plan.names.truncate(1);
+        Requests::new(requests.class, "works", 1, Arc::new(plan), None, std::mem::take(&mut requests.rates))
+    }
+
+    /// Of four requests two are at each host. When the first has ended, at host 0, that takes two more before host 1 does.
+    #[test]
+    fn host_with_the_fewest_open_requests_is_picked() {
+        let mut requests = works(Pick::LeastLoaded, None, None);
+        let arrive = |requests: &mut Requests| {
+            arrive(requests);
+            requests.open[&(requests.arrived - 1)].members[0][0].0
+        };
+        assert_eq!([(); 4].map(|()| arrive(&mut requests)), [0, 1, 0, 1]);
+        requests.ended(0, 0, us(10), &mut Vec::new());
+        assert_eq!([(); 3].map(|()| arrive(&mut requests)), [0, 0, 1]);
+    }
+
+    /// The second work could begin after 10 us, and had to after 5 us.
+    #[test]
+    fn request_whose_queued_work_is_too_late_is_over_when_its_server_is_free() {
+        let servers = plan::Servers { count: 1, by_deadline: false };
+        let mut requests = works(Pick::RoundRobin, Some(servers), Some(Span::from_micros(15)));
+        // Every other request is at host 0.
+        (0..3).for_each(|_| _ = arrive(&mut requests));
+        let mut steps = Vec::new();
+        requests.ended(0, 0, us(10), &mut steps);
+        let over = |request| Step::Over { request, arrival: us(0), due: us(15) };
+        assert_eq!(steps, [over(2), over(0)]);
     }
 }
