@@ -460,7 +460,7 @@ fn run_ends_when_its_last_request_is_over() {
 /// The connection of each request is on either way, and a persistent one always on the same.
 #[test]
 fn time_alone_is_that_of_the_connections_way() {
-    let alone = |connection: &str, least_ns: f64| {
+    let alone = |connection: &str, earliest_ns: f64| {
         let outcome = run(&format!(
             "[run]\nduration = '20 ms'\n[network]\ntopology = 'custom'\nhosts = 2\n\
              switches = ['left', 'right', 'near', 'far']\nlinks = [{{ from = 0, to = 'left' }}, {{ from = 1, to = 'right' }},\n\
@@ -474,7 +474,7 @@ fn time_alone_is_that_of_the_connections_way() {
         let rows = outcome.stage_requests;
         assert!(rows.iter().all(|row| row.end.is_some_and(|end| end - row.arrival == row.alone)));
         let of_way = |light: u64| Span::from_micros(light) + Span::from_nanos(848) * 4;
-        let within = |least: Span| (least.as_secs_f64() * 1e9 - least_ns).abs() < 0.01;
+        let within = |least: Span| (least.as_secs_f64() * 1e9 - earliest_ns).abs() < 0.01;
         assert!(rows.iter().all(|row| within(row.goals[0].least)), "{:?}", rows[0].goals);
         assert!(rows.iter().all(|row| row.longest.map(|leg| leg.host.0) == Some(0)), "its sender's, at equal rates");
         let far = rows.iter().filter(|row| row.alone == of_way(102)).count();

@@ -261,7 +261,7 @@ mod tests {
     }
 
     /// Of four packets over three paths the first path has two: a full one of 1.2 us, and the last with 60 B of 48 ns. It
-    /// follows the full one, which arrives with those of the other paths after two hops of 2.2 us.
+    /// follows the full one, which arrives with the packets of the other paths after two hops of 2.2 us.
     #[test]
     fn last_packet_is_on_the_path_whose_turn_it_is() {
         let mut graph = Graph::new(2);

@@ -257,7 +257,7 @@ mod tests {
         net.ports[link].qdisc_mut().paused = false;
         send(&mut net, (0, 1), 2);
         assert_eq!(times(&mut net), [(US(12), US(36)), (Instant::MAX, Instant::MAX)]);
-        // What was queued all the time is still to be sent.
+        // Two packets are queued all the time.
         net.now = US(100);
         assert_eq!(times(&mut net), [(US(100), US(124)), (US(100), Instant::MAX)]);
     }

@@ -774,8 +774,7 @@ mod tests {
         assert!(requests(None).ahead(0, us(100), &mut Microsecond).windows.is_empty());
     }
 
-    /// Stages to the third one, of four: a half of the time for the goal of the second one has passed at the end of the
-    /// first, and a third of it for that of the third.
+    /// Of four stages the first one has half of the time until the end of the second, and a third of that until the third.
     #[test]
     fn stages_before_a_goal_have_equal_shares_of_its_time() {
         let plan = requests(None).plan;

@@ -350,7 +350,7 @@ mod tests {
         assert!(turn(&mut pauses, A));
     }
 
-    /// What the other link holds takes room from the first: a packet more of that would have none below its threshold.
+    /// Packets of one link take room from another: one more packet of that would have none below its threshold.
     #[test]
     fn link_is_paused_for_what_the_switch_holds_of_another() {
         let mut net = lossless(tiers(1, 5, 0), 0);

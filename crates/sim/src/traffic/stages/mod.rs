@@ -398,7 +398,7 @@ mod tests {
         graph
     }
 
-    /// At 40 Gbps 1000 B take 200 ns and 4000 B 800 ns. What columns say is left out.
+    /// At 40 Gbps 1000 B take 200 ns and 4000 B 800 ns. Amounts by columns are left out.
     #[test]
     fn time_alone_is_the_sum_of_works_and_of_messages_at_the_highest_rate() {
         let graph = star();
@@ -409,8 +409,8 @@ mod tests {
         assert_eq!(alone(&two, &context(&graph)), 5.0);
     }
 
-    /// 1000 B take 800 ns at 10 Gbps and 200 ns at 40 Gbps. Of the paths of many hosts some are looked up: those to the
-    /// next ones in order.
+    /// 1000 B take 800 ns at 10 Gbps and 200 ns at 40 Gbps. Of many hosts only the paths to the next ones
+    /// in order are looked up.
     #[test]
     fn hosts_with_several_links_are_as_fast_as_the_paths_between_them() {
         let ps = |hosts, fast, plan: &Plan| alone(plan, &context(&mesh(hosts, fast)));
@@ -431,7 +431,7 @@ mod tests {
         assert_eq!(occupied(&plan_of(&[(&[0], 1)], vec![work(0, drawn(5e6))]), &context(&star())), 0.0);
     }
 
-    /// Hosts 0 and 1 have several links. 1000 B take one of them, for 800 ns; what is between switches is not of a host.
+    /// Hosts 0 and 1 have several links. 1000 B take one of them, for 800 ns; a link between switches is not of a host.
     #[test]
     fn link_of_a_host_with_several_is_occupied_by_the_routes_over_it() {
         let to = plan_of(&[(&[0], 1), (&[1], 1)], vec![send(0, 1, drawn(1000.0), 1.0)]);
