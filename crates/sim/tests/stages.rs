@@ -413,7 +413,7 @@ fn requests_are_foreseen_that_do_not_depend_on_the_run() {
         )
     };
     let text = star(4, "10 Gbps", "name = 'dctcp'").replace("100 ms", "3 ms")
-        + &class("first", "every = '2 ms'\nstart = 'index * 1 ms'", "0")
+        + &class("first", "every = '2 ms'\nstart = 'index * 1 ms + parent * 1 ms'", "0")
         + &class("clients", "clients = 1", "0")
         + &class("open", "every = '1 ms'\ndeadline = '500 us'", "1")
         + &class("idle", "every = '1 ms'", "{ hosts = '0..3', pick = 'least-loaded' }")
@@ -631,4 +631,24 @@ fn client_that_does_not_think_asks_again_at_once() {
     let times = outcome.stage_requests.iter().map(|row| (row.arrival, row.end));
     let us = Instant::from_micros;
     assert_eq!(times.collect::<Vec<_>>(), [0, 10, 20].map(|micros| (us(micros), Some(us(micros + 10)))));
+}
+
+/// Homa limits the beginnings of answers that are asked for together, here of any. Messages of requests are no answers:
+/// they begin as any message does.
+#[test]
+fn message_of_a_request_is_asked_for_with_no_other() {
+    let took = |traffic: &str| {
+        let outcome =
+            run(&(star(2, "10 Gbps", "name = 'homa'\nincast_after = 0") + "[[traffic]]\nname = 'own'\n" + traffic));
+        let message = outcome.messages[0];
+        message.end.expect("it arrives") - message.start
+    };
+    let of_request = took(
+        "pattern = 'stages'\nevery = '1 ms'\ncount = 1\n[traffic.roles]\na = 0\nb = 1\n\
+         [[traffic.stage]]\nname = 'ask'\nfrom = 'a'\nto = 'b'\nsize = '100 KB'\n",
+    );
+    let alone = took("pattern = 'flows'\nflows = [{ from = 0, to = 1, size = '100 KB', start = '1 ms' }]\n");
+    assert_eq!(of_request, alone);
+    let answer = took("pattern = 'fan-in'\nleaves = 1\nevery = '1 ms'\ncount = 1\nsize = '100 KB'\n");
+    assert!(answer > alone + Span::from_micros(1), "{answer} {alone}");
 }

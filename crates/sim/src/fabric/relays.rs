@@ -168,11 +168,14 @@ mod tests {
         assert_eq!(at, [Instant::from_micros(12), Instant::ZERO]);
     }
 
-    /// Two hops by a switch, or one link between hosts: each takes as long as the shortest at least.
+    /// Two hops by a switch, or one link where routes may pass through hosts: each is as long as the shortest at least.
     #[test]
     fn no_route_is_shorter_than_its_hops_of_the_shortest_link() {
         let least = |graph: Graph| over(graph, "fifo").min_delay(HostId(0), HostId(1));
         assert_eq!(least(tiers(1, 2, 0)), Some(Span::from_micros(40)));
         assert_eq!(least(dual()), Some(Span::from_micros(7)));
+        let mut apart = dual();
+        apart.links.retain(|link| link.from > 1 || link.to > 1);
+        assert_eq!(least(apart), Some(Span::from_micros(20)), "there may be a link between hosts");
     }
 }
