@@ -307,9 +307,8 @@ mod tests {
         let (packets, bytes) = (|count| Some(Amount::Packets(count)), |count| Some(Amount::Bytes(count)));
         let at = |host, uplink| Some(Marks { host, uplink });
         let of = |mark, most| problem(mark, most, None).map(|found| (found.message, found.hint.unwrap_or_default()));
-        let shows = |found: Option<_>, message: &str, hint: &str| {
-            let found: (String, String) =
-                found.map(|(message, hint)| (String::from(message), String::from(hint))).expect("a problem");
+        let shows = |found: Option<(String, String)>, message: &str, hint: &str| {
+            let found = found.expect("a problem");
             assert!(found.0.contains(message) && found.1.contains(hint), "{found:?}");
         };
         shows(of(at(packets(10), None), at(None, packets(10))), "of kind `host`", "write host = ");
