@@ -120,7 +120,7 @@ fn transports_are_told_what_the_class_says() {
     // 120 us are due long before 'work' ends; a message that starts late is due at once.
     let late = told("deadline = '100 us'");
     assert_eq!(late[..2], us([100.0, 100.0, 0.0])[..2]);
-    assert!(late[2].unwrap() > Span::from_micros(100));
+    assert_eq!(late[2], Some(Span::from_ps_f64(108.368e6) + Span(1)));
 }
 
 #[test]
@@ -149,6 +149,13 @@ fn what_is_late_is_abandoned_where_the_class_says_so() {
     }
     let outcome = chain("deadline = '115.7 us'\nlate = 'abandon'");
     assert!(outcome.stage_requests.iter().all(|row| !row.abandoned && row.end.is_some()));
+    // A work that is late from the start takes no server from the next.
+    let late = run(&(star(2, "10 Gbps", "name = 'dctcp'")
+        + "[[traffic]]\nname = 'own'\npattern = 'stages'\nevery = '1 ms'\ncount = 3\ndeadline = '200 us'\n\
+           late = 'abandon'\n[traffic.roles]\na = 0\n\
+           [[traffic.stage]]\nname = 'work'\nat = 'a'\ntime = '300 us'\nservers = 1\n"));
+    let rows = late.stage_requests.iter().map(|row| (row.abandoned, row.over, row.end));
+    assert_eq!(rows.collect::<Vec<_>>(), [(true, true, None); 3]);
     // Two requests at once wait for one server: the second cannot be in time, and sends no answer.
     let busy =
         CHAIN.replace("KEYS", "deadline = '150 us'\nlate = 'abandon'").replace("every = '1 ms'", "every = '1 ns'");
@@ -393,4 +400,255 @@ fn the_least_loaded_host_is_picked() {
     assert_eq!(from[..6], [0, 1, 2, 0, 1, 2]);
     let random = run(&text.replace("least-loaded", "random"));
     assert!(random.stage_requests.iter().any(|row| row.stages[0].waiting > Span::ZERO));
+}
+
+/// Classes of requests that arrive every millisecond or two, beside two whose requests depend on the run and one of
+/// messages. The requests before the end of the run, at 3 ms, are known before it.
+#[test]
+fn requests_are_foreseen_that_do_not_depend_on_the_run() {
+    let class = |name: &str, keys: &str, role: &str| {
+        format!(
+            "[[traffic]]\nname = '{name}'\npattern = 'stages'\n{keys}\n[traffic.roles]\na = {role}\nb = 3\n\
+             [[traffic.stage]]\nname = 'ask'\nfrom = 'a'\nto = 'b'\nsize = '1 KB'\n"
+        )
+    };
+    let text = star(4, "10 Gbps", "name = 'dctcp'").replace("100 ms", "3 ms")
+        + &class("first", "every = '2 ms'\nstart = 'index * 1 ms + parent * 1 ms'", "0")
+        + &class("clients", "clients = 1", "0")
+        + &class("open", "every = '1 ms'\ndeadline = '500 us'", "1")
+        + &class("idle", "every = '1 ms'", "{ hosts = '0..3', pick = 'least-loaded' }")
+        + "[[traffic]]\nname = 'beside'\npattern = 'flows'\nflows = [{ from = 0, to = 1, size = '1 KB' }]\n"
+        + &class("more", "every = '2 ms'", "2");
+    let mut seen = Vec::new();
+    world(&text).foresee_requests(|row| seen.push((row.class.index(), row.number, row.arrival, row.windows.len())));
+    let ms = Instant::from_millis;
+    assert_eq!(seen, [(0, 0, ms(2), 0), (2, 0, ms(1), 1), (2, 1, ms(2), 1), (5, 0, ms(2), 0)]);
+}
+
+/// 10 MB take 8 ms. Their transport gives them up at the first acknowledgement after 100 us; a millisecond later their
+/// client asks again.
+#[test]
+fn request_whose_message_is_aborted_is_over() {
+    let text = star(2, "10 Gbps", "name = 'd2tcp'\nexpired = 'abort'").replace("100 ms", "10 ms")
+        + "[[traffic]]\nname = 'own'\npattern = 'stages'\nclients = 1\nthink = '1 ms'\ndeadline = '100 us'\n\
+           [traffic.roles]\na = 0\nb = 1\n\
+           [[traffic.stage]]\nname = 'ask'\nfrom = 'a'\nto = 'b'\nsize = '10 MB'\n";
+    let outcome = run(&text);
+    let rows = &outcome.stage_requests;
+    assert!(rows.iter().all(|row| row.over && row.end.is_none()) && outcome.messages.iter().all(|sent| sent.aborted));
+    assert_eq!((rows.len(), rows[0].arrival), (9, Instant::from_millis(1)));
+    for (before, after) in rows.iter().zip(&rows[1..]) {
+        let gap = after.arrival - before.arrival;
+        assert!(gap > Span::from_micros(1100) && gap < Span::from_micros(1125), "{gap}");
+    }
+}
+
+/// A request arrives 100 us before the end of the measurement, and works for 300 us.
+#[test]
+fn run_ends_when_its_last_request_is_over() {
+    for keys in ["", "deadline = '1 ms'"] {
+        let text = star(2, "10 Gbps", "name = 'dctcp'").replace("100 ms", "1 ms")
+            + &format!(
+                "[[traffic]]\nname = 'own'\npattern = 'stages'\nevery = '900 us'\ncount = 1\n{keys}\n\
+                 [traffic.roles]\na = 0\n[[traffic.stage]]\nname = 'work'\nat = 'a'\ntime = '300 us'\n"
+            );
+        assert_eq!(run(&text).ended, Instant::from_micros(1200), "{keys}");
+    }
+}
+
+/// Two ways of four links have delays of 4 us and 102 us. 1000 B have 60 B of headers and frame: they take 848 ns on each.
+/// The connection of each request is on either way, and a persistent one always on the same.
+#[test]
+fn time_alone_is_that_of_the_connections_way() {
+    let alone = |connection: &str, earliest_ns: f64| {
+        let outcome = run(&format!(
+            "[run]\nduration = '20 ms'\n[network]\ntopology = 'custom'\nhosts = 2\n\
+             switches = ['left', 'right', 'near', 'far']\nlinks = [{{ from = 0, to = 'left' }}, {{ from = 1, to = 'right' }},\n\
+             {{ from = 'near', to = 'left' }}, {{ from = 'near', to = 'right' }},\n\
+             {{ from = 'far', to = 'left', delay = '50 us' }}, {{ from = 'far', to = 'right', delay = '50 us' }}]\n\
+             rate = '10 Gbps'\ndelay = '1 us'\nhost_jitter = '0 s'\nbuffer = '1 MB'\nframe_overhead = '20 B'\n\
+             [transport]\nname = 'dctcp'\n[[traffic]]\nname = 'own'\npattern = 'stages'\nevery = '1 ms'\ncount = 16\n\
+             deadline = '1 ms'\nconnections = '{connection}'\n[traffic.roles]\na = 0\nb = 1\n\
+             [[traffic.stage]]\nname = 'ask'\nfrom = 'a'\nto = 'b'\nsize = '1000 B'\n"
+        ));
+        let rows = outcome.stage_requests;
+        assert!(rows.iter().all(|row| row.end.is_some_and(|end| end - row.arrival == row.alone)));
+        let of_way = |light: u64| Span::from_micros(light) + Span::from_nanos(848) * 4;
+        let within = |least: Span| (least.as_secs_f64() * 1e9 - earliest_ns).abs() < 0.01;
+        assert!(rows.iter().all(|row| within(row.goals[0].least)), "{:?}", rows[0].goals);
+        assert!(rows.iter().all(|row| row.longest.map(|leg| leg.host.0) == Some(0)), "its sender's, at equal rates");
+        let far = rows.iter().filter(|row| row.alone == of_way(102)).count();
+        assert_eq!(far + rows.iter().filter(|row| row.alone == of_way(4)).count(), 16);
+        far
+    };
+    assert!((1..16).contains(&alone("fresh", 4000.0 + 4.0 * 848.0)));
+    // A packet may have a byte of a message and others of the one before: at three hops, and its share of headers at one.
+    let shared = 3.0 * 61.0 * 0.8 + 1000.0 * 0.8 * 1520.0 / 1460.0;
+    assert!([0, 16].contains(&alone("persistent", 4000.0 + shared)));
+}
+
+/// A message of 1000 B from host 0 to host 1, and one that it has for itself; then works of 10 us at both. 1040 B take
+/// 832 ns at each of two hops of 1 us. All that ends on host 1 is late by that, and critical.
+#[test]
+fn pieces_have_their_times_and_a_message_to_its_own_host_takes_none() {
+    let outcome = run(&(star(2, "10 Gbps", "name = 'dctcp'")
+        + "[[traffic]]\nname = 'own'\npattern = 'stages'\nevery = '1 ms'\ncount = 1\npieces = true\ndeadline = '20 us'\n\
+           [traffic.roles]\na = 0\nb = { hosts = '0..2', pick = 'all' }\n\
+           [[traffic.stage]]\nname = 'ask'\nfrom = 'a'\nto = 'b'\nsize = '1000 B'\n\
+           [[traffic.stage]]\nname = 'work'\nat = 'b'\ntime = '10 us'\n"));
+    let row = &outcome.stage_requests[0];
+    let on_way = Span::from_nanos(2 * 832 + 2000);
+    let work = Span::from_micros(10);
+    let after = |span: Span| Some(row.arrival + span);
+    let times = row.pieces.iter().map(|piece| (piece.from.0, piece.to.0, piece.ready, piece.began, piece.ended));
+    let (now, there) = (after(Span::ZERO), after(on_way));
+    assert_eq!(
+        times.collect::<Vec<_>>(),
+        [
+            (0, 0, now, now, now),
+            (0, 1, now, now, there),
+            (0, 0, now, now, after(work)),
+            (1, 1, there, there, after(on_way + work)),
+        ]
+    );
+    assert_eq!(outcome.messages[0].number.0, 0, "a message to its own host has no number");
+    let windows = row.windows.iter().map(|window| (window.from.0, window.to.0));
+    assert_eq!(windows.collect::<Vec<_>>(), [(0, 1)]);
+    let [asked, worked] = [10, 20].map(|micros| after(Span::from_micros(micros)));
+    let due = row.pieces.iter().map(|piece| (piece.stage, piece.due, piece.is_critical));
+    assert_eq!(due.collect::<Vec<_>>(), [(0, asked, false), (0, asked, true), (1, worked, false), (1, worked, true)]);
+    // The work at host 1 would begin after 3.664 us, beyond the end of the run.
+    let cut = run(&(star(2, "10 Gbps", "name = 'dctcp'").replace("'100 ms'", "'1002 us'\ncool_down = '0 s'")
+        + "[[traffic]]\nname = 'own'\npattern = 'stages'\nevery = '1 ms'\ncount = 1\npieces = true\n\
+           [traffic.roles]\na = 0\nb = 1\n[[traffic.stage]]\nname = 'ask'\nfrom = 'a'\nto = 'b'\nsize = '1000 B'\n\
+           [[traffic.stage]]\nname = 'work'\nat = 'b'\ntime = '10 us'\n"));
+    let row = &cut.stage_requests[0];
+    let times = row.pieces.iter().map(|piece| (piece.ready, piece.began, piece.ended, piece.is_critical));
+    let now = Some(row.arrival);
+    assert_eq!(times.collect::<Vec<_>>(), [(now, now, None, false), (None, None, None, false)]);
+}
+
+/// Each of three hosts sends to the next one, or to both others.
+#[test]
+fn hosts_send_to_the_next_or_to_all_others() {
+    let pairs = |to: &str| {
+        let outcome = ring(3, 1000, &format!("from = 'rank'\nto = '{to}'"));
+        let mut pairs: Vec<(u32, u32)> = outcome.messages.iter().map(|sent| (sent.from.0, sent.to.0)).collect();
+        pairs.sort_unstable();
+        pairs
+    };
+    assert_eq!(pairs("next(rank)"), [(0, 1), (1, 2), (2, 0)]);
+    assert_eq!(pairs("others(rank)"), [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]);
+    let two = ring(2, 1000, "from = 'rank'\nto = 'next(rank)'");
+    assert_eq!(two.messages.len(), 2);
+}
+
+/// Returns the message of the mistake in a class of requests, with what it shows of the text.
+fn mistake(keys: &str, stages: &str) -> String {
+    let text = star(1001, "10 Gbps", "name = 'dctcp'")
+        + &format!(
+            "[[traffic]]\nname = 'own'\npattern = 'stages'\nevery = '1 ms'\n{keys}\n[traffic.roles]\na = 0\nb = 1\nc = 2\n\
+             three = {{ hosts = '0..3', pick = 'all' }}\nall = {{ hosts = '0..1000', pick = 'all' }}\nmore = {{ hosts = '0..1001', pick = 'all' }}\n{stages}"
+        );
+    let source = scenario::Source { name: "test", text: &text, folder: None };
+    scenario::read(&source, &common::classic()).err().map(|error| error.to_string()).unwrap_or_default()
+}
+
+/// A million messages and works are possible. An all-reduce in a ring of three hosts is four stages.
+#[test]
+fn requests_of_too_many_pieces_are_refused() {
+    let stage = |keys: &str| format!("[[traffic.stage]]\nname = 'one'\n{keys}\n");
+    let sends = stage("from = 'more'\nto = 'all'\nsize = '1 KB'");
+    assert!(mistake("", &sends).contains("1001000 messages and works, at most 1000000"));
+    let rings = stage("at = 'three'\ncollective = 'all-reduce'\nsize = '1 KB'\nrepeat = 250001");
+    assert!(mistake("", &rings).contains("1000004 stages are too many"));
+}
+
+#[test]
+fn stages_that_begin_nowhere_are_refused_and_so_is_lateness_without_goals() {
+    let first = "[[traffic.stage]]\nname = 'one'\nfrom = 'a'\nto = 'b'\nsize = '1 KB'\n";
+    let then = |keys: &str| mistake("", &format!("{first}[[traffic.stage]]\nname = 'two'\n{keys}\n"));
+    for (keys, shown) in
+        [("from = 'c'\nto = 'a'\nsize = '1 KB'", "from = 'c'"), ("at = 'c'\ntime = '1 us'", "at = 'c'")]
+    {
+        let message = then(keys);
+        let nowhere = "it follows `one`, and nothing of that ends at a host of role `c`";
+        assert!(message.contains(nowhere) && message.contains(shown), "{message}");
+    }
+    // The sender of the first stage knows of the request; so does its receiver, and a host of both roles.
+    for role in ["a", "b", "three"] {
+        assert_eq!(then(&format!("at = '{role}'\ntime = '1 us'")), "", "{role}");
+    }
+    assert!(mistake("late = 'abandon'", first).contains("is never late"));
+}
+
+/// Two hosts work for different times. With a barrier both begin the next work when the later one has ended the first.
+#[test]
+fn barrier_lets_all_hosts_begin_together() {
+    for barrier in [false, true] {
+        let outcome = run(&(star(2, "10 Gbps", "name = 'dctcp'")
+            + &format!(
+                "[[traffic]]\nname = 'own'\npattern = 'stages'\nevery = '1 ms'\ncount = 1\npieces = true\n\
+                 [traffic.roles]\na = {{ hosts = '0..2', pick = 'all' }}\n\
+                 [[traffic.stage]]\nname = 'first'\nat = 'a'\ntime = 'uniform(10 us, 90 us)'\nbarrier = true\n\
+                 [[traffic.stage]]\nname = 'second'\nat = 'a'\ntime = '10 us'\nbarrier = {barrier}\n"
+            )));
+        let pieces = &outcome.stage_requests[0].pieces;
+        let (ended, began) = ([pieces[0].ended, pieces[1].ended], [pieces[2].began, pieces[3].began]);
+        assert_ne!(ended[0], ended[1]);
+        assert_eq!(began, if barrier { [ended[0].max(ended[1]); 2] } else { ended });
+    }
+}
+
+/// The last of equal pieces is the longest. A stage of which one of two repetitions has ended has not.
+#[test]
+fn repeated_stage_ends_with_its_last_repetition() {
+    let works = |duration: &str| {
+        let text =
+            star(2, "10 Gbps", "name = 'dctcp'").replace("'100 ms'", &format!("'{duration}'\ncool_down = '0 s'"));
+        let outcome = run(&(text
+            + "[[traffic]]\nname = 'own'\npattern = 'stages'\nevery = '1 ms'\ncount = 1\npieces = true\n\
+               [traffic.roles]\na = 0\n[[traffic.stage]]\nname = 'first'\nat = 'a'\ntime = '10 us'\n\
+               [[traffic.stage]]\nname = 'second'\nat = 'a'\ntime = '10 us'\nrepeat = 2\n"));
+        outcome.stage_requests[0].clone()
+    };
+    let ends = |row: &RequestRow| row.stages.iter().map(|stage| stage.end).collect::<Vec<_>>();
+    let us = |micros| Some(Instant::from_micros(micros));
+    let whole = works("2 ms");
+    assert_eq!((ends(&whole), whole.end), (vec![us(1010), us(1030)], us(1030)));
+    assert_eq!(whole.longest.map(|leg| leg.stage), Some(1));
+    assert!(whole.pieces.iter().all(|piece| piece.is_critical));
+    let cut = works("1025 us");
+    assert_eq!((ends(&cut), cut.end, cut.longest), (vec![us(1010), None], None, None));
+    assert!(cut.pieces.iter().all(|piece| !piece.is_critical));
+}
+
+#[test]
+fn client_that_does_not_think_asks_again_at_once() {
+    let outcome = run(&(star(2, "10 Gbps", "name = 'dctcp'")
+        + "[[traffic]]\nname = 'own'\npattern = 'stages'\nclients = 1\ncount = 3\n[traffic.roles]\na = 0\n\
+           [[traffic.stage]]\nname = 'work'\nat = 'a'\ntime = '10 us'\n"));
+    let times = outcome.stage_requests.iter().map(|row| (row.arrival, row.end));
+    let us = Instant::from_micros;
+    assert_eq!(times.collect::<Vec<_>>(), [0, 10, 20].map(|micros| (us(micros), Some(us(micros + 10)))));
+}
+
+/// Homa limits the beginnings of answers that are asked for together, here of any. Messages of requests are no answers:
+/// they begin as any message does.
+#[test]
+fn message_of_a_request_is_asked_for_with_no_other() {
+    let took = |traffic: &str| {
+        let outcome =
+            run(&(star(2, "10 Gbps", "name = 'homa'\nincast_after = 0") + "[[traffic]]\nname = 'own'\n" + traffic));
+        let message = outcome.messages[0];
+        message.end.expect("it arrives") - message.start
+    };
+    let of_request = took(
+        "pattern = 'stages'\nevery = '1 ms'\ncount = 1\n[traffic.roles]\na = 0\nb = 1\n\
+         [[traffic.stage]]\nname = 'ask'\nfrom = 'a'\nto = 'b'\nsize = '100 KB'\n",
+    );
+    let alone = took("pattern = 'flows'\nflows = [{ from = 0, to = 1, size = '100 KB', start = '1 ms' }]\n");
+    assert_eq!(of_request, alone);
+    let answer = took("pattern = 'fan-in'\nleaves = 1\nevery = '1 ms'\ncount = 1\nsize = '100 KB'\n");
+    assert!(answer > alone + Span::from_micros(1), "{answer} {alone}");
 }

@@ -433,6 +433,27 @@ fn single_byte_beyond_a_gap_shows_a_loss() {
     assert_eq!(pieces(&mut bench), [(0, 1000)]);
 }
 
+/// The ACK of the first segment, with the byte behind the third, arrives after the ACK of the second. Only the third is
+/// missing. It is lost 113 us after it was sent, and a quarter of the round trip of 100 us.
+#[test]
+fn single_byte_in_an_overtaken_ack_shows_a_loss() {
+    let mut bench = Bench::new("tcp", "loss_detection = 'rack'");
+    bench.message(3 * MSS + 1, None);
+    assert_eq!(pieces(&mut bench).len(), 4);
+    bench.wait(Span::from_micros(100));
+    bench.ack(1, Some(Instant::ZERO), Flags::NONE, &[]);
+    bench.wait(Span::from_micros(12));
+    bench.ack(2, None, Flags::NONE, &[]);
+    bench.wait(Span::from_micros(1));
+    let mut blocks = transport::Blocks::default();
+    blocks.push((3 * MSS, 3 * MSS + 1));
+    let (ack, mut news) = (Packet::ack(MSS, 40, Instant::MAX, Flags::NONE), transport::Extension::of_blocks(blocks));
+    bench.sender.on_packet(&bench.config, bench.now, &ack, Some(&mut news), &mut bench.notes);
+    assert_eq!(pieces(&mut bench), []);
+    bench.timer();
+    assert_eq!((bench.now, pieces(&mut bench)), (Instant::from_micros(138), vec![(2 * MSS, MSS as u16)]));
+}
+
 /// Ten in flight less one are nine: with a window of five only the first is sent again at once. A segment that is not in
 /// flight any more, was not sent, or has another copy in flight, is no news. A copy that is trimmed too cuts again.
 #[test]

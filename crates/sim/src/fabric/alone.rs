@@ -210,6 +210,7 @@ impl Net {
 mod tests {
     use super::*;
     use crate::fabric::in_order;
+    use crate::fabric::tests::over;
     use units::Rate;
 
     /// 1500 B on the wire.
@@ -257,6 +258,39 @@ mod tests {
         assert_eq!(ideal(&graph, Some(SPRAYED), short), Span::from_nanos(603_200));
         let two = Segments { payload: Bytes(20), ..SEGMENTS };
         assert_eq!(ideal(&graph, Some(SPRAYED), two), Span::from_nanos(2096));
+    }
+
+    /// Of four packets over three paths the first path has two: a full one of 1.2 us, and the last with 60 B of 48 ns. It
+    /// follows the full one, which arrives with the packets of the other paths after two hops of 2.2 us.
+    #[test]
+    fn last_packet_is_on_the_path_whose_turn_it_is() {
+        let mut graph = Graph::new(2);
+        for _ in 0..3 {
+            let switch = graph.switch("tor", false);
+            (0..2).for_each(|host| graph.join(host, switch, Rate::from_gbps(10), Span::from_micros(1)));
+        }
+        in_order(&mut graph);
+        let short = Segments { payload: Bytes(1460 * 3 + 20), ..SEGMENTS };
+        assert_eq!(ideal(&graph, Some(SPRAYED), short), Span::from_nanos(4400 + 48));
+    }
+
+    /// 1000 packets of 1.2 us by one link, or by two of each host.
+    #[test]
+    fn message_that_keeps_its_path_occupies_one_link_of_each_host() {
+        let mut net = over(dual(10), "fifo");
+        net.spraying = Some(SPRAYED);
+        let (from, to) = (HostId(0), HostId(1));
+        for (keeps_path, links, occupies, takes) in [(true, 1, 1200, 1_203_200), (false, 2, 600, 603_200)] {
+            let message = Segments { keeps_path, ..message(1000) };
+            let (time, occupied) = net.alone(from, to, Flow::of_pair(from, to), message);
+            assert_eq!(time, Span::from_nanos(takes));
+            for at_host in [occupied.sending, occupied.receiving] {
+                assert_eq!(
+                    at_host.iter().map(|link| link.1).collect::<Vec<_>>(),
+                    vec![Span::from_micros(occupies); links]
+                );
+            }
+        }
     }
 
     /// The slower of two paths sets the time: 500 packets of 3 us, and one more hop.

@@ -97,15 +97,21 @@ mod tests {
     use std::sync::Arc;
     use units::{ConnectionId, Span};
 
+    /// Returns the first of two leaves with six hosts each, a partition. The clocks of its hosts' ports are 20 us behind.
+    fn partition() -> Net {
+        let mut net = leaves(2, 12, 1, Some(Span::ZERO), ["fifo", "fifo"]);
+        net.defer_enqueues(Bytes(1500));
+        let partition = Partition::new(&net.graph, 2, |_| false).expect("there are two leaves");
+        net.set_up_partition(Arc::new(partition), 0);
+        net
+    }
+
     /// Five hosts send full packets to a sixth at their leaf. The packets arrive at its port together, first after 32
     /// us, then every 12 us. One departs each time and ten may be queued: of the third five two are dropped, of all
     /// others four. The port's clock is 20 us behind.
     #[test]
     fn what_is_dropped_counts_for_the_message_that_was_arriving_then() {
-        let mut net = leaves(2, 12, 1, Some(Span::ZERO), ["fifo", "fifo"]);
-        net.defer_enqueues(Bytes(1500));
-        let partition = Partition::new(&net.graph, 2, |_| false).expect("there are two leaves");
-        net.set_up_partition(Arc::new(partition), 0);
+        let mut net = partition();
         for seq in 0..12 {
             for from in 0..5 {
                 let packet = full(&mut net, (from, 5), seq);
@@ -138,5 +144,43 @@ mod tests {
         // Drops at 104, 116, 128 and 140 us are for the message recorded next.
         assert_eq!(net.take_dropped_at_receiver(connection), Bytes(16 * 1500));
         assert!(net.take_known_late().is_empty());
+    }
+    /// A packet of host 0 and a message arrive at the same instant: the packet counts if it is the first of the two. A
+    /// control message precedes all packets. Acknowledgements never count, and data of one byte does.
+    #[test]
+    fn drop_at_the_instant_of_a_message_counts_if_it_precedes_it() {
+        let mut net = partition();
+        let connection = Incarnation { id: ConnectionId(0), generation: 0 };
+        let port = LinkId(5);
+        let sent = full(&mut net, (0, 5), 0);
+        let by = net.router.link(sent.route);
+        // Behind the port its route starts two links later.
+        let packet = Packet { route: sent.route + 2, ..sent };
+        let record = |net: &mut Net, at: Instant, in_control_message: bool, message: u32| {
+            (net.now, net.in_control_message) = (at, in_control_message);
+            net.account_deferred_drops(HostId(5), connection, MessageId(message));
+        };
+        let behind = Span::from_micros(20);
+        let instants = || (100..116).map(Instant::from_micros);
+        let precedes = |at: &Instant| arrival(*at, by) < arrival(*at, port);
+        for at in instants() {
+            record(&mut net, at, false, 0);
+            assert_eq!(net.is_known_late(port, at + behind, &packet), precedes(&at), "{at}");
+            net.take_known_late();
+            record(&mut net, at, true, 0);
+            assert!(!net.is_known_late(port, at + behind, &packet), "{at}");
+            for (payload, counts) in [(0, false), (1, true), (1460, true)] {
+                let packet = Packet { payload, ..packet };
+                assert_eq!(net.is_known_late(port, at + behind - Span(1), &packet), counts, "{at} {payload}");
+            }
+            net.take_known_late();
+        }
+        let first = instants().find(precedes).expect("it is the first of the two at half of the instants");
+        assert!(!instants().all(|at| precedes(&at)));
+        // The port's clock shows that instant 20 us later. A control message of then precedes what the port drops.
+        record(&mut net, first, false, 1);
+        record(&mut net, first + behind, true, 2);
+        assert!(net.is_known_late(port, first + behind, &packet));
+        assert_eq!(net.take_known_late(), [(MessageId(1), Bytes(1500))]);
     }
 }

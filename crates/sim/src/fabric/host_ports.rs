@@ -149,3 +149,116 @@ impl Net {
         self.graph.links[link.index()].rate.transmission().of(self.host_ports.before_one_more)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::tests::{full, over, spreading, star, tiers};
+    use crate::topology::Graph;
+    use units::Rate;
+
+    const US: fn(u64) -> Instant = Instant::from_micros;
+
+    /// Sends full packets from one host to another, of 12 us each. Returns their route.
+    fn send(net: &mut Net, ends: (u32, u32), packets: u64) -> u32 {
+        let packets: Vec<_> = (0..packets).map(|seq| full(net, ends, seq)).collect();
+        packets.iter().for_each(|packet| net.send(*packet));
+        full(net, ends, 0).route
+    }
+
+    /// Three hosts with a link to each other, 20 us long.
+    fn mesh() -> Graph {
+        let mut graph = Graph::new(3);
+        let (rate, delay) = (Rate::from_gbps(1), Span::from_micros(20));
+        [(0, 1), (1, 2), (0, 2)].into_iter().for_each(|(from, to)| graph.join(from, to, rate, delay));
+        graph
+    }
+
+    /// Room for three packets of 1480 B and a frame of 20 B: for one more while two, or 24 us, are queued.
+    #[test]
+    fn queue_of_a_host_has_room_for_as_many_packets_as_its_limit_says() {
+        for (graph, ends) in [(tiers(1, 2, 0), (0, 1)), (mesh(), (1, 0))] {
+            let mut net = over(graph, "fifo");
+            net.frame_overhead = 20;
+            assert!(!net.bounds_hosts());
+            net.bound_hosts(HostQueue::Fair(Amount::Packets(3)), Bytes(1480));
+            assert!(net.bounds_hosts() && !net.senders_ask() && !net.fills_in_a_turn());
+            let path = send(&mut net, ends, 0);
+            // Each packet has its frame on the wire.
+            for (packets, has_room) in [(0, true), (2, true), (1, false)] {
+                (0..packets).for_each(|seq| {
+                    let packet = full(&mut net, ends, seq);
+                    net.send(transport::Packet { payload: 1440, size: 1480, ..packet });
+                });
+                assert_eq!(
+                    (net.has_room(path), net.has_room_in_turn(path)),
+                    (has_room, has_room),
+                    "{ends:?} {packets}"
+                );
+            }
+            assert_eq!((net.room_at(path), net.idle_at(path)), (US(12), US(36)));
+            net.now = US(12);
+            assert!(net.has_room(path) && net.has_room_in_turn(path));
+            net.close_host_port(path);
+            assert!(!net.has_room(path) && net.has_room_in_turn(path));
+            net.open_host_port(path);
+            assert!(net.has_room(path));
+            net.now = US(100);
+            assert_eq!(net.room_at(path), US(12));
+        }
+    }
+
+    #[test]
+    fn turn_fills_a_queue_that_is_first_in_first_out() {
+        let mut net = over(tiers(1, 2, 0), "fifo");
+        net.bound_hosts(HostQueue::Fifo(Amount::Bytes(4500)), Bytes(1500));
+        assert!(net.fills_in_a_turn() && net.bounds_hosts());
+    }
+
+    #[test]
+    fn discipline_of_hosts_takes_the_place_of_their_limit() {
+        let mut net = star(2, 1, Some(Span::ZERO), ["fifo", "priority"]);
+        net.bound_hosts(HostQueue::Fair(Amount::Packets(3)), Bytes(1500));
+        let path = send(&mut net, (0, 1), 9);
+        assert!(net.has_room(path) && !net.senders_ask());
+    }
+
+    /// Each packet may take another port: its sender asks for that port.
+    #[test]
+    fn ports_of_hosts_with_several_stay_closed() {
+        let mut net = spreading(mesh(), "spray");
+        net.bound_hosts(HostQueue::Fair(Amount::Packets(3)), Bytes(1500));
+        assert!(net.senders_ask());
+        for ends in [(0, 1), (1, 0), (2, 0)] {
+            let path = send(&mut net, ends, 0);
+            assert!(!net.has_room(path) && net.has_room_in_turn(path));
+            net.open_host_port(path);
+            assert!(!net.has_room(path));
+        }
+    }
+
+    /// One of three packets is in transmission until 12 us, and the others take 24 us. Two may be queued before one more.
+    #[test]
+    fn paused_port_has_room_for_what_it_may_queue_and_knows_no_later_time() {
+        let mut net = star(2, 1, Some(Span::ZERO), ["fifo", "priority"]);
+        net.bound_hosts(HostQueue::Fair(Amount::Packets(3)), Bytes(1500));
+        let path = send(&mut net, (0, 1), 1);
+        let link = net.router.link(path);
+        assert_eq!(net.turns_at(link), None);
+        net.host_ports.pausable = true;
+        assert_eq!((net.turns_at(link), net.turns_at(LinkId(1))), (Some(HostId(0)), None));
+        let times = |net: &mut Net| {
+            [false, true].map(|paused| {
+                net.ports[link].qdisc_mut().paused = paused;
+                (net.room_at(path), net.idle_at(path))
+            })
+        };
+        assert_eq!(times(&mut net), [(US(0), US(12)), (US(0), Instant::MAX)]);
+        net.ports[link].qdisc_mut().paused = false;
+        send(&mut net, (0, 1), 2);
+        assert_eq!(times(&mut net), [(US(12), US(36)), (Instant::MAX, Instant::MAX)]);
+        // Two packets are queued all the time.
+        net.now = US(100);
+        assert_eq!(times(&mut net), [(US(100), US(124)), (US(100), Instant::MAX)]);
+    }
+}

@@ -699,7 +699,7 @@ mod tests {
     }
 
     /// Returns leaves with as many hosts each, in order, and spines, all links at 1 Gbps and 20 us long.
-    fn tiers(leaves: u32, hosts: u32, spines: u32) -> Graph {
+    pub(super) fn tiers(leaves: u32, hosts: u32, spines: u32) -> Graph {
         let (rate, delay) = (Rate::from_gbps(1), Span::from_micros(20));
         let mut graph = Graph::new(hosts);
         let switches: Vec<u32> = (0..leaves).map(|_| graph.switch("switch", false)).collect();
@@ -740,8 +740,44 @@ mod tests {
         net
     }
 
+    /// As [`shared`], with a discipline at the switch's ports: by priority, where packets push others out.
+    pub(super) fn pushing_out(hosts: u32) -> Net {
+        let more = [("when_full", Value::Choice("push-out"))];
+        let service = service(["priority", "fifo"]);
+        serving(tiers(1, hosts, 0), Sharing::Dynamic(1.0), 1, Some(Span::ZERO), service, &more)
+    }
+
+    /// Returns a network over a graph, with a discipline at the switches' ports.
+    pub(super) fn over(mut graph: Graph, discipline: &'static str) -> Net {
+        in_order(&mut graph);
+        serving(graph, Sharing::PerPort, 1, Some(Span::ZERO), service([discipline, "fifo"]), &[])
+    }
+
+    /// Returns a lossless network, whose ports hold ten packets of each link that ends at a switch. No packet has more than
+    /// 1500 B without its frame, which has `frame_overhead`.
+    pub(super) fn lossless(graph: Graph, frame_overhead: u16) -> Net {
+        let mut net = over(graph, "priority");
+        let mut settings = Values::default();
+        settings.set("lossless", Value::Bool(true));
+        settings.set("pause_threshold", Value::Amount(Amount::Packets(10)));
+        settings.set("pause_hysteresis", Value::Amount(Amount::Packets(2)));
+        settings.set("pause_response", Value::Time(Span::ZERO));
+        let parameters = Lossless::from_values(&settings).expect("it is lossless");
+        let buffers = (Amount::Bytes(1_000_000), Sharing::PerPort);
+        net.pauses = Some(Box::new(Pauses::new(parameters, buffers, Some(Span::ZERO))));
+        net.frame_overhead = frame_overhead;
+        net.divide_buffers(Bytes(1500));
+        net
+    }
+
     /// Returns two leaves of four hosts and four spines, all links 20 us long, with hosts that choose the paths of packets.
     pub(super) fn spread(balance: &'static str) -> Net {
+        spreading(tiers(2, 8, 4), balance)
+    }
+
+    /// Returns a network over a graph in which packets may take several paths.
+    pub(super) fn spreading(mut graph: Graph, balance: &'static str) -> Net {
+        in_order(&mut graph);
         let settings = [
             ("balance", Value::Choice(balance)),
             ("paths", Value::Count(16)),
@@ -749,7 +785,7 @@ mod tests {
             ("reps_buffer", Value::Count(1)),
             ("flowlet_gap", Value::Time(Span::from_micros(500))),
         ];
-        serving(tiers(2, 8, 4), Sharing::PerPort, 1, Some(Span::ZERO), service(["fifo", "fifo"]), &settings)
+        serving(graph, Sharing::PerPort, 1, Some(Span::ZERO), service(["fifo", "fifo"]), &settings)
     }
 
     fn build(

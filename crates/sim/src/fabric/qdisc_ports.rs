@@ -221,3 +221,92 @@ impl Net {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{drain, full, pushing_out, star};
+    use super::*;
+    use crate::fabric::buffer::{Limits, QueueState};
+    use crate::fabric::shared_buffer::SharedBuffer;
+    use std::sync::{Arc, Mutex};
+    use units::{Amount, HostId, Instant};
+
+    /// Offers a full packet to the switch's port to a host, at `now`.
+    fn offer(net: &mut Net, to: HostId, rank: u32) -> Fate {
+        let from = u32::from(to.0 == 0);
+        let packet = full(net, (from, to.0), 0);
+        // Its route already starts at the end of the link.
+        net.offer_to_qdisc(LinkId(to.0), Packet { rank, route: packet.route + 2, ..packet }, false)
+    }
+
+    /// Ten packets of memory with alpha = 1: one is in transmission and five are queued. The next has a better rank than
+    /// these, and takes the place of one.
+    #[test]
+    fn packet_that_is_pushed_out_is_a_drop_and_frees_its_memory() {
+        let mut net = pushing_out(2);
+        (0..6).for_each(|_| assert_eq!(offer(&mut net, HostId(1), 5), Fate::Queued));
+        assert_eq!((net.counters.drops, net.shared_buffers[0].room(0, 0).value), (0, 5));
+        assert_eq!(offer(&mut net, HostId(1), 0), Fate::Queued);
+        assert_eq!((net.counters.drops, net.shared_buffers[0].room(0, 0).value), (1, 5));
+    }
+
+    /// A packet takes 12 us. From the start on one is in transmission at each of two ports, and five and three are queued.
+    /// From 6 us on that is one at a third port, and one is queued: the only free memory is too little for a second. At 12
+    /// us the first two ports send their next packets.
+    #[test]
+    fn departures_from_other_ports_at_the_same_instant_make_room() {
+        let mut net = pushing_out(4);
+        for (to, packets) in [(1, 6), (2, 4)] {
+            (0..packets).for_each(|_| assert_eq!(offer(&mut net, HostId(to), 0), Fate::Queued));
+            assert_eq!(offer(&mut net, HostId(to), 0), Fate::Dropped);
+        }
+        net.now = Instant::from_micros(6);
+        let third = [(); 3].map(|()| offer(&mut net, HostId(3), 0));
+        assert_eq!(third, [Fate::Queued, Fate::Queued, Fate::Dropped]);
+        net.now = Instant::from_micros(12) - Span(1);
+        assert_eq!(offer(&mut net, HostId(3), 0), Fate::Dropped);
+        net.now = Instant::from_micros(12);
+        assert_eq!(offer(&mut net, HostId(3), 0), Fate::Queued);
+    }
+
+    /// The lengths that limits are told of, with the ports.
+    struct Told(Arc<Mutex<Vec<(LinkId, u64)>>>);
+    impl Limits for Told {
+        fn limit(&self, _: &QueueState, _: u64) -> u64 {
+            u64::MAX
+        }
+        fn changed(&mut self, queue: &QueueState, _: u64) {
+            self.0.lock().unwrap().push((queue.port, queue.length));
+        }
+        fn moves(&mut self, _: LinkId, _: LinkId) {}
+    }
+
+    /// The first of three packets is not queued; the others are, and leave after 12 us each.
+    #[test]
+    fn limits_are_told_of_each_packet_that_joins_or_leaves_a_queue() {
+        let mut net = pushing_out(2);
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let limits = Box::new(Told(told.clone()));
+        net.shared_buffers[0] = SharedBuffer::new(Amount::Packets(10), 1.0).limited_by(Some(limits));
+        (0..3).for_each(|_| assert_eq!(offer(&mut net, HostId(1), 0), Fate::Queued));
+        for micros in [12, 24] {
+            net.now = Instant::from_micros(micros);
+            net.begin_due(LinkId(1));
+        }
+        assert_eq!(*told.lock().unwrap(), [1, 2, 1, 0].map(|length| (LinkId(1), length)));
+    }
+
+    /// 41 B take 328 ns on each link, and 20 us to propagate. Data is late by less than its own time, which an
+    /// acknowledgement is not.
+    #[test]
+    fn single_byte_is_late_as_all_data_is() {
+        for (payload, is_data) in [(0, false), (1, true)] {
+            let mut net = star(2, 1, None, ["fifo", "priority"]);
+            let packet = Packet { payload, size: 41, ..full(&mut net, (0, 1), 0) };
+            net.send(packet);
+            let [(at, _)] = drain(&mut net)[..] else { panic!("one packet arrives") };
+            let late = at - Instant::from_nanos(2 * 328 + 40_000);
+            assert!(late < Span::from_nanos(328) && (late > Span::ZERO) == is_data, "{payload}: {late}");
+        }
+    }
+}

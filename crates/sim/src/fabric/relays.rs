@@ -92,3 +92,90 @@ impl Net {
         Some(Span(shortest.0.saturating_mul(u64::from(links))))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::tests::{full, over, spreading, star, tiers};
+    use crate::topology::Graph;
+    use units::Rate;
+
+    /// Two hosts with a link to each of two switches, 20 us long, and to each other, 7 us long.
+    fn dual() -> Graph {
+        let (mut graph, rate) = (Graph::new(2), Rate::from_gbps(1));
+        for name in ["first", "second"] {
+            let switch = graph.switch(name, false);
+            (0..2).for_each(|host| graph.join(host, switch, rate, Span::from_micros(20)));
+        }
+        graph.join(0, 1, rate, Span::from_micros(7));
+        graph
+    }
+
+    /// 41 B take 328 ns, and then 20 us. Data is late by less than its own time, even if it has one byte.
+    #[test]
+    fn relayed_data_is_late_and_acknowledgements_are_not() {
+        for (payload, is_data) in [(0, false), (1, true)] {
+            let mut net = star(2, 1, None, ["fifo", "fifo"]);
+            let packet = Packet { payload, size: 41, ..full(&mut net, (0, 1), 0) };
+            let link = net.router.link(packet.route);
+            let number = net.packet_pool.put(packet);
+            let Fate::First(at) = net.relay(link, number) else { panic!("nothing is before it") };
+            let late = at - Instant::from_nanos(20_328);
+            assert!(late < Span::from_nanos(328) && (late > Span::ZERO) == is_data, "{payload}: {late}");
+        }
+    }
+
+    /// A packet of 12 us is before it.
+    #[test]
+    fn relayed_packet_tells_how_long_it_waits() {
+        let mut net = star(2, 1, Some(Span::ZERO), ["fifo", "fifo"]);
+        let packet = full(&mut net, (0, 1), 0);
+        net.send(packet);
+        let link = net.router.link(packet.route);
+        let number = net.packet_pool.put(packet);
+        assert_eq!(net.relay(link, number), Fate::Queued);
+        let relayed = net.packet_pool.at(number).packet;
+        let wait = units_of_wait(Span::from_micros(12));
+        assert_eq!((relayed.wait_or_extension, relayed.route), (wait, packet.route + 1));
+        assert_ne!(wait, 0);
+    }
+
+    #[test]
+    fn packets_leave_by_several_ports_where_hosts_have_these_and_packets_paths() {
+        assert!(!over(dual(), "fifo").leaves_by_several());
+        assert!(!spreading(tiers(2, 4, 2), "spray").leaves_by_several());
+        assert!(spreading(dual(), "spray").leaves_by_several());
+    }
+
+    /// Without links to choose from a host has one port, which has no number.
+    #[test]
+    fn ports_of_hosts_are_numbered_by_their_links() {
+        for (graph, is_one) in [(tiers(1, 2, 0), true), (dual(), false)] {
+            let mut net = over(graph, "fifo");
+            let path = full(&mut net, (1, 0), 0).route;
+            let link = net.router.link(path);
+            assert_eq!(net.port_number(path), if is_one { 0 } else { link.0 });
+        }
+    }
+
+    /// Host 0 sends a packet of 12 us to host 1, by one of its ports.
+    #[test]
+    fn host_is_idle_when_all_its_ports_are() {
+        let mut net = over(dual(), "fifo");
+        let packet = full(&mut net, (0, 1), 0);
+        net.send(packet);
+        let at = [0, 1].map(|host| net.all_idle_at(HostId(host)));
+        assert_eq!(at, [Instant::from_micros(12), Instant::ZERO]);
+    }
+
+    /// Two hops by a switch, or one link where routes may pass through hosts: each is as long as the shortest at least.
+    #[test]
+    fn no_route_is_shorter_than_its_hops_of_the_shortest_link() {
+        let least = |graph: Graph| over(graph, "fifo").min_delay(HostId(0), HostId(1));
+        assert_eq!(least(tiers(1, 2, 0)), Some(Span::from_micros(40)));
+        assert_eq!(least(dual()), Some(Span::from_micros(7)));
+        let mut apart = dual();
+        apart.links.retain(|link| link.from > 1 || link.to > 1);
+        assert_eq!(least(apart), Some(Span::from_micros(20)), "there may be a link between hosts");
+    }
+}

@@ -139,7 +139,9 @@ impl Net {
 mod tests {
     use super::super::tests::{drain, full, spread, star};
     use super::*;
+    use crate::schedule::events::Event;
     use transport::Blocks;
+    use units::Instant;
 
     /// Of three packets of 12 us one is in transmission and two are queued.
     #[test]
@@ -156,6 +158,47 @@ mod tests {
             net.now += Span::from_micros(5);
             assert_eq!(net.drained_in(link), Span::from_micros(31), "{discipline}");
         }
+    }
+
+    /// Packets of two hosts reach a third host's port at 32 us: the port of a switch has two of them to send.
+    #[test]
+    fn packets_queued_at_a_port_of_a_switch_count_once() {
+        for discipline in ["fifo", "priority"] {
+            let mut net = star(3, 1, Some(Span::ZERO), [discipline; 2]);
+            for from in [0, 1] {
+                let packet = full(&mut net, (from, 2), 0);
+                net.send(packet);
+            }
+            while let Some((at, Event::Arrival(link))) = net.events.pop(Instant::from_micros(33)) {
+                net.now = at;
+                assert_eq!(net.arrive_with_care(link), None);
+            }
+            assert_eq!((net.now, net.drained_in(LinkId(2))), (Instant::from_micros(32), Span::from_micros(24)));
+        }
+    }
+
+    /// A packet between hosts of one leaf has no overlay header, which its only switch would take.
+    #[test]
+    fn packet_within_a_rack_has_no_overlay_header() {
+        let mut net = spread("conga");
+        let packet = full(&mut net, (0, 1), 0);
+        net.send(packet);
+        let [(_, arrived)] = drain(&mut net)[..] else { panic!("one packet arrives") };
+        assert!(!arrived.flags.has(Flags::EXTENDED));
+        assert!(net.extensions.slots.is_empty());
+    }
+
+    /// The leaf sends a packet at 32 us, over a link that nothing has used.
+    #[test]
+    fn path_of_unused_links_is_not_congested() {
+        let mut net = spread("conga");
+        let packet = full(&mut net, (0, 4), 0);
+        net.send(packet);
+        while let Some((at, Event::Arrival(link))) = net.events.pop(Instant::from_micros(33)) {
+            net.now = at;
+            assert_eq!(net.arrive_with_care(link), None);
+        }
+        assert_eq!(net.extensions.at(0).overlay.as_ref().map(|overlay| overlay.congestion), Some(0));
     }
 
     /// An overlay header is between switches only: packets reach their hosts as they were sent.

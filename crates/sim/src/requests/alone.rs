@@ -201,7 +201,7 @@ pub(super) fn windows(plan: &Plan, graph: &Graph, arrival: Instant, goals: &[Due
 impl Plan {
     /// Returns for each stage the share of the time for a goal that has passed at its end, where the stages of the
     /// longest chain through it have equal shares.
-    fn shares(&self, goal: Option<usize>) -> Vec<f64> {
+    pub(super) fn shares(&self, goal: Option<usize>) -> Vec<f64> {
         let mut depths = vec![0_u32; self.stages.len()];
         for (index, stage) in self.stages.iter().enumerate() {
             depths[index] = 1 + stage.after.iter().map(|&before| depths[before]).max().unwrap_or(0);
@@ -217,5 +217,30 @@ impl Plan {
         }
         let share = |(depth, height): (u32, Option<u32>)| f64::from(depth) / f64::from(depth + height.unwrap_or(0));
         depths.into_iter().zip(heights).map(share).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::{Distribution, OfRequest};
+
+    /// Two messages that begin together occupy the link of their receiver for 10 us each, and arrive after 12 us alone.
+    #[test]
+    fn receiver_takes_one_message_after_the_other() {
+        let (mut links, span) = (Links::default(), Span::from_micros);
+        let message = Occupied { sending: Box::default(), receiving: Box::new([(LinkId(0), span(10))]) };
+        assert_eq!([(); 2].map(|()| links.receive(&message, Span::ZERO, span(12))), [span(12), span(22)]);
+    }
+
+    #[test]
+    fn goal_is_due_after_a_picosecond_at_the_earliest() {
+        let times = Alone { whole: Span(5), stages: Vec::new() };
+        let goal = |within| Goal { name: String::new(), stage: None, within };
+        for (ps, least) in [(0.0, 1), (1.0, 1), (2.0, 2)] {
+            let goal = goal(Allowed::Time(OfRequest::Drawn(Distribution::Constant(ps))));
+            let due = due_of(&goal, [&times, &times], &[], &mut Stream::new(1, "goal", 0));
+            assert_eq!((due.within, due.alone, due.least), (Span(least), Span(5), Span(5)));
+        }
     }
 }

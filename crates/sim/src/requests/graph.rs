@@ -427,6 +427,25 @@ mod tests {
         assert_eq!(request.under_way(), [(0, 0, 0)]);
         request.end(0, 0, 0);
         assert_eq!(request.under_way().len(), 4);
+        // Works of 3 and 7: the messages of both start after 7, or each host's after its own.
+        let durations = [3, 7, 1, 1, 1, 1].map(Span);
+        assert_eq!(request.graph.earliest(&request.plan, &durations), [0, 0, 7, 7, 7, 7].map(Span));
+        assert_eq!(free.graph.earliest(&free.plan, &durations), [0, 0, 3, 3, 7, 7].map(Span));
+    }
+
+    /// Host 0 asks hosts 1 and 2. When both have been asked (a barrier), each sends to host 9, and then to host 8 and to
+    /// host 0. As nothing of that ends at hosts 1 and 2, these follow what host 0 has asked there, and not the barrier.
+    #[test]
+    fn stage_behind_a_barrier_at_other_hosts_follows_what_that_follows() {
+        let stages: &[(usize, usize, &[usize])] = &[(0, 1, &[]), (1, 2, &[0]), (1, 3, &[1]), (1, 0, &[2])];
+        let (mut plan, members) = plan(&[&[0], &[1, 2], &[9], &[8]], stages);
+        plan.stages[1].barrier = true;
+        let mut request = Played::new((plan, members));
+        assert_eq!(request.under_way(), [(0, 0, 1), (0, 0, 2)]);
+        request.end(0, 0, 1);
+        assert_eq!(request.under_way(), [(0, 0, 2), (2, 1, 8), (3, 1, 0)]);
+        request.end(0, 0, 2);
+        assert_eq!(request.under_way(), [(1, 1, 9), (1, 2, 9), (2, 1, 8), (2, 2, 8), (3, 1, 0), (3, 2, 0)]);
     }
 
     #[test]

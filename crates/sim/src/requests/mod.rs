@@ -572,3 +572,252 @@ fn is_here(partition: &Option<(Arc<Partition>, u32)>, host: HostId) -> bool {
 pub(crate) fn ordinal(request: u64, piece: u32) -> u64 {
     request << 32 | u64::from(piece)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::plan::{Goal, Pairs, Role, Stage, Told};
+    use super::*;
+    use crate::topology;
+    use units::{Allowed, Distribution, OfRequest};
+
+    /// A network in which each message takes a microsecond and occupies no link.
+    struct Microsecond;
+
+    impl Wire for Microsecond {
+        fn alone(&mut self, _: u64, _: HostId, _: HostId, _: Bytes) -> (Span, Occupied) {
+            (Span::from_micros(1), Occupied::default())
+        }
+        fn least(&mut self, _: HostId, _: HostId, _: Bytes) -> Span {
+            Span::from_micros(1)
+        }
+    }
+
+    /// Hosts 1 to 3 send to host 0 (pieces 0 to 2), which works for 10 us (3) and sends to host 4 (4). That works for 5 us
+    /// (5). With a goal nothing begins that cannot be in time for it.
+    fn requests(goal: Option<Span>) -> Requests {
+        let constant = |value| OfRequest::Drawn(Distribution::Constant(value));
+        let send = |from, to| Action::Send { from, to, pairs: Pairs::All, size: constant(1000.0), share: 1.0 };
+        let work = |at, micros: f64| Action::Work { at, time: constant(micros * 1e6), servers: None };
+        let stage = |(written, action): (usize, Action)| {
+            let after = Vec::from_iter(written.checked_sub(1));
+            Stage { written, action, after, barrier: false, quorum: 1.0 }
+        };
+        let role = |hosts: Range<u32>| {
+            let count = hosts.len() as u32;
+            Role { name: String::new(), hosts: hosts.map(HostId).collect(), count, pick: Pick::Random }
+        };
+        let within = |goal: Span| Allowed::Time(constant(goal.0 as f64));
+        let plan = Plan {
+            roles: [1..4, 0..1, 4..5].map(role).into(),
+            stages: [send(0, 1), work(1, 10.0), send(1, 2), work(2, 5.0)].into_iter().enumerate().map(stage).collect(),
+            names: vec![String::new(); 4],
+            goals: goal
+                .map(|goal| Goal { name: String::new(), stage: None, within: within(goal) })
+                .into_iter()
+                .collect(),
+            told: Told::Nothing,
+            abandons: goal.is_some(),
+            keeps_pieces: false,
+        };
+        let rates = (0..5).map(|_| Rate::from_gbps(1)).collect();
+        Requests::new(ClassId(0), "requests", 1, Arc::new(plan), None, Arc::new(rates))
+    }
+
+    fn us(micros: u64) -> Instant {
+        Instant::from_micros(micros)
+    }
+
+    /// Lets a request arrive at the beginning, whose messages have four successive numbers. Returns what it starts, and
+    /// for each message whether its sender is in this partition.
+    fn arrive(requests: &mut Requests) -> (Vec<Step>, Vec<bool>) {
+        let (mut steps, mut here) = (Vec::new(), Vec::new());
+        let first = requests.arrived as u32 * 4;
+        let reserve = |is_here| {
+            here.push(is_here);
+            MessageId(first + here.len() as u32 - 1)
+        };
+        requests.arrive(us(0), &mut Microsecond, reserve, &mut steps);
+        (steps, here)
+    }
+
+    fn under_way(requests: &Requests) -> Vec<(u64, i64)> {
+        requests.open().map(|(number, open)| (number, open.outstanding)).collect()
+    }
+
+    fn sends(pieces: &[u32]) -> Vec<Step> {
+        pieces.iter().map(|&piece| Step::Send { request: 0, piece }).collect()
+    }
+
+    /// The first message arrives before its sender gives it up, and the second one afterwards.
+    #[test]
+    fn aborted_messages_end_a_request_once_they_are_all_that_is_left() {
+        let mut requests = requests(None);
+        assert_eq!(arrive(&mut requests).0, sends(&[0, 1, 2]));
+        let mut steps = Vec::new();
+        requests.ended(0, 0, us(1), &mut steps);
+        requests.lost(0, 0, &mut steps);
+        assert_eq!(under_way(&requests), [(0, 2)]);
+        (0..2).for_each(|_| requests.lost(0, 1, &mut steps));
+        assert_eq!(under_way(&requests), [(0, 1)]);
+        requests.ended(0, 1, us(2), &mut steps);
+        assert_eq!((under_way(&requests), steps.len()), (vec![(0, 1)], 0));
+        requests.lost(0, 2, &mut steps);
+        assert_eq!(steps, [Step::Over { request: 0, arrival: us(0), due: Instant::MAX }]);
+        assert!(under_way(&requests).is_empty());
+        assert_eq!(requests.take_unsent(), [MessageId(3)]);
+        assert_eq!(requests.of_message(MessageId(1)), None, "no request is open that it could be of");
+        let rows = requests.take_rows();
+        assert_eq!(rows.iter().map(|row| (row.over, row.end)).collect::<Vec<_>>(), [(true, None)]);
+    }
+
+    #[test]
+    fn changes_are_reported_on_demand_and_once() {
+        let mut requests = requests(None);
+        arrive(&mut requests);
+        assert_eq!(requests.take_changes(), BTreeMap::new());
+        requests.report_changes();
+        arrive(&mut requests);
+        requests.ended(0, 1, us(1), &mut Vec::new());
+        assert_eq!(requests.take_changes(), BTreeMap::from([(0, -1), (1, 3)]));
+        assert_eq!(requests.take_changes(), BTreeMap::new());
+    }
+
+    #[test]
+    fn rows_are_taken_in_the_order_of_arrival() {
+        let mut requests = requests(None);
+        let end =
+            |requests: &mut Requests, number| (0..3).for_each(|piece| requests.lost(number, piece, &mut Vec::new()));
+        let taken = |requests: &mut Requests| requests.take_rows().iter().map(|row| row.number).collect::<Vec<_>>();
+        (0..3).for_each(|_| _ = arrive(&mut requests));
+        end(&mut requests, 1);
+        assert_eq!(taken(&mut requests), Vec::<u64>::new());
+        end(&mut requests, 0);
+        assert_eq!(taken(&mut requests), [0, 1]);
+        end(&mut requests, 2);
+        assert_eq!(taken(&mut requests), [2]);
+    }
+
+    /// Hosts 0 to 2 are at one switch, and 3 and 4 at another one.
+    fn partitions(goal: Option<Span>) -> [Requests; 2] {
+        let mut graph = topology::Graph::new(5);
+        let switches = [(); 2].map(|()| graph.switch("switch", false));
+        let (rate, delay) = (Rate::from_gbps(1), Span::from_micros(1));
+        (0..5).for_each(|host| graph.join(host, switches[usize::from(host > 2)], rate, delay));
+        graph.join(switches[0], switches[1], rate, delay);
+        let partition = Arc::new(Partition::new(&graph, 2, |_| false).expect("there are two switches"));
+        let number = |host| partition.of_host[HostId(host)];
+        assert_ne!(number(0), number(4));
+        [0, 4].map(|host| {
+            let mut requests = requests(goal);
+            requests.set_up_partition(partition.clone(), number(host));
+            requests
+        })
+    }
+
+    /// Returns both partitions when only the message of host 3 has arrived, and when host 0 sends its own, after 14 us.
+    fn half_way(goal: Option<Span>) -> ([Requests; 2], [Requests; 2]) {
+        let [early, late] = [(); 2].map(|()| {
+            let [mut first, mut second] = partitions(goal);
+            assert_eq!(arrive(&mut first), (sends(&[0, 1]), vec![true, true, false, true]));
+            assert_eq!(arrive(&mut second), (sends(&[2]), vec![false, false, true, false]));
+            first.ended(0, 2, us(3), &mut Vec::new());
+            [first, second]
+        });
+        let [mut first, second] = late;
+        let mut steps = Vec::new();
+        [(0, 1), (1, 4), (3, 14)].into_iter().for_each(|(piece, at)| first.ended(0, piece, us(at), &mut steps));
+        assert_eq!(steps, [Step::Work { request: 0, piece: 3, until: us(14) }, Step::Send { request: 0, piece: 4 }]);
+        (early, [first, second])
+    }
+
+    /// The last of three messages arrives after 4 us, and the next one takes a microsecond.
+    #[test]
+    fn partitions_know_a_request_together() {
+        let (early, late) = half_way(None);
+        let row = |all: [Requests; 2]| Requests::finish(all.into()).pop().expect("there is a request");
+        assert_eq!(early.each_ref().map(under_way), [[(0, 1)], [(0, 1)]]);
+        assert!(!row(early).over);
+        assert_eq!(late.each_ref().map(under_way), [[(0, 0)], [(0, 1)]]);
+        assert!(!row(late).over);
+        let [first, mut second] = half_way(None).1;
+        let mut steps = Vec::new();
+        [(4, 15), (5, 20)].into_iter().for_each(|(piece, at)| second.ended(0, piece, us(at), &mut steps));
+        assert_eq!(steps, [Step::Work { request: 0, piece: 5, until: us(20) }]);
+        let row = row([first, second]);
+        assert_eq!((row.over, row.abandoned, row.end), (true, false, Some(us(20))));
+        let stage = |(end, network, work)| {
+            let [network, work] = [network, work].map(Span::from_micros);
+            StageRow { end: Some(us(end)), network, work, waiting: Span::ZERO }
+        };
+        assert_eq!(row.stages, [(4, 4, 0), (14, 0, 10), (15, 1, 0), (20, 0, 5)].map(stage));
+        assert_eq!(row.longest, Some(Leg { stage: 1, host: HostId(0), took: Span::from_micros(10) }));
+    }
+
+    /// The last work must begin after 15 us, and its message arrives after 16 us.
+    #[test]
+    fn request_is_abandoned_if_any_partition_abandons_it() {
+        let [first, mut second] = half_way(Some(Span::from_micros(20))).1;
+        second.ended(0, 4, us(16), &mut Vec::new());
+        assert_eq!(under_way(&second), [(0, 0)]);
+        let rows = Requests::finish(vec![first, second]);
+        assert_eq!(rows.iter().map(|row| (row.over, row.abandoned)).collect::<Vec<_>>(), [(true, true)]);
+    }
+
+    /// A request that arrives after 100 us and has 20 us. Its message to host 4 needs 11 us before it and 5 us after it; the
+    /// first three need 16 us after them.
+    #[test]
+    fn windows_are_from_the_earliest_start_to_the_latest_end() {
+        let row = requests(Some(Span::from_micros(20))).ahead(0, us(100), &mut Microsecond);
+        let windows = row.windows.iter().map(|window| (window.from.0, window.to.0, window.start, window.due));
+        let first = |from| (from, 0, us(100), us(104));
+        assert_eq!(windows.collect::<Vec<_>>(), [first(1), first(2), first(3), (0, 4, us(111), us(115))]);
+        assert!(requests(None).ahead(0, us(100), &mut Microsecond).windows.is_empty());
+    }
+
+    /// Of four stages the first one has half of the time until the end of the second, and a third of that until the third.
+    #[test]
+    fn stages_before_a_goal_have_equal_shares_of_its_time() {
+        let plan = requests(None).plan;
+        assert_eq!(plan.shares(Some(1)), [0.5, 1.0, 1.0, 1.0]);
+        assert_eq!(plan.shares(Some(2)), [1.0 / 3.0, 2.0 / 3.0, 1.0, 1.0]);
+        assert_eq!(plan.shares(None), [0.25, 0.5, 0.75, 1.0]);
+    }
+
+    /// Works of 10 us at one of two hosts, of a role with this choice of hosts, and with so many servers.
+    fn works(pick: Pick, servers: Option<plan::Servers>, goal: Option<Span>) -> Requests {
+        let mut requests = requests(goal);
+        let mut plan = (*requests.plan).clone();
+        plan.roles = vec![Role { name: String::new(), hosts: vec![HostId(0), HostId(1)], count: 1, pick }];
+        plan.stages.truncate(1);
+        let time = OfRequest::Drawn(Distribution::Constant(10e6));
+        plan.stages[0].action = Action::Work { at: 0, time, servers };
+        plan.names.truncate(1);
+        Requests::new(requests.class, "works", 1, Arc::new(plan), None, std::mem::take(&mut requests.rates))
+    }
+
+    /// Of four requests two are at each host. When the first has ended, at host 0, that takes two more before host 1 does.
+    #[test]
+    fn host_with_the_fewest_open_requests_is_picked() {
+        let mut requests = works(Pick::LeastLoaded, None, None);
+        let arrive = |requests: &mut Requests| {
+            arrive(requests);
+            requests.open[&(requests.arrived - 1)].members[0][0].0
+        };
+        assert_eq!([(); 4].map(|()| arrive(&mut requests)), [0, 1, 0, 1]);
+        requests.ended(0, 0, us(10), &mut Vec::new());
+        assert_eq!([(); 3].map(|()| arrive(&mut requests)), [0, 0, 1]);
+    }
+
+    /// The second work could begin after 10 us, and had to after 5 us.
+    #[test]
+    fn request_whose_queued_work_is_too_late_is_over_when_its_server_is_free() {
+        let servers = plan::Servers { count: 1, by_deadline: false };
+        let mut requests = works(Pick::RoundRobin, Some(servers), Some(Span::from_micros(15)));
+        // Every other request is at host 0.
+        (0..3).for_each(|_| _ = arrive(&mut requests));
+        let mut steps = Vec::new();
+        requests.ended(0, 0, us(10), &mut steps);
+        let over = |request| Step::Over { request, arrival: us(0), due: us(15) };
+        assert_eq!(steps, [over(2), over(0)]);
+    }
+}

@@ -215,3 +215,82 @@ pub fn mean_of(amount: &OfRequest, rows: impl Iterator<Item = impl AsRef<[f64]>>
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::{Distribution, Formula};
+
+    /// Works of a role of two hosts.
+    fn plan() -> Plan {
+        let hosts = vec![HostId(0), HostId(1)];
+        let time = OfRequest::Drawn(Distribution::Constant(1.0));
+        let action = Action::Work { at: 0, time, servers: None };
+        Plan {
+            roles: vec![Role { name: String::new(), hosts, count: 1, pick: Pick::RoundRobin }],
+            stages: vec![Stage { written: 0, action, after: Vec::new(), barrier: false, quorum: 1.0 }],
+            names: vec![String::new()],
+            goals: Vec::new(),
+            told: Told::Nothing,
+            abandons: false,
+            keeps_pieces: false,
+        }
+    }
+
+    #[test]
+    fn barriers_and_loads_are_of_all_hosts() {
+        assert_eq!(plan().indivisible(), None);
+        let mut by_load = plan();
+        by_load.roles[0].pick = Pick::LeastLoaded;
+        assert!(by_load.indivisible().is_some_and(|reason| reason.contains("least loaded")));
+        let mut with_barrier = plan();
+        with_barrier.stages[0].barrier = true;
+        assert!(with_barrier.indivisible().is_some_and(|reason| reason.contains("barrier")));
+    }
+
+    #[test]
+    fn stages_are_plain_without_quorum_and_servers() {
+        assert!(plan().is_plain());
+        let mut with_quorum = plan();
+        with_quorum.stages[0].quorum = 0.99;
+        assert!(!with_quorum.is_plain());
+        let mut with_servers = plan();
+        let Action::Work { servers, .. } = &mut with_servers.stages[0].action else { panic!("it is work") };
+        *servers = Some(Servers { count: 1, by_deadline: false });
+        assert!(!with_servers.is_plain());
+    }
+
+    #[test]
+    fn message_has_a_byte_and_a_work_no_negative_time() {
+        let stream = &mut Stream::new(1, "request", 0);
+        let drawn = |value| OfRequest::Drawn(Distribution::Constant(value));
+        assert_eq!([0.2, 1.4, 1.6].map(|size| bytes_of(&drawn(size), 1.0, &[], stream).0), [1, 1, 2]);
+        assert_eq!([-3.0, 0.0, 0.4, 2.0].map(|time| time_of(&drawn(time), &[], stream).0), [0, 0, 0, 2]);
+    }
+
+    #[test]
+    fn mean_of_a_column_is_that_of_its_rows() {
+        let column = OfRequest::Formula(Formula::Column(1));
+        assert_eq!(mean_of(&column, [[9.0, 2.0], [9.0, 5.0]].iter()), 3.5);
+        assert_eq!(mean_of(&column, [[9.0, 2.0]].iter()), 2.0);
+        assert_eq!(mean_of(&column, [[0.0; 2]; 0].iter()), 0.0);
+        assert_eq!(mean_of(&OfRequest::Drawn(Distribution::Constant(7.0)), [[0.0; 2]; 0].iter()), 7.0);
+    }
+
+    /// Two hosts of a role of two send to each other, and each works: four pieces, two of them messages.
+    #[test]
+    fn pieces_are_messages_and_works() {
+        let mut plan = plan();
+        plan.roles[0].count = 2;
+        let size = OfRequest::Drawn(Distribution::Constant(1.0));
+        let action = Action::Send { from: 0, to: 0, pairs: Pairs::These(vec![(0, 1), (1, 0)]), size, share: 1.0 };
+        let mut stage = plan.stages[0].clone();
+        stage.action = action;
+        plan.stages.push(stage);
+        assert_eq!((plan.pieces(), plan.messages()), (4, 2));
+        if let Action::Send { pairs, .. } = &mut plan.stages[1].action {
+            *pairs = Pairs::All;
+        }
+        assert_eq!((plan.pieces(), plan.messages()), (6, 4));
+    }
+}

@@ -644,6 +644,26 @@ mod tests {
         assert!(recovery.note_trimmed(0, false).lost);
     }
 
+    /// A byte that was sent during a repair is trimmed. The ACK that ends the repair leaves it lost, and nothing SACKed.
+    #[test]
+    fn single_byte_that_is_lost_during_a_repair_begins_the_next() {
+        let config = Config { rack: true, ..config() };
+        let at = Instant::from_micros;
+        let mut recovery = Recovery::timed(&config);
+        recovery.note_sent(at(0), 0, MSS);
+        recovery.sent(MSS);
+        assert!(recovery.note_trimmed(0, false).lost);
+        recovery.enter();
+        recovery.note_sent(at(50), 0, MSS);
+        recovery.note_sent(at(60), MSS, MSS + 1);
+        recovery.sent(MSS + 1);
+        assert!(!recovery.note_trimmed(MSS, false).lost, "a repair is under way");
+        recovery.advance(&config, at(150), MSS, Instant::MAX);
+        assert_eq!(recovery.phase, Phase::Open);
+        let ack = Answer { blocks: &[], duplicate: false };
+        assert!(recovery.look_for_losses(&config, at(150), &ack).lost);
+    }
+
     /// RFC 8985 7.2: two round trips after the ACK, while as much as a byte is in flight.
     #[test]
     fn probe_is_for_data_in_flight() {

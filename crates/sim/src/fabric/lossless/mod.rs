@@ -330,6 +330,27 @@ mod tests {
         assert_eq!(divide(packets, Amount::Packets(100), Sharing::PerPort).map(first), Ok(part(119_436, 30_564)));
     }
 
+    /// Only the packets of hosts may be late by their own time of 1.2 us, or 1500 B. A single link has all of a static
+    /// buffer, and a switch without links has nothing to divide.
+    #[test]
+    fn links_between_switches_need_less_headroom_than_those_of_hosts() {
+        let mut graph = Graph::new(1);
+        let [first, second, _] = ["first", "second", "alone"].map(|name| graph.switch(name, false));
+        let (rate, delay) = (Rate::from_gbps(10), Span::from_micros(10));
+        [(0, first), (first, second)].into_iter().for_each(|(from, to)| graph.join(from, to, rate, delay));
+        let computed = Lossless { headroom: None, ..lossless() };
+        let division = computed.divide(&graph, (Amount::Bytes(200_000), Sharing::Static), None, PACKET);
+        let division = division.expect("there is room");
+        let of = |from, to| {
+            let index = graph.links.iter().position(|link| (link.from, link.to) == (from, to));
+            division.parts[index.expect("they are joined")].map(|part| (part.threshold, part.headroom))
+        };
+        assert_eq!(of(0, first), Some((100_000 - 32_064, 32_064)));
+        assert_eq!(of(second, first), Some((100_000 - 30_564, 30_564)));
+        assert_eq!(of(first, second), Some((200_000 - 30_564, 30_564)));
+        assert_eq!(of(first, 0), None);
+    }
+
     #[test]
     fn a_buffer_must_hold_headroom_and_a_packet() {
         let fixed = Lossless { threshold: Some(Amount::Packets(6)), ..lossless() };

@@ -269,6 +269,8 @@ impl OfLink {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fabric::port::Fate;
+    use crate::fabric::tests::{full, lossless, tiers};
 
     const PACKET: u64 = 1000;
     const A: LinkId = LinkId(0);
@@ -346,5 +348,58 @@ mod tests {
         (0..5).for_each(|_| pauses.release(A, 1000));
         assert_eq!((pauses.pools[0].used, threshold(&pauses, A)), (0, 7000));
         assert!(turn(&mut pauses, A));
+    }
+
+    /// Packets of one link take room from another: one more packet of that would have none below its threshold.
+    #[test]
+    fn link_is_paused_for_what_the_switch_holds_of_another() {
+        let mut net = lossless(tiers(1, 5, 0), 0);
+        let mut pauses = pauses(Some(Shared { bytes: 8000, alpha: 0.5 }));
+        (0..5).for_each(|_| assert!(pauses.hold(A, 1000, false)));
+        (0..4).for_each(|_| assert!(pauses.hold(B, 1000, false)));
+        net.pauses = Some(Box::new(pauses));
+        net.send_frames(B);
+        assert_eq!(net.events.pop(Instant::MAX).map(|(_, event)| event), Some(Event::PauseFrame(A)));
+        assert_eq!(net.events.pop(Instant::MAX), None);
+    }
+
+    #[test]
+    fn largest_packet_has_its_frame() {
+        let net = lossless(tiers(1, 2, 0), 20);
+        assert_eq!(net.pauses.map(|pauses| pauses.packet), Some(1520));
+    }
+
+    /// A packet takes 12 us. The second one begins when the first one ends, before a pause of the same instant.
+    #[test]
+    fn transmission_that_is_due_begins_before_a_pause() {
+        let mut net = lossless(tiers(1, 2, 0), 0);
+        let packet = full(&mut net, (0, 1), 0);
+        // Its route starts at the end of the switch's link.
+        let packet = Packet { route: packet.route + 2, ..packet };
+        (0..3).for_each(|_| assert_eq!(net.offer_to_qdisc(B, packet, false), Fate::Queued));
+        net.now = Instant::from_micros(12);
+        net.heed_frame(B);
+        assert_eq!(net.ports[B].waiting_in_line(), 1);
+        net.now = Instant::from_micros(24);
+        net.begin_due(B);
+        assert_eq!(net.ports[B].waiting_in_line(), 1, "it is paused");
+    }
+
+    /// Paused from 10 us to 20 us, from 30 us to 40 us and from 50 us on. The warm-up ends at 35 us.
+    #[test]
+    fn pauses_are_counted_from_the_warm_up_on() {
+        let mut net = lossless(tiers(1, 2, 0), 0);
+        let mut counts = Vec::new();
+        for micros in [10, 20, 30, 35, 40, 50, 60] {
+            net.now = Instant::from_micros(micros);
+            match micros {
+                35 => net.pauses_warmed_up(),
+                60 => {}
+                _ => _ = net.heed_frame(B),
+            }
+            counts.extend(net.pauses_of(B).map(|LinkPauses { frames, paused }| (micros, frames, paused)));
+        }
+        let expected = [(10, 1, 0), (20, 1, 10), (30, 2, 10), (35, 0, 0), (40, 0, 5), (50, 1, 5), (60, 1, 15)];
+        assert_eq!(counts, expected.map(|(at, frames, paused)| (at, frames, Span::from_micros(paused))));
     }
 }

@@ -124,6 +124,7 @@ pub trait Marker: Send {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use units::Value;
 
     impl Site {
         /// Returns a port to a host, for tests of any one.
@@ -135,5 +136,22 @@ mod tests {
     #[test]
     fn names_are_those_of_the_list() {
         assert!(NAMES.iter().all(|name| find(name).is_some_and(|found| found.name == *name)));
+    }
+
+    /// A packet whose transmission begins can be marked, but not dropped any more.
+    #[test]
+    fn packets_are_dropped_for_a_mark_on_arrival_alone() {
+        for (mark_at, non_ect, key) in [
+            ("arrival", "pass", None),
+            ("arrival", "drop", None),
+            ("departure", "pass", None),
+            ("departure", "drop", Some("mark_at")),
+        ] {
+            let mut values = Values::default();
+            values.set("mark_at", Value::Choice(mark_at));
+            values.set("non_ect", Value::Choice(non_ect));
+            let found = check(&values, &Graph::new(1)).err().map(|problem| problem.key.into_owned());
+            assert_eq!(found.as_deref(), key, "{mark_at} {non_ect}");
+        }
     }
 }

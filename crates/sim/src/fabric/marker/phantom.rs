@@ -128,4 +128,36 @@ mod tests {
         let none = ("phantom_mark", Value::Size(Bytes(0)));
         assert_eq!(first_marked(phantom(1, &[none]), Span::from_millis(1), 100), None);
     }
+
+    #[test]
+    fn threshold_and_drain_are_those_of_the_rate() {
+        let of = |rate| {
+            let mut values = Values::default();
+            values.set_default("phantom_drain", Value::Number(0.95));
+            let Phantom { above, drains, .. } = Phantom::from_values(&values, &Site::new(rate, Level::INFINITE));
+            (above / Phantom::BYTE, drains)
+        };
+        assert_eq!(of(Rate::from_gbps(1)), (1000, 950_000_000));
+        assert_eq!(of(Rate::from_gbps(2)), (3000, 1_900_000_000));
+        // A bit drains in a second at the least.
+        assert_eq!(of(Rate(0)), (1000, 1));
+    }
+
+    /// It always decides at departure: only another time that is written is a problem.
+    #[test]
+    fn time_of_marks_may_not_be_arrival() {
+        let problem = |marking, mark_at, is_given| {
+            let mut values = Values::default();
+            values.set(KEY.name, Value::Choice(marking));
+            match is_given {
+                true => values.set(AT.name, Value::Choice(mark_at)),
+                false => values.set_default(AT.name, Value::Choice(mark_at)),
+            }
+            check(&values, &Graph::new(1)).err().map(|problem| problem.key.into_owned())
+        };
+        assert_eq!(problem("phantom", "arrival", true).as_deref(), Some("mark_at"));
+        assert_eq!(problem("phantom", "arrival", false), None);
+        assert_eq!(problem("phantom", "departure", true), None);
+        assert_eq!(problem("threshold", "arrival", true), None);
+    }
 }

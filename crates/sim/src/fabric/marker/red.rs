@@ -232,6 +232,15 @@ mod tests {
         assert_eq!(red.averaged(&packet(), 1, at + Span::from_micros(36)), (1.09375 + 1.0) / 2.0);
     }
 
+    /// A packet without bytes counts as if it took a picosecond: three of these leave an eighth.
+    #[test]
+    fn packets_without_bytes_take_a_picosecond_of_an_idle_time() {
+        let (mut red, none) = (red(1, 0, 0.5), Packet { size: 0, ..packet() });
+        assert_eq!(red.averaged(&none, 8, Instant::ZERO), 4.0);
+        red.departs(&none, Length::default(), Instant::ZERO);
+        assert_eq!(red.averaged(&none, 0, Instant(3)), 4.0 / 8.0 / 2.0);
+    }
+
     /// A queue of 41 is above Kmax, but its average is 20.5: marked with 7 %.
     #[test]
     fn an_average_decides_in_place_of_the_queue() {
@@ -291,6 +300,22 @@ mod tests {
         assert_eq!(of_all(at(packets(10), packets(10)), at(packets(10), None)), kmax(), "none between switches");
         assert_eq!(of_all(at(packets(10), None), at(packets(10), None)), None, "between switches none is marked");
         assert_eq!(of_all(at(packets(10), None), None), Some(KEY.name.to_string()), "there is none");
+    }
+
+    #[test]
+    fn problems_with_kmax_name_ports_and_units() {
+        let (packets, bytes) = (|count| Some(Amount::Packets(count)), |count| Some(Amount::Bytes(count)));
+        let at = |host, uplink| Some(Marks { host, uplink });
+        let of = |mark, most| problem(mark, most, None).map(|found| (found.message, found.hint.unwrap_or_default()));
+        let shows = |found: Option<(String, String)>, message: &str, hint: &str| {
+            let found = found.expect("a problem");
+            assert!(found.0.contains(message) && found.1.contains(hint), "{found:?}");
+        };
+        shows(of(at(packets(10), None), at(None, packets(10))), "of kind `host`", "write host = ");
+        shows(of(at(None, packets(10)), at(packets(10), None)), "of kind `uplink`", "write uplink = ");
+        shows(of(at(packets(10), None), at(packets(9), None)), "below Kmin", "at most 9 packets");
+        shows(of(at(bytes(10), None), at(bytes(9), None)), "below Kmin", "at most 9 B");
+        assert_eq!(key_of(problem(None, at(packets(10), packets(10)), None)), Some(KEY.name.to_string()), "no Kmin");
     }
 
     #[test]

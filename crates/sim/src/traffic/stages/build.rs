@@ -361,3 +361,28 @@ fn starts_at(plan: &Plan, stage: &Stage, role: usize) -> bool {
 fn shares_host(one: &Role, other: &Role) -> bool {
     one.hosts.iter().any(|host| other.hosts.contains(host))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn host_that_is_named_twice_is_found_wherever_it_is() {
+        let twice = |hosts: &[u32]| first_twice(&hosts.iter().copied().map(HostId).collect::<Vec<_>>());
+        assert_eq!(twice(&[3, 1, 3, 2]), Some(HostId(3)));
+        assert_eq!(twice(&[3, 1, 3, 1]), Some(HostId(1)));
+        assert_eq!(twice(&[3, 3]), Some(HostId(3)));
+        assert_eq!(twice(&[3, 1, 2]), None);
+    }
+
+    /// Stages 0, 2 and 1 wait for each other. Stage 0 waits for stage 3 too, and that for a circle of which it is no part.
+    #[test]
+    fn circle_of_stages_is_found_among_others() {
+        let after = [vec![3, 2], vec![0], vec![1], vec![4], vec![5], vec![4]];
+        let found = |pairs: [(usize, usize); 5]| pairs.map(|(from, goal)| reaches(&after, from, goal));
+        assert_eq!(found([(2, 2), (0, 4), (3, 5), (3, 3), (3, 0)]), [true, true, true, false, false]);
+        assert_eq!(circle(&after, 0), [0, 2, 1, 0]);
+        // One that waits for a circle is no part of it.
+        assert_eq!(circle(&[vec![1], vec![2], vec![1]], 0), [1, 2, 1]);
+    }
+}

@@ -153,4 +153,25 @@ mod tests {
         assert!(rounds("all-gather", "tree", 8).is_err());
         assert!(rounds("broadcast", "ring", 1).is_err());
     }
+
+    #[test]
+    fn hosts_send_to_the_next_or_to_each_other_one() {
+        assert_eq!(next(3), [(0, 1), (1, 2), (2, 0)]);
+        assert_eq!(others(3), [(0, 1), (0, 2), (1, 2), (1, 0), (2, 0), (2, 1)]);
+    }
+
+    /// Of a tree of eight hosts the root sends in each of three rounds, and host 4 in none.
+    #[test]
+    fn each_message_of_a_broadcast_or_all_to_all_has_all_of_its_data() {
+        for (operation, algorithm, pairs) in [
+            ("broadcast", "tree", vec![1, 2, 4]),
+            ("broadcast", "ring", vec![1; 7]),
+            ("all-to-all", "ring", vec![7 * 8]),
+            ("all-reduce", "tree", vec![4, 2, 1, 1, 2, 4]),
+        ] {
+            let rounds = rounds(operation, algorithm, 8).unwrap();
+            assert!(rounds.iter().all(|round| round.share == 1.0), "{operation} {algorithm}");
+            assert_eq!(rounds.iter().map(|round| round.pairs.len()).collect::<Vec<_>>(), pairs);
+        }
+    }
 }

@@ -320,3 +320,264 @@ impl Stages {
         (0..trace.map_or(0, |trace| trace.arrivals.len())).filter_map(move |request| Some(trace?.row(request)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::requests::plan::{Goal, Pairs, Role, Stage, Told};
+    use crate::topology::Graph;
+    use units::{Bytes, Formula, Rate};
+
+    const RATE: Rate = Rate::from_gbps(10);
+
+    fn drawn(value: f64) -> OfRequest {
+        OfRequest::Drawn(Distribution::Constant(value))
+    }
+
+    fn send(from: usize, to: usize, size: OfRequest, share: f64) -> Action {
+        Action::Send { from, to, pairs: Pairs::All, size, share }
+    }
+
+    fn work(at: usize, time: OfRequest) -> Action {
+        Action::Work { at, time, servers: None }
+    }
+
+    /// Stages one after the other, of roles of these hosts of which each request takes so many.
+    fn plan_of(roles: &[(&[u32], u32)], stages: Vec<Action>) -> Plan {
+        let role = |&(hosts, count): &(&[u32], u32)| {
+            let hosts = hosts.iter().copied().map(HostId).collect();
+            Role { name: String::new(), hosts, count, pick: Pick::Random }
+        };
+        let names = vec![String::new(); stages.len()];
+        let stage = |(written, action): (usize, Action)| {
+            let after = Vec::from_iter(written.checked_sub(1));
+            Stage { written, action, after, barrier: false, quorum: 1.0 }
+        };
+        Plan {
+            roles: roles.iter().map(role).collect(),
+            stages: stages.into_iter().enumerate().map(stage).collect(),
+            names,
+            goals: Vec::new(),
+            told: Told::Nothing,
+            abandons: false,
+            keeps_pieces: false,
+        }
+    }
+
+    /// Host 0 sends 1000 B to each of two of hosts 1 to 3. These work for 5 us, and each answers with half of 8000 B.
+    fn asking() -> Plan {
+        let stages = vec![send(0, 1, drawn(1000.0), 1.0), work(1, drawn(5e6)), send(1, 0, drawn(8000.0), 0.5)];
+        plan_of(&[(&[0], 1), (&[1, 2, 3], 2)], stages)
+    }
+
+    /// All hosts send 1000 B to each other.
+    fn exchange(hosts: u32) -> Plan {
+        let all: Vec<u32> = (0..hosts).collect();
+        plan_of(&[(&all, hosts)], vec![send(0, 0, drawn(1000.0), 1.0)])
+    }
+
+    fn context(graph: &Graph) -> Context<'_> {
+        Context { graph, sprayed: false, seed: 1, duration: Span::from_micros(10), above: &[] }
+    }
+
+    /// Four hosts at one switch, the last one at four times the rate.
+    fn star() -> Graph {
+        let mut graph = Graph::new(4);
+        let switch = graph.switch("switch", false);
+        (0..4).for_each(|host| graph.join(host, switch, Rate(RATE.0 * if host == 3 { 4 } else { 1 }), Span(1)));
+        graph
+    }
+
+    /// Hosts with a link to each other, one of them at four times the rate.
+    fn mesh(hosts: u32, fast: (u32, u32)) -> Graph {
+        let mut graph = Graph::new(hosts);
+        for (from, to) in (0..hosts).flat_map(|from| (from + 1..hosts).map(move |to| (from, to))) {
+            graph.join(from, to, Rate(RATE.0 * if (from, to) == fast { 4 } else { 1 }), Span(1));
+        }
+        crate::fabric::in_order(&mut graph);
+        graph
+    }
+
+    /// At 40 Gbps 1000 B take 200 ns and 4000 B 800 ns. Amounts by columns are left out.
+    #[test]
+    fn time_alone_is_the_sum_of_works_and_of_messages_at_the_highest_rate() {
+        let graph = star();
+        assert_eq!(alone(&asking(), &context(&graph)), 6e6);
+        let column = || OfRequest::Formula(Formula::Column(0));
+        assert_eq!(alone(&plan_of(&[(&[0], 1)], vec![work(0, column())]), &context(&graph)), 0.0);
+        let two = plan_of(&[(&[0], 1)], vec![work(0, column()), work(0, drawn(5.0))]);
+        assert_eq!(alone(&two, &context(&graph)), 5.0);
+    }
+
+    /// 1000 B take 800 ns at 10 Gbps and 200 ns at 40 Gbps. Of many hosts only the paths to the next ones
+    /// in order are looked up.
+    #[test]
+    fn hosts_with_several_links_are_as_fast_as_the_paths_between_them() {
+        let ps = |hosts, fast, plan: &Plan| alone(plan, &context(&mesh(hosts, fast)));
+        assert_eq!(ps(3, (1, 2), &exchange(3)), 200e3);
+        assert_eq!(ps(4, (0, 2), &exchange(4)), 200e3);
+        assert_eq!(ps(5, (1, 3), &exchange(5)), 200e3);
+        assert_eq!(ps(8, (0, 4), &exchange(8)), 800e3);
+        let to = |to: &[u32]| plan_of(&[(&[0], 1), (to, 1)], vec![send(0, 1, drawn(1000.0), 1.0)]);
+        assert_eq!(ps(3, (1, 2), &to(&[1])), 800e3);
+        assert_eq!(ps(3, (0, 2), &to(&[1, 2])), 200e3);
+        assert_eq!(ps(3, (0, 1), &to(&[1])), 200e3);
+    }
+
+    /// Host 0 receives 8000 B for each request, more than any other host sends or receives: 6.4 us at 10 Gbps.
+    #[test]
+    fn busiest_link_of_a_host_is_occupied_for_its_bytes() {
+        assert_eq!(occupied(&asking(), &context(&star())), 6.4e6);
+        assert_eq!(occupied(&plan_of(&[(&[0], 1)], vec![work(0, drawn(5e6))]), &context(&star())), 0.0);
+    }
+
+    /// Hosts 0 and 1 have several links. 1000 B take one of them, for 800 ns; a link between switches is not of a host.
+    #[test]
+    fn link_of_a_host_with_several_is_occupied_by_the_routes_over_it() {
+        let to = plan_of(&[(&[0], 1), (&[1], 1)], vec![send(0, 1, drawn(1000.0), 1.0)]);
+        assert_eq!(occupied(&to, &context(&mesh(3, (1, 2)))), 800e3);
+        let mut graph = Graph::new(4);
+        let [near, far] = ["near", "far"].map(|name| graph.switch(name, false));
+        for (from, to, rate) in [(0, near, 10), (1, far, 10), (near, far, 1), (0, 2, 10), (1, 3, 10)] {
+            graph.join(from, to, Rate::from_gbps(rate), Span(1));
+        }
+        crate::fabric::in_order(&mut graph);
+        assert_eq!(occupied(&to, &context(&graph)), 800e3);
+    }
+
+    fn stages(arrivals: Arrivals) -> Stages {
+        Stages {
+            plan: Arc::new(asking()),
+            trace: None,
+            arrivals,
+            name: "requests".into(),
+            seed: 1,
+            arrived: 0,
+            count: u64::MAX,
+            alone: 6e6,
+            occupied: 1e6,
+        }
+    }
+
+    fn open(every: f64) -> Stages {
+        let every = Distribution::Constant(every);
+        stages(Arrivals::Open { every, next: Instant::ZERO, stream: Stream::new(1, "requests", 0) })
+    }
+
+    /// So many clients, which think for a time in ps.
+    fn closed(clients: u64, think: f64) -> Stages {
+        let first = (0..clients).map(|client| Reverse(Instant(client))).collect();
+        let think = Distribution::Constant(think);
+        stages(Arrivals::Closed { first, think, stream: Stream::new(1, "requests", 0) })
+    }
+
+    /// Requests of a file after 1, 2 and 3 us, which starts after 1 us, with a column.
+    fn listed() -> Stages {
+        let arrivals = [1, 2, 3].map(Instant::from_micros).into();
+        let trace = RequestTrace { columns: vec!["size".into()], arrivals, values: vec![100.0, 200.0, 600.0] };
+        let mut stages = stages(Arrivals::Listed { start: Instant::from_micros(1) });
+        stages.trace = Some(Arc::new(trace));
+        stages
+    }
+
+    /// A request has four messages. Three clients ask every 10 us each, or as often as a link of a host allows.
+    #[test]
+    fn expected_messages_are_those_of_all_requests() {
+        let us = Instant::from_micros;
+        let close = |(messages, key): (f64, &'static str), expected: f64, of: &str| {
+            assert!((messages - expected).abs() < 1e-9 && key == of, "{messages} {key}");
+        };
+        close(open(1e6).expected(us(10)), 40.0, "every");
+        close(Stages { count: 7, ..open(1e6) }.expected(us(10)), 28.0, "every");
+        close(closed(3, 4e6).expected(us(10)), 12.0, "clients");
+        close(Stages { occupied: 5e6, ..closed(3, 4e6) }.expected(us(10)), 8.0, "clients");
+        // Without a time of its own a request takes a picosecond.
+        close(Stages { alone: 0.0, occupied: 0.0, ..closed(1, 0.0) }.expected(Instant(10)), 40.0, "clients");
+        close(listed().expected(us(3)), 4.0, "requests");
+        close(Stages { trace: None, ..listed() }.expected(us(3)), 0.0, "requests");
+    }
+
+    /// 3 us, and twice the time alone of 6 us. A deadline is a picosecond at least.
+    #[test]
+    fn deadlines_are_from_the_least_goal_to_the_greatest() {
+        let with = |goals: Vec<Allowed>| {
+            let goal = |within| Goal { name: String::new(), stage: None, within };
+            let plan = Plan { goals: goals.into_iter().map(goal).collect(), ..asking() };
+            Stages { plan: Arc::new(plan), ..open(1e6) }.deadlines()
+        };
+        let (short, twice) = (Allowed::Time(drawn(3e6)), Allowed::TimesAlone(Distribution::Constant(2.0)));
+        let (low, high) = (Span::from_micros(3), Span::from_micros(12));
+        assert_eq!(with(vec![short.clone(), twice.clone()]), Some((low, high)));
+        assert_eq!(with(vec![twice, short]), Some((low, high)));
+        assert_eq!(with(vec![Allowed::Time(drawn(0.0))]), Some((Span(1), Span(1))));
+        assert_eq!(with(Vec::new()), None);
+    }
+
+    /// Ten requests in 10 us. Clients ask for no more than the network carries.
+    #[test]
+    fn offer_is_the_bytes_of_all_messages_but_of_clients() {
+        let offered = |stages: &Stages| {
+            let mut all = Vec::new();
+            stages.offer(Instant::from_micros(10), &mut |demand| all.push((demand.messages, demand.bytes)));
+            all
+        };
+        assert_eq!(offered(&open(1e6)), [(20.0, 20e3), (20.0, 80e3)]);
+        assert_eq!(offered(&closed(3, 4e6)), []);
+        // The mean of 100, 200 and 600 B.
+        let size = OfRequest::Formula(Formula::Column(0));
+        let plan = plan_of(&[(&[0], 1), (&[1], 1)], vec![send(0, 1, size, 2.0)]);
+        assert_eq!(offered(&Stages { plan: Arc::new(plan), ..listed() }), [(3.0, 1800.0)]);
+    }
+
+    #[test]
+    fn listed_requests_after_the_end_are_too_late() {
+        let Listing { messages, too_late } = listed().listed(Instant::from_micros(3));
+        assert_eq!((messages, too_late), (12, 8));
+        let Listing { messages, too_late } = open(1e6).listed(Instant::from_micros(3));
+        assert_eq!((messages, too_late), (0, 0));
+    }
+
+    #[test]
+    fn clients_and_loads_depend_on_the_run() {
+        let of = |stages: &Stages| {
+            let clients = stages.clients().map(|clients| clients.count);
+            (clients, stages.indivisible().is_some(), stages.depends_on_run().is_some(), stages.waits())
+        };
+        assert_eq!(of(&open(1e6)), (None, false, false, true));
+        assert_eq!(of(&listed()), (None, false, false, true));
+        assert_eq!(of(&closed(3, 4e6)), (Some(3), true, true, true));
+        let mut by_load = asking();
+        by_load.roles[1].pick = Pick::LeastLoaded;
+        assert_eq!(of(&Stages { plan: Arc::new(by_load), ..open(1e6) }), (None, true, true, true));
+    }
+
+    #[test]
+    fn requests_follow_each_other_up_to_their_count() {
+        let at = |stages: &mut Stages| stages.next().map(|batch| batch.at);
+        let mut dense = Stages { count: 2, ..open(0.0) };
+        assert_eq!([(); 3].map(|()| at(&mut dense)), [Some(Instant(1)), Some(Instant(2)), None]);
+        let mut clients = Stages { count: 4, ..closed(2, 5.0) };
+        assert_eq!([(); 3].map(|()| at(&mut clients)), [Some(Instant(0)), Some(Instant(1)), None]);
+        let again = [10, 20, 30].map(|now| clients.asks_again(Instant(now)));
+        assert_eq!(again, [Some(Instant(15)), Some(Instant(25)), None]);
+        assert_eq!(open(1e6).asks_again(Instant(10)), None);
+        let mut listed = listed();
+        let us = |micros| Some(Instant::from_micros(micros));
+        assert_eq!([(); 4].map(|()| at(&mut listed)), [us(2), us(3), us(4), None]);
+    }
+
+    /// Before its first message is sent: the works before a message are known, but no times of the network.
+    #[test]
+    fn sketch_has_the_messages_of_a_request_as_its_works_let_them_start() {
+        let actions = asking().stages.into_iter().map(|stage| stage.action).collect();
+        let mut stages = Stages { plan: Arc::new(plan_of(&[(&[0], 1), (&[1], 1)], actions)), ..open(1e6) };
+        let batch = stages.next().expect("the first request");
+        let sketch = stages.sketch(batch.at);
+        let sent = sketch.iter().map(|sent| (sent.from.0, sent.to.0, sent.bytes, sent.start, sent.query));
+        let after = |micros: u64| Instant::from_micros(1 + micros);
+        assert_eq!(
+            sent.collect::<Vec<_>>(),
+            [(0, 1, Some(Bytes(1000)), after(0), Some(0)), (1, 0, Some(Bytes(4000)), after(5), Some(0))]
+        );
+    }
+}
