@@ -47,8 +47,8 @@ demo: $(BUILT) ## Compare TCP, DCTCP and D2TCP on a fan-in workload: a table and
 	@printf '\nThe picture: %s\n' $(DEMO)/plots/overview.png
 
 .PHONY: test
-test: BESIDE := programs playground
-test: lint test-rust test-fuzz test-linux test-clients test-testbed test-python test-bench test-wheel site ## Run every check and test
+test: BESIDE := programs playground fuzz-targets
+test: lint test-rust test-linux test-fuzz test-clients test-testbed test-python test-bench test-wheel site ## Run every check and test
 
 .PHONY: lint
 lint: $(BUILT) locks words ## Check format, lints, types, lock files and words; warnings are errors
@@ -320,6 +320,10 @@ FUZZ_TARGETS :=
 .PHONY: fuzz
 fuzz: ## Look for inputs that break a reader, the engine, a transport or a law, FUZZ_SECONDS for each target; finds in out/fuzz
 	fuzz/run $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+
+.PHONY: fuzz-targets
+fuzz-targets:
+	fuzz/run build
 
 .PHONY: test-fuzz
 test-fuzz: ## Build every fuzz target and try the kept inputs and a fixed number of variations, C under ASan and UBSan
