@@ -6,7 +6,7 @@ use transport::plugin::Event;
 use units::Key;
 use wasmtime::{Config, Engine, ExternType, FuncType, ValType};
 
-use crate::instance::{Instance, MEMORY};
+use crate::instance::Instance;
 use crate::interface::{PLACES, export};
 use crate::manifest::Manifest;
 
@@ -25,9 +25,7 @@ static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
         .relaxed_simd_deterministic(true)
         // Bounds are checked by the code: no signal handlers in a process that is not ours.
         .signals_based_traps(false)
-        // A memory stays at its address, which the code then loads once, and grows in place.
-        .memory_reservation(MEMORY as u64)
-        .memory_may_move(false)
+        .memory_reservation(0)
         .memory_guard_size(0)
         .max_wasm_stack(STACK)
         .wasm_backtrace_max_frames(None);

@@ -192,8 +192,7 @@ impl View {
     fn of(window: &Cwnd, ack: &Acked, identity: u64, rate: f64) -> View {
         let Later { remaining, left } = Later::of(&ack.message, ack);
         let span = |time: Option<Span>| time.map_or(0.0, |time| float(time.0));
-        // From a table: the compiler would load neighbouring flags at once, which waits for the stores of each.
-        let flag = |set: bool| [0.0, 1.0][usize::from(set)];
+        let flag = |set: bool| if set { 1.0 } else { 0.0 };
         View {
             cwnd: window.cwnd,
             ssthresh: window.ssthresh,
