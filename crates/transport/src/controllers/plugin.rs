@@ -223,11 +223,11 @@ impl View {
 /// The fields of a [`View`] that a law sets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Answer {
-    /// [`View::cwnd`].
+    /// The new [`View::cwnd`], in segments.
     pub cwnd: f64,
-    /// [`View::ssthresh`].
+    /// The new [`View::ssthresh`], in segments.
     pub ssthresh: f64,
-    /// [`View::rate`].
+    /// The new [`View::rate`], in bit/s.
     pub rate: f64,
 }
 
@@ -263,7 +263,7 @@ impl Arrival<'_> {
         float(self.ack.now.0)
     }
 
-    /// Returns its numbers.
+    /// Returns the numbers that a law is called with.
     #[inline(always)]
     pub fn view(&self) -> View {
         View::of(self.window, self.ack, self.identity, self.rate)
