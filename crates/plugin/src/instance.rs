@@ -1,6 +1,6 @@
 //! A module with a memory of its own, ready to be called.
 
-use transport::plugin::{Event, Later, MAX_LATER, View};
+use transport::plugin::{Answer, Event, Later, MAX_LATER, View};
 use wasmtime::{Memory, Store, StoreLimits, StoreLimitsBuilder, Trap, TypedFunc};
 
 use crate::interface::{FUEL, Failure, PLACES, export};
@@ -37,7 +37,7 @@ impl Instance {
         let mut place = |name: &str| -> Result<usize, String> {
             let function = instance.get_typed_func::<(), i32>(&mut store, name).map_err(|error| error.to_string())?;
             store.set_fuel(FUEL).map_err(|error| error.to_string())?;
-            let at = function.call(&mut store, ()).map_err(|error| format!("`{name}` {}", trapped(&error)))?;
+            let at = function.call(&mut store, ()).map_err(|error| format!("`{name}` {}", stopped(&error)))?;
             Ok(at as u32 as usize)
         };
         let [event, state, state_size, _] = PLACES.map(|(name, _)| name);
@@ -54,7 +54,10 @@ impl Instance {
                 return Err(format!("the {bytes} bytes at `{name}` = {at} are not in its memory of {size} bytes"));
             }
         }
-        write(&mut memory.data_mut(&mut store)[values..], keys.iter().copied());
+        let (block, _) = memory.data_mut(&mut store)[values..].as_chunks_mut::<8>();
+        for (slot, key) in block.iter_mut().zip(keys) {
+            *slot = key.to_le_bytes();
+        }
         let calls = Event::ALL.map(|event| instance.get_typed_func(&mut store, export(event)).ok());
         Ok(Instance { store, memory, event, state, state_size, calls })
     }
@@ -64,55 +67,49 @@ impl Instance {
         self.state_size
     }
 
-    /// Calls the function of an event.
+    /// Calls the function of an event with the numbers that `encoded` returns.
+    #[inline(always)]
     pub(crate) fn call(
         &mut self,
         event: Event,
         state: &mut [u8],
-        view: &mut View,
+        encoded: impl FnOnce() -> [[u8; 8]; View::FIELDS],
         later: &[Later],
-    ) -> Result<(), Failure> {
-        let Some(function) = &self.calls[event as usize] else { return Ok(()) };
-        let (at, end) = (self.state, self.state + state.len());
+    ) -> Result<Answer, Failure> {
+        let Some(function) = &self.calls[event as usize] else { return Err(Failure::Trap("it is missing".into())) };
         let data = self.memory.data_mut(&mut self.store);
-        data[at..end].copy_from_slice(state);
-        let block = &mut data[self.event..self.event + EVENT_BYTES];
-        let (fields, queued) = block.split_at_mut(8 * View::FIELDS);
-        write(fields, view.fields());
+        data[self.state..self.state + state.len()].copy_from_slice(state);
+        let (block, _) = data[self.event..self.event + EVENT_BYTES].as_chunks_mut::<8>();
+        if let Some(fields) = block.first_chunk_mut() {
+            *fields = encoded();
+        }
         if !later.is_empty() {
-            write(queued, later.iter().flat_map(|later| [later.remaining, later.left]));
+            write_later(&mut block[View::FIELDS..], later);
         }
         let _ = self.store.set_fuel(FUEL);
-        function.call(&mut self.store, ()).map_err(|error| match error.downcast_ref::<Trap>() {
-            Some(Trap::OutOfFuel) => Failure::Endless,
-            _ => Failure::Trap(error.root_cause().to_string()),
-        })?;
+        function.call(&mut self.store, ()).map_err(|error| stopped(&error))?;
         let data = self.memory.data(&self.store);
-        state.copy_from_slice(&data[at..end]);
-        let block = &data[self.event..];
-        [view.cwnd, view.ssthresh, view.rate] = [0, 1, 2].map(|index| read(block, index));
-        Ok(())
+        state.copy_from_slice(&data[self.state..self.state + state.len()]);
+        let (block, _) = data[self.event..self.event + EVENT_BYTES].as_chunks::<8>();
+        let [cwnd, ssthresh, rate] = [0, 1, 2].map(|index| f64::from_le_bytes(block[index]));
+        Ok(Answer { cwnd, ssthresh, rate })
     }
 }
 
-/// Returns the reason for a trap, as the rest of a sentence.
-fn trapped(error: &wasmtime::Error) -> String {
+/// Writes the numbers of queued messages.
+#[cold]
+fn write_later(block: &mut [[u8; 8]], later: &[Later]) {
+    let numbers = later.iter().flat_map(|later| [later.remaining, later.left]);
+    for (slot, number) in block.iter_mut().zip(numbers) {
+        *slot = number.to_le_bytes();
+    }
+}
+
+/// Returns the failure of a call that did not return.
+#[cold]
+fn stopped(error: &wasmtime::Error) -> Failure {
     match error.downcast_ref::<Trap>() {
-        Some(Trap::OutOfFuel) => Failure::Endless.to_string(),
-        _ => Failure::Trap(error.root_cause().to_string()).to_string(),
+        Some(Trap::OutOfFuel) => Failure::Endless,
+        _ => Failure::Trap(error.root_cause().to_string()),
     }
-}
-
-#[inline(always)]
-fn write(block: &mut [u8], values: impl IntoIterator<Item = f64>) {
-    for (slot, value) in block.chunks_exact_mut(8).zip(values) {
-        slot.copy_from_slice(&value.to_le_bytes());
-    }
-}
-
-#[inline(always)]
-fn read(block: &[u8], index: usize) -> f64 {
-    let mut bytes = [0; 8];
-    bytes.copy_from_slice(&block[8 * index..8 * index + 8]);
-    f64::from_le_bytes(bytes)
 }

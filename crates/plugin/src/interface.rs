@@ -1,6 +1,6 @@
 //! The names of a module's exports, and the failures of its functions.
 
-use transport::plugin::{Event, View};
+use transport::plugin::{Answer, Event};
 
 /// Returns the function of an event that a module may export.
 pub fn export(event: Event) -> &'static str {
@@ -50,9 +50,10 @@ impl std::fmt::Display for Failure {
 ///
 /// # Errors
 /// The number that is no possible one. The functions that return no window are not judged.
-pub fn judge(event: Event, view: &View) -> Result<(), Failure> {
+#[inline]
+pub fn judge(event: Event, answer: &Answer) -> Result<(), Failure> {
     let answers = event != Event::Beyond && event != Event::Open;
-    match view.impossible().filter(|_| answers) {
+    match answer.impossible().filter(|_| answers) {
         None => Ok(()),
         Some((what, value)) => Err(Failure::Answer(what, value)),
     }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use transport::plugin::{Ecn, Event, FirstFailure, Later, Law, Module, View};
+use transport::plugin::{Answer, Arrival, Ecn, Event, FirstFailure, Later, Law, Module, View};
 use units::Values;
 
 use crate::instance::Instance;
@@ -49,24 +49,40 @@ impl Loaded {
         })
     }
 
-    /// Calls the instance of this thread.
-    fn answer(&self, event: Event, state: &mut [u8], view: &mut View, later: &[Later]) -> Result<(), Failure> {
-        INSTANCES.with_borrow_mut(|instances| {
-            let instance = match instances.iter().position(|(number, _)| *number == self.number) {
-                Some(index) => &mut instances[index].1,
-                None => {
-                    if instances.len() == MAX_INSTANCES {
-                        instances.remove(0);
-                    }
-                    let instance = Instance::new(&self.compiled.module, &self.keys).map_err(Failure::Trap)?;
-                    instances.push((self.number, instance));
-                    let last = instances.len() - 1;
-                    &mut instances[last].1
-                }
+    /// Calls the instance of this thread, and judges its answer.
+    #[inline(always)]
+    fn answer(
+        &self,
+        event: Event,
+        state: &mut [u8],
+        encoded: impl FnOnce() -> [[u8; 8]; View::FIELDS],
+        later: &[Later],
+    ) -> Result<Answer, Failure> {
+        let answer = INSTANCES.with_borrow_mut(|instances| {
+            let index = match instances.iter().position(|(number, _)| *number == self.number) {
+                Some(index) => index,
+                None => self.start(instances)?,
             };
-            instance.call(event, state, view, later)
+            instances[index].1.call(event, state, encoded, later)
         })?;
-        judge(event, view)
+        judge(event, &answer)?;
+        Ok(answer)
+    }
+
+    /// Starts an instance, and returns its index.
+    #[cold]
+    fn start(&self, instances: &mut Vec<(u64, Instance)>) -> Result<usize, Failure> {
+        if instances.len() == MAX_INSTANCES {
+            instances.remove(0);
+        }
+        instances.push((self.number, Instance::new(&self.compiled.module, &self.keys).map_err(Failure::Trap)?));
+        Ok(instances.len() - 1)
+    }
+
+    /// Records a failure of a call at `now`.
+    #[cold]
+    fn record(&self, event: Event, now: f64, failure: &Failure) {
+        self.failure.record(now, failed(&self.compiled.name, event, now, failure));
     }
 }
 
@@ -87,11 +103,25 @@ impl Law for Loaded {
         if self.failure.has_happened() {
             return None;
         }
-        let now = view.now;
-        match self.answer(event, state, view, later) {
-            Ok(()) => Some(()),
+        match self.answer(event, state, || view.encoded(), later) {
+            Ok(answer) => {
+                view.set(answer);
+                Some(())
+            }
             Err(failure) => {
-                self.failure.record(now, failed(&self.compiled.name, event, now, &failure));
+                self.record(event, view.now, &failure);
+                None
+            }
+        }
+    }
+    fn acknowledge(&self, state: &mut [u8], arrival: &Arrival, later: &[Later]) -> Option<Answer> {
+        if self.failure.has_happened() {
+            return None;
+        }
+        match self.answer(Event::Ack, state, || arrival.view().encoded(), later) {
+            Ok(answer) => Some(answer),
+            Err(failure) => {
+                self.record(Event::Ack, arrival.now(), &failure);
                 None
             }
         }
@@ -109,5 +139,120 @@ impl Module for Laws {
     fn law(&self, values: &Values) -> Result<Arc<dyn Law>, String> {
         let values = numbers(&self.0.keys, values);
         Ok(Arc::new(Loaded::new(Arc::clone(&self.0), values)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use transport::Message;
+    use transport::controllers::{Acked, Current, Cwnd, NO_MORE, Window};
+    use transport::plugin::Plugin;
+    use units::{Bytes, Instant};
+
+    use super::*;
+
+    /// Returns a law of a module whose `on_ack` has this body. Its state is one float.
+    fn law(on_ack: &str) -> Arc<dyn Law> {
+        let text = format!(
+            r#"(module (@custom "duetime" "abi = 1\n") (memory (export "memory") 1)
+            (func (export "event") (result i32) (i32.const 0))
+            (func (export "state") (result i32) (i32.const 16384))
+            (func (export "state_size") (result i32) (i32.const 8))
+            (func (export "on_ack") {on_ack}))"#
+        );
+        let (compiled, _) = Compiled::new("test", text.as_bytes()).unwrap();
+        Arc::new(Loaded::new(Arc::new(compiled), Vec::new()).unwrap())
+    }
+
+    /// Sends an acknowledgement of `segments` at a time in microseconds; returns the window, which was 10 before.
+    fn ack(connection: &mut Plugin, segments: f64, now: u64) -> f64 {
+        let mut window = Cwnd { cwnd: 10.0, ssthresh: f64::INFINITY, floor: 2.0, limit: 1e9 };
+        let ack = Acked {
+            now: Instant::from_micros(now),
+            bytes: 1000,
+            segments,
+            marked: false,
+            may_grow: true,
+            may_cut: true,
+            una: 1000,
+            next: 2000,
+            mss: 1000.0,
+            srtt: None,
+            min_rtt: None,
+            sample: None,
+            message: Current { end: 5000, message: Message::of(Bytes(5000)) },
+            later: &NO_MORE,
+        };
+        connection.on_ack(&mut window, &ack);
+        window.cwnd
+    }
+
+    /// Adds the segments to the state, and returns it as the window.
+    const SUM: &str = "(f64.store (i32.const 16384) (f64.add (f64.load (i32.const 16384)) (f64.load (i32.const 56))))
+        (f64.store (i32.const 0) (f64.load (i32.const 16384)))";
+
+    /// Counts down from the segments: six instructions or more per segment.
+    const COUNT: &str = "(local $left f64) (local.set $left (f64.load (i32.const 56)))
+        (loop $again (local.set $left (f64.sub (local.get $left) (f64.const 1)))
+            (br_if $again (f64.gt (local.get $left) (f64.const 0))))";
+
+    #[test]
+    fn connections_that_alternate_keep_their_own_states() {
+        let (one, other) = (law(SUM), law(SUM));
+        let mut connections = [&one, &one, &other].map(|law| Plugin::new(Arc::clone(law)));
+        let calls = [(0, 1.0), (1, 5.0), (0, 2.0), (0, 3.0), (2, 7.0), (1, 6.0), (2, 1.0), (0, 4.0)];
+        let windows = calls.map(|(index, segments)| ack(&mut connections[index], segments, 1));
+        assert_eq!(windows, [1.0, 5.0, 3.0, 6.0, 7.0, 11.0, 8.0, 10.0]);
+    }
+
+    #[test]
+    fn state_moves_with_its_connection_to_another_thread() {
+        let mut connection = Plugin::new(law(SUM));
+        assert_eq!(ack(&mut connection, 1.0, 1), 1.0);
+        let mut connection = std::thread::spawn(move || {
+            assert_eq!(ack(&mut connection, 2.0, 2), 3.0);
+            connection
+        })
+        .join()
+        .unwrap();
+        assert_eq!(ack(&mut connection, 4.0, 3), 7.0);
+    }
+
+    #[test]
+    fn limit_of_instructions_is_that_of_each_call_alone() {
+        let law = law(COUNT);
+        let mut connection = Plugin::new(Arc::clone(&law));
+        // Together they take more than the limit several times over: 30 times a million rounds of six instructions.
+        for now in 0..30 {
+            assert_eq!(ack(&mut connection, 1e6, now), 10.0);
+        }
+        assert_eq!(law.failure(), None);
+        ack(&mut connection, 1e8, 30);
+        let expected = "the plug-in `test`: `on_ack` did not return within 10 million instructions, 30 us into the run";
+        assert_eq!(law.failure().as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn law_that_traps_in_a_run_is_not_called_again() {
+        // It divides by zero at the third acknowledgement.
+        let divide = "(drop (i32.div_u (i32.const 1)
+            (i32.sub (i32.const 6) (i32.trunc_f64_u (f64.load (i32.const 16384))))))";
+        let law = law(&format!("{SUM} {divide}"));
+        let mut connections = [&law, &law].map(|law| Plugin::new(Arc::clone(law)));
+        assert_eq!(ack(&mut connections[0], 2.0, 1), 2.0);
+        assert_eq!(ack(&mut connections[1], 4.0, 2), 4.0);
+        assert_eq!(ack(&mut connections[0], 4.0, 3), 10.0, "the answer to a call that fails is not used");
+        assert_eq!(ack(&mut connections[1], 1.0, 4), 10.0, "nor that of a later one");
+        let expected = "the plug-in `test`: `on_ack` failed: wasm trap: integer divide by zero, 3 us into the run";
+        assert_eq!(law.failure().as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn number_that_a_law_has_overwritten_is_written_anew() {
+        // It returns `loss_window`, which is 0 in an acknowledgement, plus `mss`, and overwrites both.
+        let overwrite = "(f64.store (i32.const 0) (f64.add (f64.load (i32.const 168)) (f64.load (i32.const 104))))
+            (f64.store (i32.const 168) (f64.const 3)) (f64.store (i32.const 104) (f64.const 4))";
+        let mut connection = Plugin::new(law(overwrite));
+        assert_eq!([1, 2].map(|now| ack(&mut connection, 1.0, now)), [1000.0, 1000.0]);
     }
 }

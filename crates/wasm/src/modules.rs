@@ -138,7 +138,7 @@ impl Law for Instance {
         let (state_at, view_at, later_at) = (state.as_mut_ptr(), fields.as_mut_ptr(), queued.as_ptr());
         let trapped = host::call(self.number, event as i32, state_at, state.len(), view_at, later_at, queued.len());
         [view.cwnd, view.ssthresh, view.rate] = [fields[0], fields[1], fields[2]];
-        let answer = if trapped == 0 { judge(event, view) } else { Err(Failure::Trap("it trapped".into())) };
+        let answer = if trapped == 0 { judge(event, &view.answer()) } else { Err(Failure::Trap("it trapped".into())) };
         let now = view.now;
         answer.map_err(|failure| self.failure.record(now, failed(&self.name, event, now, &failure))).ok()
     }

@@ -138,49 +138,53 @@ impl View {
         later: 0.0,
     };
 
-    /// Returns the answer of a law that is no possible one, with its value: a window or threshold that is not above 0, or
-    /// a rate below 0. NaN is none, and infinite only the threshold.
+    /// Returns the fields that a law sets.
     #[inline]
-    pub fn impossible(&self) -> Option<(&'static str, f64)> {
-        let cwnd = self.cwnd > 0.0 && self.cwnd < f64::INFINITY;
-        let rate = self.rate >= 0.0 && self.rate < f64::INFINITY;
-        match (cwnd, self.ssthresh > 0.0, rate) {
-            (true, true, true) => None,
-            (false, ..) => Some(("cwnd", self.cwnd)),
-            (true, false, _) => Some(("ssthresh", self.ssthresh)),
-            (true, true, false) => Some(("rate", self.rate)),
-        }
+    pub fn answer(&self) -> Answer {
+        Answer { cwnd: self.cwnd, ssthresh: self.ssthresh, rate: self.rate }
+    }
+
+    /// Sets the fields that a law sets.
+    #[inline]
+    pub fn set(&mut self, answer: Answer) {
+        (self.cwnd, self.ssthresh, self.rate) = (answer.cwnd, answer.ssthresh, answer.rate);
     }
 
     /// Returns the fields in the order of their declaration.
     #[inline]
     pub fn fields(&self) -> [f64; View::FIELDS] {
+        self.encoded().map(f64::from_le_bytes)
+    }
+
+    /// Returns the fields in the order of their declaration, each as the bytes that a module reads.
+    #[inline(always)]
+    pub fn encoded(&self) -> [[u8; 8]; View::FIELDS] {
         [
-            self.cwnd,
-            self.ssthresh,
-            self.rate,
-            self.floor,
-            self.limit,
-            self.now,
-            self.bytes,
-            self.segments,
-            self.marked,
-            self.may_grow,
-            self.may_cut,
-            self.una,
-            self.next,
-            self.mss,
-            self.srtt,
-            self.min_rtt,
-            self.remaining,
-            self.size,
-            self.left,
-            self.flight,
-            self.timeout,
-            self.loss_window,
-            self.identity,
-            self.link_rate,
-            self.later,
+            self.cwnd.to_le_bytes(),
+            self.ssthresh.to_le_bytes(),
+            self.rate.to_le_bytes(),
+            self.floor.to_le_bytes(),
+            self.limit.to_le_bytes(),
+            self.now.to_le_bytes(),
+            self.bytes.to_le_bytes(),
+            self.segments.to_le_bytes(),
+            self.marked.to_le_bytes(),
+            self.may_grow.to_le_bytes(),
+            self.may_cut.to_le_bytes(),
+            self.una.to_le_bytes(),
+            self.next.to_le_bytes(),
+            self.mss.to_le_bytes(),
+            self.srtt.to_le_bytes(),
+            self.min_rtt.to_le_bytes(),
+            self.remaining.to_le_bytes(),
+            self.size.to_le_bytes(),
+            self.left.to_le_bytes(),
+            self.flight.to_le_bytes(),
+            self.timeout.to_le_bytes(),
+            self.loss_window.to_le_bytes(),
+            self.identity.to_le_bytes(),
+            self.link_rate.to_le_bytes(),
+            self.later.to_le_bytes(),
         ]
     }
 
@@ -216,6 +220,56 @@ impl View {
     }
 }
 
+/// The fields of a [`View`] that a law sets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Answer {
+    /// The new [`View::cwnd`], in segments.
+    pub cwnd: f64,
+    /// The new [`View::ssthresh`], in segments.
+    pub ssthresh: f64,
+    /// The new [`View::rate`], in bit/s.
+    pub rate: f64,
+}
+
+impl Answer {
+    /// Returns the field that is no possible one, with its value: a window or threshold that is not above 0, or a rate
+    /// below 0. NaN is none, and infinite only the threshold.
+    #[inline]
+    pub fn impossible(&self) -> Option<(&'static str, f64)> {
+        let cwnd = self.cwnd > 0.0 && self.cwnd < f64::INFINITY;
+        let rate = self.rate >= 0.0 && self.rate < f64::INFINITY;
+        match (cwnd, self.ssthresh > 0.0, rate) {
+            (true, true, true) => None,
+            (false, ..) => Some(("cwnd", self.cwnd)),
+            (true, false, _) => Some(("ssthresh", self.ssthresh)),
+            (true, true, false) => Some(("rate", self.rate)),
+        }
+    }
+}
+
+/// An acknowledgement of new data at a connection, before its numbers are computed.
+#[derive(Debug)]
+pub struct Arrival<'a> {
+    window: &'a Cwnd,
+    ack: &'a Acked<'a>,
+    identity: u64,
+    rate: f64,
+}
+
+impl Arrival<'_> {
+    /// Returns the present simulated time, as [`View::now`].
+    #[inline]
+    pub fn now(&self) -> f64 {
+        float(self.ack.now.0)
+    }
+
+    /// Returns the numbers that a law is called with.
+    #[inline(always)]
+    pub fn view(&self) -> View {
+        View::of(self.window, self.ack, self.identity, self.rate)
+    }
+}
+
 impl Later {
     /// Returns the rest of a message.
     #[inline]
@@ -239,6 +293,13 @@ pub trait Law: std::fmt::Debug + Send + Sync {
     /// Handles an event: changes the state and the first fields of the view. Returns none after a failure, which it
     /// reports by [`failure`](Law::failure).
     fn call(&self, event: Event, state: &mut [u8], view: &mut View, later: &[Later]) -> Option<()>;
+    /// Handles an acknowledgement of new data, as [`call`](Law::call) with [`Event::Ack`]. A law that passes the numbers
+    /// on computes them itself, at the place that they are needed at.
+    fn acknowledge(&self, state: &mut [u8], arrival: &Arrival, later: &[Later]) -> Option<Answer> {
+        let mut view = arrival.view();
+        self.call(Event::Ack, state, &mut view, later)?;
+        Some(view.answer())
+    }
     /// Returns the first failure, as a message for the user. The run is of no use from then on.
     fn failure(&self) -> Option<String>;
     /// Returns the reason for which its runs have one thread, if they do.
@@ -310,13 +371,18 @@ impl Plugin {
     }
 
     /// Returns the view of an event, and notes the queued messages.
-    #[inline(always)]
     fn view(&mut self, window: &Cwnd, ack: &Acked) -> View {
+        self.note_later(ack);
+        View::of(window, ack, self.identity, self.rate)
+    }
+
+    /// Notes the queued messages.
+    #[inline(always)]
+    fn note_later(&mut self, ack: &Acked) {
         self.later.clear();
         if !ack.later.is_empty() {
             self.later.extend(ack.later.iter().take(MAX_LATER).map(|later| Later::of(later, ack)));
         }
-        View::of(window, ack, self.identity, self.rate)
     }
 
     /// Calls the law, and sets the window from its answer. Returns false if it does not handle the event, or fails.
@@ -329,17 +395,25 @@ impl Plugin {
         if self.law.call(event, state, view, &self.later).is_none() {
             return false;
         }
-        window.cwnd = view.cwnd.min(window.limit);
-        window.ssthresh = view.ssthresh;
-        self.rate = view.rate;
+        self.set(view.answer(), window);
         true
+    }
+
+    /// Sets the window and the rate.
+    #[inline]
+    fn set(&mut self, answer: Answer, window: &mut Cwnd) {
+        window.cwnd = answer.cwnd.min(window.limit);
+        window.ssthresh = answer.ssthresh;
+        self.rate = answer.rate;
     }
 
     /// Opens the connection if this is its first event; returns false after a failure.
     fn open(&mut self, view: &View) -> bool {
-        if self.state.is_some() {
-            return true;
-        }
+        self.state.is_some() || self.open_first(view)
+    }
+
+    #[cold]
+    fn open_first(&mut self, view: &View) -> bool {
         let state = self.state.insert(vec![0; self.law.state_size()].into_boxed_slice());
         // It sets up the state; the window is not its own yet.
         !self.law.handles(Event::Open) || self.law.call(Event::Open, state, &mut view.clone(), &[]).is_some()
@@ -356,8 +430,15 @@ impl Window for Plugin {
     }
     fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked) -> bool {
         let before = window.cwnd;
-        let mut view = self.view(window, ack);
-        self.call(Event::Ack, window, &mut view) && window.cwnd < before
+        self.note_later(ack);
+        let arrival = Arrival { window, ack, identity: self.identity, rate: self.rate };
+        if self.state.is_none() && !self.open_first(&arrival.view()) {
+            return false;
+        }
+        let state = self.state.as_deref_mut().unwrap_or_default();
+        let Some(answer) = self.law.acknowledge(state, &arrival, &self.later) else { return false };
+        self.set(answer, window);
+        window.cwnd < before
     }
     fn on_beyond(&mut self, bytes: u64, marked: bool) {
         // It has no window, and returns none.
