@@ -26,6 +26,7 @@ from duetime.plots import (
     misses,
     plot_dir,
     plot_trace,
+    settings,
     style,
     trace,
 )
@@ -348,6 +349,18 @@ def test_only_what_may_be_negative_is_drawn_below_zero(
     assert (bottom < -3) == below
     assert below or bottom == 0
     assert top >= 9.4
+
+
+@pytest.mark.parametrize(
+    ("mark", "label"),
+    [("65 packets", "K = 65"), ("1000 packets", "K = 1,000"), ("100 KB", "K = 66.7")],
+)
+def test_thresholds_are_written_out(mark: str, label: str) -> None:
+    axes = Figure().subplots()
+    axes.set_ylim(0, 2000)
+    about: Any = {"scenario": {"network": {"mark": mark}}}
+    settings.lines(axes, about, ["switch -> host 4"], across="x")
+    assert [line.get_label() for line in axes.get_lines()] == [label]
 
 
 def test_no_two_transports_look_alike() -> None:

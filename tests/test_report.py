@@ -409,6 +409,27 @@ def test_the_distribution_of_completion_times_is_that_of_the_messages(small: Pat
         assert point.y == pytest.approx(share)
 
 
+@pytest.mark.parametrize("seeds", [1, 2])
+def test_figures_among_messages_under_way_are_at_least_something(seeds: int, tmp_path: Path) -> None:
+    """Two of ten messages are short; the others would take 640 ms, and the run ends after 20."""
+    sizes = ["10 KB"] * 2 + ["10 MB"] * 8
+    flows = [{"from": source, "to": 10, "size": size} for source, size in enumerate(sizes)]
+    scenario = {
+        "run": {"duration": "1 ms", "cool_down": "19 ms"},
+        "network": {"topology": "star", "hosts": 11, "rate": "1 Gbps", "delay": "5 us"},
+        "transport": {"name": "tcp"},
+        "traffic": [{"name": "list", "pattern": "flows", "flows": flows}],
+    }
+    result = duetime.compare(scenario, ["tcp"], seeds=seeds)
+    (found,) = experiments(result.save(tmp_path / "out"))
+    assert found.table is not None
+    cells = {word: cell for word, cell in found.table.rows}
+    assert cells["messages under way at the end"] == 8
+    # They have taken 20 ms so far, and are all but the first fifth.
+    for word in ("p50", "p90", "p99", "p99.9"):
+        assert cells[f"completion time, {word} (us)"] == ">= 20,000"
+
+
 def test_a_class_that_another_dwarfs_has_a_scale_of_its_own() -> None:
     def chart(title: str, y: float) -> Chart:
         return Chart(

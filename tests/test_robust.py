@@ -34,6 +34,11 @@ def made(*rows: tuple[str, str, float, float]) -> Robustness:
     return Robustness("By hand", ("a", "b"), MEASURES[0], tuple(outcomes))
 
 
+def test_the_help_names_all_that_is_varied(duetime: Command) -> None:
+    said = " ".join(duetime("robust", "--help").stdout.split())
+    assert [one.name for one in DIMENSIONS if one.name not in said] == []
+
+
 def test_a_reversal_is_found_and_named(tmp_path: Path) -> None:
     (tmp_path / "sixty.toml").write_text(SIXTY)
     found = robust(tmp_path / "sixty.toml", ["cubic", "dctcp"], out=tmp_path / "out", many=12)

@@ -66,9 +66,9 @@ def robust(
 ) -> int:
     """Vary the details a description of FILE leaves unspecified, and report where the ranking changes.
 
-    It varies the spread of answers, phases, the initial and the minimum window, and the minimum timeout. It
-    also varies how a switch shares its buffer, ACKs, the evenness of hosts and the seed. First each is varied
-    alone, then in pairs drawn with the scenario's seed.
+    It varies the profile, recovery, the initial RTO, the RTO floor, delayed ACKs, the initial window and the
+    window floor. Of the network and its traffic it varies buffer sharing, host queue, host jitter, answer
+    jitter, phase and seed. First each is varied alone, then in pairs drawn with the scenario's seed.
     """
     read = read_file(file)
     names = options.compared(transports, read, seed, changes)

@@ -7,6 +7,7 @@ from typing import Literal
 from matplotlib.axes import Axes
 
 from duetime.contract.runs import SavedRun
+from duetime.display.figures import as_count
 from duetime.plots import style
 
 #: Bytes on the wire of a full packet, for settings in bytes.
@@ -52,7 +53,9 @@ def lines(axes: Axes, about: SavedRun, ports: Sequence[str], *, across: Literal[
     mark = marks.pop() if len(marks) == 1 else None
     end = (axes.get_xlim() if across == "y" else axes.get_ylim())[1]
     if mark is not None and mark <= 1.5 * end:
-        draw(mark, color=style.VERMILLION, linewidth=1.2, linestyle=style.DASHES, label=f"K = {mark:.3g}")
+        draw(
+            mark, color=style.VERMILLION, linewidth=1.2, linestyle=style.DASHES, label=f"K = {as_count(mark)}"
+        )
     most = limit(about)
     if most is not None and most <= 1.5 * end:
         draw(

@@ -12,8 +12,10 @@ import numpy.typing as npt
 
 from duetime import scenario, slowdown
 from duetime.contract.comparisons import OfPair, Verdict
-from duetime.contract.figures import at
+from duetime.contract.figures import at, bound_at
+from duetime.contract.rows import Cell
 from duetime.contract.runs import Figure, Judged, Limits, OfTransport, Requests, Seeds
+from duetime.display.figures import as_plain
 from duetime.display.notes import stragglers
 from duetime.errors import NoReport, NoResults
 from duetime.frames import pl
@@ -407,14 +409,35 @@ def _used(arm: Arm) -> tuple[npt.NDArray[np.float64], int]:
 
 
 def _table(objects: Mapping[str, OfTransport]) -> Table:
+    within = ("summary", "fct_us")
+    shown = [
+        key
+        for key in PERCENTILES
+        if key == "p999" or any(_bound(each, (*within, key)) is not None for each in objects.values())
+    ]
     rows = [
         *(((key,), word) for key, word in COUNTED.items() if any(key in each for each in objects.values())),
-        (("summary", "fct_us", "p999"), "completion time, p99.9 (us)"),
+        (("summary", "unfinished"), "messages under way at the end"),
+        *(((*within, key), f"completion time, {PERCENTILES[key]} (us)") for key in shown),
         (("summary", "slowdown", "mean"), "slowdown, mean"),
         (("summary", "slowdown", "p999"), "slowdown, p99.9"),
     ]
-    cells = ((word, *(_value(at(each, path)) for each in objects.values())) for path, word in rows)
+    cells = ((word, *(_cell(each, path) for each in objects.values())) for path, word in rows)
     return Table(("", *objects), tuple(cells), title="Counters and tails")
+
+
+def _cell(each: OfTransport, path: Within) -> Cell:
+    """Return a figure, or the least that it can be where messages under way hide it."""
+    bound = _bound(each, path)
+    return _value(at(each, path)) if bound is None else f">= {as_plain(bound)}"
+
+
+def _bound(each: OfTransport, path: Within) -> float | None:
+    """Return the least that a figure can be, if messages under way hide it; else None."""
+    value = at(each, path)
+    if isinstance(value, dict):
+        return value.get(BOUNDS) if value["mean"] is None else None
+    return bound_at(each, path) if value is None else None
 
 
 def _parts(compared: Compared) -> Iterator[tuple[str, Within]]:
