@@ -24,7 +24,7 @@ from run import BENCH, ROOT, append, varied
 
 # The settings of releases, whatever a configuration around this folder says.
 BUILD = {
-    "CARGO_PROFILE_RELEASE_LTO": "off",
+    "CARGO_PROFILE_RELEASE_LTO": "thin",
     "CARGO_PROFILE_RELEASE_CODEGEN_UNITS": "4",
     "CARGO_INCREMENTAL": "0",
 }
@@ -79,7 +79,7 @@ def keep(between: dict[str, list[str]], results: dict[str, float], note: str) ->
     line = {
         "measure": "instructions per packet-hop",
         "tool": " ".join([valgrind, *CACHEGRIND[1:]]),
-        "build": "no lto, codegen-units 4, the engine alone without Python",
+        "build": "lto thin, codegen-units 4, the engine alone without Python",
         "between": between,
         "results": results,
         "note": note,

@@ -423,7 +423,7 @@ def test_figures_among_messages_under_way_are_at_least_something(seeds: int, tmp
     result = duetime.compare(scenario, ["tcp"], seeds=seeds)
     (found,) = experiments(result.save(tmp_path / "out"))
     assert found.table is not None
-    cells = {word: cell for word, cell in found.table.rows}
+    cells = dict(found.table.rows)
     assert cells["messages under way at the end"] == 8
     # They have taken 20 ms so far, and are all but the first fifth.
     for word in ("p50", "p90", "p99", "p99.9"):

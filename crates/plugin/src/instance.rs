@@ -54,10 +54,7 @@ impl Instance {
                 return Err(format!("the {bytes} bytes at `{name}` = {at} are not in its memory of {size} bytes"));
             }
         }
-        let (block, _) = memory.data_mut(&mut store)[values..].as_chunks_mut::<8>();
-        for (slot, key) in block.iter_mut().zip(keys) {
-            *slot = key.to_le_bytes();
-        }
+        write(memory.data_mut(&mut store)[values..].as_chunks_mut().0, keys.iter().copied());
         let calls = Event::ALL.map(|event| instance.get_typed_func(&mut store, export(event)).ok());
         Ok(Instance { store, memory, event, state, state_size, calls })
     }
@@ -77,29 +74,29 @@ impl Instance {
         later: &[Later],
     ) -> Result<Answer, Failure> {
         let Some(function) = &self.calls[event as usize] else { return Err(Failure::Trap("it is missing".into())) };
+        let of_connection = self.state..self.state + state.len();
         let data = self.memory.data_mut(&mut self.store);
-        data[self.state..self.state + state.len()].copy_from_slice(state);
+        data[of_connection.clone()].copy_from_slice(state);
         let (block, _) = data[self.event..self.event + EVENT_BYTES].as_chunks_mut::<8>();
         if let Some(fields) = block.first_chunk_mut() {
             *fields = encoded();
         }
         if !later.is_empty() {
-            write_later(&mut block[View::FIELDS..], later);
+            write(&mut block[View::FIELDS..], later.iter().flat_map(|later| [later.remaining, later.left]));
         }
         let _ = self.store.set_fuel(FUEL);
         function.call(&mut self.store, ()).map_err(|error| stopped(&error))?;
         let data = self.memory.data(&self.store);
-        state.copy_from_slice(&data[self.state..self.state + state.len()]);
+        state.copy_from_slice(&data[of_connection]);
         let (block, _) = data[self.event..self.event + EVENT_BYTES].as_chunks::<8>();
         let [cwnd, ssthresh, rate] = [0, 1, 2].map(|index| f64::from_le_bytes(block[index]));
         Ok(Answer { cwnd, ssthresh, rate })
     }
 }
 
-/// Writes the numbers of queued messages.
+/// Writes numbers as a module reads them: keys at its start, and messages that are queued behind another one.
 #[cold]
-fn write_later(block: &mut [[u8; 8]], later: &[Later]) {
-    let numbers = later.iter().flat_map(|later| [later.remaining, later.left]);
+fn write(block: &mut [[u8; 8]], numbers: impl IntoIterator<Item = f64>) {
     for (slot, number) in block.iter_mut().zip(numbers) {
         *slot = number.to_le_bytes();
     }

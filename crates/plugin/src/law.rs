@@ -49,24 +49,28 @@ impl Loaded {
         })
     }
 
-    /// Calls the instance of this thread, and judges its answer.
+    /// Calls the instance of this thread at `now`, and judges its answer. Returns none after a failure, which it records.
     #[inline(always)]
     fn answer(
         &self,
         event: Event,
+        now: f64,
         state: &mut [u8],
         encoded: impl FnOnce() -> [[u8; 8]; View::FIELDS],
         later: &[Later],
-    ) -> Result<Answer, Failure> {
-        let answer = INSTANCES.with_borrow_mut(|instances| {
+    ) -> Option<Answer> {
+        if self.failure.has_happened() {
+            return None;
+        }
+        let called = INSTANCES.with_borrow_mut(|instances| {
             let index = match instances.iter().position(|(number, _)| *number == self.number) {
                 Some(index) => index,
                 None => self.start(instances)?,
             };
             instances[index].1.call(event, state, encoded, later)
-        })?;
-        judge(event, &answer)?;
-        Ok(answer)
+        });
+        let judged = called.and_then(|answer| judge(event, &answer).map(|()| answer));
+        judged.map_err(|failure| self.record(event, now, &failure)).ok()
     }
 
     /// Starts an instance, and returns its index.
@@ -100,31 +104,12 @@ impl Law for Loaded {
         self.state_size
     }
     fn call(&self, event: Event, state: &mut [u8], view: &mut View, later: &[Later]) -> Option<()> {
-        if self.failure.has_happened() {
-            return None;
-        }
-        match self.answer(event, state, || view.encoded(), later) {
-            Ok(answer) => {
-                view.set(answer);
-                Some(())
-            }
-            Err(failure) => {
-                self.record(event, view.now, &failure);
-                None
-            }
-        }
+        let answer = self.answer(event, view.now, state, || view.encoded(), later)?;
+        view.set(answer);
+        Some(())
     }
     fn acknowledge(&self, state: &mut [u8], arrival: &Arrival, later: &[Later]) -> Option<Answer> {
-        if self.failure.has_happened() {
-            return None;
-        }
-        match self.answer(Event::Ack, state, || arrival.view().encoded(), later) {
-            Ok(answer) => Some(answer),
-            Err(failure) => {
-                self.record(Event::Ack, arrival.now(), &failure);
-                None
-            }
-        }
+        self.answer(Event::Ack, arrival.now(), state, || arrival.view().encoded(), later)
     }
     fn failure(&self) -> Option<String> {
         self.failure.message()

@@ -489,7 +489,7 @@ fn time_alone_is_that_of_the_connections_way() {
 }
 
 /// A message of 1000 B from host 0 to host 1, and one that it has for itself; then works of 10 us at both. 1040 B take
-/// 832 ns at each of two hops of 1 us. All that ends on host 1 is late by that, and critical.
+/// 832 ns at each of two hops of 1 us. The work on host 1 ends later by that, and is critical.
 #[test]
 fn pieces_have_their_times_and_a_message_to_its_own_host_takes_none() {
     let outcome = run(&(star(2, "10 Gbps", "name = 'dctcp'")
@@ -544,7 +544,7 @@ fn hosts_send_to_the_next_or_to_all_others() {
     assert_eq!(two.messages.len(), 2);
 }
 
-/// Returns the message of the mistake in a class of requests, with what it shows of the text.
+/// Returns the error message for a mistaken class of requests, with its excerpt of the text.
 fn mistake(keys: &str, stages: &str) -> String {
     let text = star(1001, "10 Gbps", "name = 'dctcp'")
         + &format!(

@@ -23,7 +23,6 @@ macro_rules! ids {
 
         impl $Id {
             /// Returns the id of this place in a list of all.
-            #[inline]
             pub fn from_index(index: usize) -> $Id {
                 $Id(u32::try_from(index).expect("an index of fewer than 2^32 items"))
             }
@@ -35,7 +34,6 @@ macro_rules! ids {
         }
 
         impl Id for $Id {
-            #[inline]
             fn from_index(index: usize) -> $Id {
                 $Id::from_index(index)
             }

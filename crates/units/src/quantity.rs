@@ -149,7 +149,6 @@ impl Rate {
         Rate(gbps * 1_000_000_000)
     }
     /// Returns the time per byte on a wire of this rate.
-    #[inline]
     pub fn transmission(self) -> Transmission {
         Transmission { ps_per_byte_q32: ((8_000_000_000_000u128 << 32) / u128::from(self.0.max(1))) as u64 }
     }

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from duetime.contract.figures import at
+from duetime.contract.figures import at, bound_at
 from duetime.statistics import BOUNDS
 
 if TYPE_CHECKING:
     from duetime.contract.runs import Figure as Value
-    from duetime.contract.runs import OfTransport, Requests, RequestTimes, Seeds, Slowdown, Summary, Times
+    from duetime.contract.runs import OfTransport, Requests, Seeds, Summary
 
     #: The figures of a part of a run, without or with seeds.
     Part: TypeAlias = Summary[int, float] | Summary[Seeds, Seeds]
@@ -53,21 +53,21 @@ LONG = 100
 def figures_of(runs: Sequence[OfTransport]) -> list[Figure]:
     """Choose the figures that any of the runs has something to say on."""
     parts = [part for run in runs for part in _named_parts(run)]
-    known: list[Figure] = [
+    figures: list[Figure] = [
         *_of_requests(parts),
         ("messages", lambda part: part["messages"], as_count),
         ("unfinished", lambda part: part["unfinished"], as_count),
         (MISSED, lambda part: part["missed_percent"], as_plain),
         ("queries complete %", lambda part: part.get("complete_queries_percent"), as_plain),
-        ("FCT p50", lambda part: _known(part["fct_us"], "p50"), MICROSECONDS),
-        ("FCT p99", lambda part: _known(part["fct_us"], "p99"), MICROSECONDS),
-        ("FCT p99.9", lambda part: _known(part["fct_us"], "p999"), MICROSECONDS),
-        ("slowdown mean", lambda part: _known(part["slowdown"], "mean"), as_plain),
-        ("slowdown p99", lambda part: _known(part["slowdown"], "p99"), as_plain),
+        ("FCT p50", lambda part: known(part["fct_us"], "p50"), MICROSECONDS),
+        ("FCT p99", lambda part: known(part["fct_us"], "p99"), MICROSECONDS),
+        ("FCT p99.9", lambda part: known(part["fct_us"], "p999"), MICROSECONDS),
+        ("slowdown mean", lambda part: known(part["slowdown"], "mean"), as_plain),
+        ("slowdown p99", lambda part: known(part["slowdown"], "p99"), as_plain),
         ("goodput Mbps", lambda part: part["goodput_mbps"], as_plain),
         ("in time Mbps", lambda part: part["goodput_in_time_mbps"], as_plain),
     ]
-    return [figure for figure in known if any(figure[1](part) is not None for part in parts)]
+    return [figure for figure in figures if any(figure[1](part) is not None for part in parts)]
 
 
 def _named_parts(run: OfTransport) -> Iterator[Part]:
@@ -93,23 +93,15 @@ def _of_requests(parts: Iterable[Part]) -> list[Figure]:
         figures.append(("all goals met %", of(lambda each: each["all_goals_percent"]), as_plain))
     return [
         *figures,
-        ("request p50", of(lambda each: _known(each["time_us"], "p50")), MICROSECONDS),
-        ("request p99", of(lambda each: _known(each["time_us"], "p99")), MICROSECONDS),
+        ("request p50", of(lambda each: known(each["time_us"], "p50")), MICROSECONDS),
+        ("request p99", of(lambda each: known(each["time_us"], "p99")), MICROSECONDS),
         ("in time per s", of(lambda each: each["goodput_per_s"]), as_plain),
     ]
 
 
-def _known(
-    part: Times[float]
-    | Times[Seeds]
-    | RequestTimes[float]
-    | RequestTimes[Seeds]
-    | Slowdown[float]
-    | Slowdown[Seeds],
-    name: Literal["mean", "p50", "p99", "p999"],
-) -> Value:
+def known(part: Mapping[str, object], name: str) -> Value:
     """Return a figure of an object, or where it is not known its lower bound as over seeds."""
-    bound, found = (part.get(BOUNDS) or {}).get(name), at(part, (name,))
+    found, bound = at(part, (name,)), bound_at(part, (name,))
     if found is not None or bound is None:
         return found
     return {"mean": None, "ci95": [None, None], "values": [], BOUNDS: bound}

@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from duetime import scenario, slowdown
 from duetime.contract.comparisons import OfPair, Verdict
-from duetime.contract.figures import at, bound_at
+from duetime.contract.figures import at
 from duetime.contract.rows import Cell
 from duetime.contract.runs import Figure, Judged, Limits, OfTransport, Requests, Seeds
-from duetime.display.figures import as_plain
+from duetime.display.figures import as_plain, known, written
 from duetime.display.notes import stragglers
 from duetime.errors import NoReport, NoResults
 from duetime.frames import pl
@@ -409,35 +409,33 @@ def _used(arm: Arm) -> tuple[npt.NDArray[np.float64], int]:
 
 
 def _table(objects: Mapping[str, OfTransport]) -> Table:
-    within = ("summary", "fct_us")
-    shown = [
-        key
-        for key in PERCENTILES
-        if key == "p999" or any(_bound(each, (*within, key)) is not None for each in objects.values())
+    times = [
+        (("summary", "fct_us", key), f"completion time, {word} (us)") for key, word in PERCENTILES.items()
     ]
     rows = [
         *(((key,), word) for key, word in COUNTED.items() if any(key in each for each in objects.values())),
         (("summary", "unfinished"), "messages under way at the end"),
-        *(((*within, key), f"completion time, {PERCENTILES[key]} (us)") for key in shown),
+        # The chart shows the others, if they are known.
+        *(row for row in times[:-1] if any(_is_hidden(_figure(each, row[0])) for each in objects.values())),
+        times[-1],
         (("summary", "slowdown", "mean"), "slowdown, mean"),
         (("summary", "slowdown", "p999"), "slowdown, p99.9"),
     ]
-    cells = ((word, *(_cell(each, path) for each in objects.values())) for path, word in rows)
+    cells = ((word, *(_cell(_figure(each, path)) for each in objects.values())) for path, word in rows)
     return Table(("", *objects), tuple(cells), title="Counters and tails")
 
 
-def _cell(each: OfTransport, path: Within) -> Cell:
-    """Return a figure, or the least that it can be where messages under way hide it."""
-    bound = _bound(each, path)
-    return _value(at(each, path)) if bound is None else f">= {as_plain(bound)}"
+def _figure(each: OfTransport, path: Within) -> Figure:
+    return known(_group(each, path[:-1]), path[-1])
 
 
-def _bound(each: OfTransport, path: Within) -> float | None:
-    """Return the least that a figure can be, if messages under way hide it; else None."""
-    value = at(each, path)
-    if isinstance(value, dict):
-        return value.get(BOUNDS) if value["mean"] is None else None
-    return bound_at(each, path) if value is None else None
+def _is_hidden(value: Figure) -> bool:
+    """Return whether messages under way hide a figure: only the least that it can be is known."""
+    return isinstance(value, dict) and value["mean"] is None and BOUNDS in value
+
+
+def _cell(value: Figure) -> Cell:
+    return written(value, as_plain) if _is_hidden(value) else _value(value)
 
 
 def _parts(compared: Compared) -> Iterator[tuple[str, Within]]:

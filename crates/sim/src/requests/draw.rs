@@ -89,13 +89,8 @@ impl Role {
 
 #[cfg(test)]
 mod tests {
-    use super::super::plan::{Pairs, Stage, Told};
+    use super::super::fixtures::{chain, drawn, role, send, work};
     use super::*;
-    use units::{Distribution, OfRequest};
-
-    fn role(hosts: &[u32], count: u32, pick: Pick) -> Role {
-        Role { name: String::new(), hosts: hosts.iter().copied().map(HostId).collect(), count, pick }
-    }
 
     fn numbers(hosts: &[HostId]) -> Vec<u32> {
         hosts.iter().map(|host| host.0).collect()
@@ -121,24 +116,8 @@ mod tests {
     /// Host 1 works for 20 us (in ps), then sends to itself and to host 0: a single message is sent, when the work has ended.
     #[test]
     fn messages_are_sent_between_hosts_after_the_work_before_them() {
-        let constant = |value| OfRequest::Drawn(Distribution::Constant(value));
-        let stage = |written, action, after| Stage { written, action, after, barrier: false, quorum: 1.0 };
-        let plan = Plan {
-            roles: vec![role(&[1], 1, Pick::Random), role(&[0, 1], 2, Pick::Random)],
-            stages: vec![
-                stage(0, Action::Work { at: 0, time: constant(20e6), servers: None }, vec![]),
-                stage(
-                    1,
-                    Action::Send { from: 0, to: 1, pairs: Pairs::All, size: constant(1000.0), share: 1.0 },
-                    vec![0],
-                ),
-            ],
-            names: vec![String::new(); 2],
-            goals: Vec::new(),
-            told: Told::Nothing,
-            abandons: false,
-            keeps_pieces: false,
-        };
+        let roles = vec![role(&[1], 1, Pick::Random), role(&[0, 1], 2, Pick::Random)];
+        let plan = chain(roles, [work(0, drawn(20e6)), send(0, 1, drawn(1000.0), 1.0)]);
         let draws = Draws { plan: &plan, trace: None, name: String::new(), seed: 1 };
         let at = Instant::from_micros(50);
         let sent: Vec<_> =

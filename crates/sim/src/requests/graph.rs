@@ -292,39 +292,19 @@ impl Plan {
 
 #[cfg(test)]
 mod tests {
-    use super::super::plan::{Pairs, Pick, Role, Told};
+    use super::super::fixtures::{self, drawn, role, send, work};
+    use super::super::plan::Pick;
     use super::*;
-    use units::{Distribution, OfRequest};
 
     /// Roles with these members, and stages (sender, receiver, stages before, barrier, quorum) by role.
     fn plan(members: &[&[u32]], stages: &[(usize, usize, &[usize])]) -> (Plan, Vec<Vec<HostId>>) {
-        let hosts = |members: &&[u32]| members.iter().copied().map(HostId).collect::<Vec<HostId>>();
-        let role = |members: &&[u32]| Role {
-            name: String::new(),
-            hosts: hosts(members),
-            count: members.len() as u32,
-            pick: Pick::Random,
+        let hosts = |members: &&[u32]| members.iter().copied().map(HostId).collect();
+        let roles = members.iter().map(|hosts| role(hosts, hosts.len() as u32, Pick::Random)).collect();
+        let stage = |&(from, to, after): &(usize, usize, &[usize])| match from == to {
+            true => (work(from, drawn(1.0)), after.to_vec()),
+            false => (send(from, to, drawn(1.0), 1.0), after.to_vec()),
         };
-        let nothing = || OfRequest::Drawn(Distribution::Constant(1.0));
-        let stage = |(written, &(from, to, after)): (usize, &(usize, usize, &[usize]))| Stage {
-            written,
-            action: match from == to {
-                true => Action::Work { at: from, time: nothing(), servers: None },
-                false => Action::Send { from, to, pairs: Pairs::All, size: nothing(), share: 1.0 },
-            },
-            after: after.to_vec(),
-            barrier: false,
-            quorum: 1.0,
-        };
-        let plan = Plan {
-            roles: members.iter().map(role).collect(),
-            stages: stages.iter().enumerate().map(stage).collect(),
-            names: stages.iter().map(|_| String::new()).collect(),
-            goals: Vec::new(),
-            told: Told::Nothing,
-            abandons: false,
-            keeps_pieces: false,
-        };
+        let plan = fixtures::plan(roles, stages.iter().map(stage));
         (plan, members.iter().map(hosts).collect())
     }
 

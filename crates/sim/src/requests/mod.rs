@@ -6,6 +6,8 @@
 
 mod alone;
 mod draw;
+#[cfg(test)]
+pub(crate) mod fixtures;
 mod graph;
 pub mod plan;
 mod row;
@@ -575,10 +577,11 @@ pub(crate) fn ordinal(request: u64, piece: u32) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::plan::{Goal, Pairs, Role, Stage, Told};
+    use super::fixtures::{chain, drawn, role, send, work};
+    use super::plan::Goal;
     use super::*;
     use crate::topology;
-    use units::{Allowed, Distribution, OfRequest};
+    use units::Allowed;
 
     /// A network in which each message takes a microsecond and occupies no link.
     struct Microsecond;
@@ -593,32 +596,18 @@ mod tests {
     }
 
     /// Hosts 1 to 3 send to host 0 (pieces 0 to 2), which works for 10 us (3) and sends to host 4 (4). That works for 5 us
-    /// (5). With a goal nothing begins that cannot be in time for it.
+    /// (5).
     fn requests(goal: Option<Span>) -> Requests {
-        let constant = |value| OfRequest::Drawn(Distribution::Constant(value));
-        let send = |from, to| Action::Send { from, to, pairs: Pairs::All, size: constant(1000.0), share: 1.0 };
-        let work = |at, micros: f64| Action::Work { at, time: constant(micros * 1e6), servers: None };
-        let stage = |(written, action): (usize, Action)| {
-            let after = Vec::from_iter(written.checked_sub(1));
-            Stage { written, action, after, barrier: false, quorum: 1.0 }
-        };
-        let role = |hosts: Range<u32>| {
-            let count = hosts.len() as u32;
-            Role { name: String::new(), hosts: hosts.map(HostId).collect(), count, pick: Pick::Random }
-        };
-        let within = |goal: Span| Allowed::Time(constant(goal.0 as f64));
-        let plan = Plan {
-            roles: [1..4, 0..1, 4..5].map(role).into(),
-            stages: [send(0, 1), work(1, 10.0), send(1, 2), work(2, 5.0)].into_iter().enumerate().map(stage).collect(),
-            names: vec![String::new(); 4],
-            goals: goal
-                .map(|goal| Goal { name: String::new(), stage: None, within: within(goal) })
-                .into_iter()
-                .collect(),
-            told: Told::Nothing,
-            abandons: goal.is_some(),
-            keeps_pieces: false,
-        };
+        let roles = vec![role(&[1, 2, 3], 3, Pick::Random), role(&[0], 1, Pick::Random), role(&[4], 1, Pick::Random)];
+        let message = |from, to| send(from, to, drawn(1000.0), 1.0);
+        of(chain(roles, [message(0, 1), work(1, drawn(10e6)), message(1, 2), work(2, drawn(5e6))]), goal)
+    }
+
+    /// With a goal nothing begins that cannot be in time for it.
+    fn of(plan: Plan, goal: Option<Span>) -> Requests {
+        let within = |goal: Span| Allowed::Time(drawn(goal.0 as f64));
+        let goal = goal.map(|goal| Goal { name: String::new(), stage: None, within: within(goal) });
+        let plan = Plan { abandons: goal.is_some(), goals: goal.into_iter().collect(), ..plan };
         let rates = (0..5).map(|_| Rate::from_gbps(1)).collect();
         Requests::new(ClassId(0), "requests", 1, Arc::new(plan), None, Arc::new(rates))
     }
@@ -627,7 +616,7 @@ mod tests {
         Instant::from_micros(micros)
     }
 
-    /// Lets a request arrive at the beginning, whose messages have four successive numbers. Returns what it starts, and
+    /// Lets a request arrive at the beginning, whose messages have four successive numbers. Returns the steps it starts, and
     /// for each message whether its sender is in this partition.
     fn arrive(requests: &mut Requests) -> (Vec<Step>, Vec<bool>) {
         let (mut steps, mut here) = (Vec::new(), Vec::new());
@@ -783,16 +772,9 @@ mod tests {
         assert_eq!(plan.shares(None), [0.25, 0.5, 0.75, 1.0]);
     }
 
-    /// Works of 10 us at one of two hosts, of a role with this choice of hosts, and with so many servers.
+    /// Works of 10 us at one of two hosts.
     fn works(pick: Pick, servers: Option<plan::Servers>, goal: Option<Span>) -> Requests {
-        let mut requests = requests(goal);
-        let mut plan = (*requests.plan).clone();
-        plan.roles = vec![Role { name: String::new(), hosts: vec![HostId(0), HostId(1)], count: 1, pick }];
-        plan.stages.truncate(1);
-        let time = OfRequest::Drawn(Distribution::Constant(10e6));
-        plan.stages[0].action = Action::Work { at: 0, time, servers };
-        plan.names.truncate(1);
-        Requests::new(requests.class, "works", 1, Arc::new(plan), None, std::mem::take(&mut requests.rates))
+        of(chain(vec![role(&[0, 1], 1, pick)], [Action::Work { at: 0, time: drawn(10e6), servers }]), goal)
     }
 
     /// Of four requests two are at each host. When the first has ended, at host 0, that takes two more before host 1 does.

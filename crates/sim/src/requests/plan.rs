@@ -177,7 +177,7 @@ impl Plan {
 }
 
 impl Pairs {
-    /// Calls `each` with the pairs of roles with so many members.
+    /// Calls `each` with the pairs of roles with these numbers of members.
     pub fn for_each(&self, senders: u32, receivers: u32, mut each: impl FnMut(u32, u32)) {
         match self {
             Pairs::All => (0..senders).for_each(|from| (0..receivers).for_each(|to| each(from, to))),
@@ -218,23 +218,13 @@ pub fn mean_of(amount: &OfRequest, rows: impl Iterator<Item = impl AsRef<[f64]>>
 
 #[cfg(test)]
 mod tests {
+    use super::super::fixtures::{chain, drawn, role, work};
     use super::*;
-    use units::{Distribution, Formula};
+    use units::Formula;
 
     /// Works of a role of two hosts.
     fn plan() -> Plan {
-        let hosts = vec![HostId(0), HostId(1)];
-        let time = OfRequest::Drawn(Distribution::Constant(1.0));
-        let action = Action::Work { at: 0, time, servers: None };
-        Plan {
-            roles: vec![Role { name: String::new(), hosts, count: 1, pick: Pick::RoundRobin }],
-            stages: vec![Stage { written: 0, action, after: Vec::new(), barrier: false, quorum: 1.0 }],
-            names: vec![String::new()],
-            goals: Vec::new(),
-            told: Told::Nothing,
-            abandons: false,
-            keeps_pieces: false,
-        }
+        chain(vec![role(&[0, 1], 1, Pick::RoundRobin)], [work(0, drawn(1.0))])
     }
 
     #[test]
@@ -263,7 +253,6 @@ mod tests {
     #[test]
     fn message_has_a_byte_and_a_work_no_negative_time() {
         let stream = &mut Stream::new(1, "request", 0);
-        let drawn = |value| OfRequest::Drawn(Distribution::Constant(value));
         assert_eq!([0.2, 1.4, 1.6].map(|size| bytes_of(&drawn(size), 1.0, &[], stream).0), [1, 1, 2]);
         assert_eq!([-3.0, 0.0, 0.4, 2.0].map(|time| time_of(&drawn(time), &[], stream).0), [0, 0, 0, 2]);
     }
@@ -274,7 +263,7 @@ mod tests {
         assert_eq!(mean_of(&column, [[9.0, 2.0], [9.0, 5.0]].iter()), 3.5);
         assert_eq!(mean_of(&column, [[9.0, 2.0]].iter()), 2.0);
         assert_eq!(mean_of(&column, [[0.0; 2]; 0].iter()), 0.0);
-        assert_eq!(mean_of(&OfRequest::Drawn(Distribution::Constant(7.0)), [[0.0; 2]; 0].iter()), 7.0);
+        assert_eq!(mean_of(&drawn(7.0), [[0.0; 2]; 0].iter()), 7.0);
     }
 
     /// Two hosts of a role of two send to each other, and each works: four pieces, two of them messages.
@@ -282,8 +271,8 @@ mod tests {
     fn pieces_are_messages_and_works() {
         let mut plan = plan();
         plan.roles[0].count = 2;
-        let size = OfRequest::Drawn(Distribution::Constant(1.0));
-        let action = Action::Send { from: 0, to: 0, pairs: Pairs::These(vec![(0, 1), (1, 0)]), size, share: 1.0 };
+        let pairs = Pairs::These(vec![(0, 1), (1, 0)]);
+        let action = Action::Send { from: 0, to: 0, pairs, size: drawn(1.0), share: 1.0 };
         let mut stage = plan.stages[0].clone();
         stage.action = action;
         plan.stages.push(stage);

@@ -738,7 +738,6 @@ impl Sender {
     }
 
     /// Returns the bytes of the next packet if it only probes.
-    #[inline]
     fn question(&self, mss: u64) -> Option<u64> {
         if self.paces { self.law.asks().map(|bytes| bytes.0.min(mss)) } else { None }
     }

@@ -126,7 +126,7 @@ mod tests {
         }
     }
 
-    /// The link of a host is paused too. All that its switch holds of it is at ports that send.
+    /// The link of a host is paused too, and its frames in the switch wait at ports that send.
     #[test]
     fn paused_link_of_which_nothing_is_held_there_is_not_stuck() {
         let (mut net, links) = ring(1499);

@@ -324,44 +324,16 @@ impl Stages {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::requests::plan::{Goal, Pairs, Role, Stage, Told};
+    use crate::requests::fixtures::{chain, drawn, role, send, work};
+    use crate::requests::plan::Goal;
     use crate::topology::Graph;
     use units::{Bytes, Formula, Rate};
 
     const RATE: Rate = Rate::from_gbps(10);
 
-    fn drawn(value: f64) -> OfRequest {
-        OfRequest::Drawn(Distribution::Constant(value))
-    }
-
-    fn send(from: usize, to: usize, size: OfRequest, share: f64) -> Action {
-        Action::Send { from, to, pairs: Pairs::All, size, share }
-    }
-
-    fn work(at: usize, time: OfRequest) -> Action {
-        Action::Work { at, time, servers: None }
-    }
-
-    /// Stages one after the other, of roles of these hosts of which each request takes so many.
-    fn plan_of(roles: &[(&[u32], u32)], stages: Vec<Action>) -> Plan {
-        let role = |&(hosts, count): &(&[u32], u32)| {
-            let hosts = hosts.iter().copied().map(HostId).collect();
-            Role { name: String::new(), hosts, count, pick: Pick::Random }
-        };
-        let names = vec![String::new(); stages.len()];
-        let stage = |(written, action): (usize, Action)| {
-            let after = Vec::from_iter(written.checked_sub(1));
-            Stage { written, action, after, barrier: false, quorum: 1.0 }
-        };
-        Plan {
-            roles: roles.iter().map(role).collect(),
-            stages: stages.into_iter().enumerate().map(stage).collect(),
-            names,
-            goals: Vec::new(),
-            told: Told::Nothing,
-            abandons: false,
-            keeps_pieces: false,
-        }
+    /// Stages one after the other, of roles of these hosts, with the number of them that each request takes.
+    fn plan_of(roles: &[(&[u32], u32)], actions: Vec<Action>) -> Plan {
+        chain(roles.iter().map(|&(hosts, count)| role(hosts, count, Pick::Random)).collect(), actions)
     }
 
     /// Host 0 sends 1000 B to each of two of hosts 1 to 3. These work for 5 us, and each answers with half of 8000 B.
@@ -464,7 +436,7 @@ mod tests {
         stages(Arrivals::Open { every, next: Instant::ZERO, stream: Stream::new(1, "requests", 0) })
     }
 
-    /// So many clients, which think for a time in ps.
+    /// Clients that think for a time in ps.
     fn closed(clients: u64, think: f64) -> Stages {
         let first = (0..clients).map(|client| Reverse(Instant(client))).collect();
         let think = Distribution::Constant(think);
