@@ -10,6 +10,8 @@ use crate::bytes::Bytes;
 const MAX_EVENTS: u64 = 40_000;
 /// The number of events up to which several threads run at the same time; else one thread takes their epochs in turn.
 const MAX_TOGETHER: u64 = 2000;
+/// The number of epochs after which a run is left alone: with links of 1 ns five million of them may hold few events.
+const MAX_EPOCHS: u64 = 600_000;
 /// The ways of the slices of a run, in turns.
 const ALONE: &[Way] = &[Way::Alone];
 const TOGETHER: &[Way] = &[Way::Together];
@@ -25,6 +27,9 @@ pub fn threads(bytes: &[u8]) {
     let Some(scenario) = scenario_of(&text) else { return };
     let Ok(partition) = sim::partition(&scenario, threads) else { return };
     let Some(alone) = alone(&text) else { return };
+    if alone.ended.0 / partition.lookahead.0.max(1) > MAX_EPOCHS {
+        return;
+    }
     // Threads that share a core wait for each other at every epoch, and each wait may take milliseconds.
     let is_short = alone.counters.events <= MAX_TOGETHER;
     let mut ways = if is_short { ways } else { ALONE }.iter().cycle();
