@@ -169,16 +169,15 @@ fn along<'a>(route: impl Iterator<Item = (&'a LinkSpec, u64)>, full: Bytes, last
 impl Net {
     /// Returns the time that a message takes in an empty network, given the route of its connection.
     pub(crate) fn ideal(&mut self, path: u32, to: HostId, message: Segments) -> Span {
-        let link = |position| &self.graph.links[self.router.link(position).index()];
         if let Some(spraying) = self.spraying.filter(|_| !message.keeps_path) {
-            let ends = (HostId(link(path).from), to);
+            let from = self.graph.links[self.router.link(path).index()].from;
+            let ends = (HostId(from), to);
             let first = self.router.rest(path).collect();
             let paths = spraying.paths(&mut self.router, ends, first, message.packets());
             return paths.ideal(&self.graph.links, self.frame_overhead, message);
         }
-        let before_last = (path..).map(link).take_while(|spec| spec.to != to.0);
-        let last = (path..).map(link).find(|spec| spec.to == to.0);
-        ideal_along(before_last.chain(last), self.frame_overhead, message)
+        let route = self.router.rest(path).map(|link| &self.graph.links[link.index()]);
+        ideal_along(route, self.frame_overhead, message)
     }
 
     /// As [`ideal`](Net::ideal), for the route of a flow, which is not stored.

@@ -29,11 +29,18 @@ impl Iterator for Rest {
 impl Outcome {
     /// Returns the outcome with the rows that it lacks.
     pub(crate) fn with(mut self, rest: Rest) -> Outcome {
-        self.messages.reserve_exact(rest.blocks.rows());
+        let mut rows = rest.blocks.rows();
         for Taken { blocks, queries, requests, samples } in rest {
             for Block { messages, paths, .. } in blocks {
-                self.messages.extend(messages);
-                self.paths.of_messages.extend(paths);
+                // A block alone is not copied.
+                if self.messages.is_empty() {
+                    (self.messages, self.paths.of_messages) = (messages, paths);
+                    rows -= self.messages.len();
+                    self.messages.reserve_exact(rows);
+                } else {
+                    self.messages.extend(messages);
+                    self.paths.of_messages.extend(paths);
+                }
             }
             self.queries.extend(queries);
             self.stage_requests.extend(requests);

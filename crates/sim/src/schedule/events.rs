@@ -426,7 +426,7 @@ struct Heaps {
 impl Heaps {
     fn of(&mut self, source: Source) -> &mut BinaryHeap<Reverse<EventKey>> {
         match source.0 >> 32 {
-            DEPARTURE | HOST_TURN => &mut self.soon,
+            DEPARTURE | HOST_TURN | NOTICE => &mut self.soon,
             _ => &mut self.others,
         }
     }
