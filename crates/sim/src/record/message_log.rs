@@ -235,9 +235,9 @@ impl MessageLog {
     /// Counts payload of a message that has arrived, in order or not.
     pub(crate) fn deliver(&mut self, message: MessageId, bytes: Bytes) {
         if self.counts {
-            let class = self.of(message).class;
-            self.delivered[class] += bytes;
-            self.received(message).delivered += bytes;
+            let received = self.received.at(message);
+            received.delivered += bytes;
+            self.delivered[received.of.class] += bytes;
         }
     }
 

@@ -7,8 +7,8 @@ pub const BLOCK: usize = 1 << 16;
 
 /// One row for each message, by its id; a block has the rows of consecutive ids.
 pub(crate) struct Rows<T> {
-    /// Number of rows in each block; a power of two.
-    each: usize,
+    /// A block has two to this power rows.
+    shift: u32,
     /// Blocks that were taken are empty.
     blocks: Vec<Vec<T>>,
 }
@@ -17,34 +17,39 @@ impl<T> Rows<T> {
     /// Returns an empty table with `each` rows in a block, a power of two.
     pub(crate) fn new(each: usize) -> Rows<T> {
         assert!(each.is_power_of_two(), "a row is found by a shift");
-        Rows { each, blocks: Vec::new() }
+        Rows { shift: each.trailing_zeros(), blocks: Vec::new() }
     }
 
     /// Returns the block of a row.
     pub(crate) fn block_of(&self, row: MessageId) -> usize {
-        row.index() >> self.each.trailing_zeros()
+        row.index() >> self.shift
+    }
+
+    /// Returns the position of a row in its block.
+    fn place_of(&self, row: MessageId) -> usize {
+        row.index() & (self.each() - 1)
     }
 
     /// Adds a row; returns its id.
     pub(crate) fn push(&mut self, row: T) -> MessageId {
-        if self.blocks.last().is_none_or(|last| last.len() == self.each) {
+        if self.blocks.last().is_none_or(|last| last.len() == self.each()) {
             self.blocks.push(Vec::new());
         }
         let number = self.blocks.len() - 1;
         let last = &mut self.blocks[number];
         last.push(row);
-        MessageId::from_index(number * self.each + last.len() - 1)
+        MessageId::from_index((number << self.shift) + last.len() - 1)
     }
 
     /// Returns a row, if it was written and is still here.
     pub(crate) fn find(&self, row: MessageId) -> Option<&T> {
-        self.blocks.get(self.block_of(row))?.get(row.index() & (self.each - 1))
+        self.blocks.get(self.block_of(row))?.get(self.place_of(row))
     }
 
     /// Returns a row that must be here.
     pub(crate) fn at(&mut self, row: MessageId) -> &mut T {
-        let block = self.block_of(row);
-        &mut self.blocks[block][row.index() & (self.each - 1)]
+        let (block, place) = (self.block_of(row), self.place_of(row));
+        &mut self.blocks[block][place]
     }
 
     /// Returns all blocks that are here, with their indices.
@@ -55,18 +60,18 @@ impl<T> Rows<T> {
     /// Returns all rows that are here, with their ids.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (MessageId, &T)> {
         self.blocks().flat_map(move |(block, rows)| {
-            rows.iter().zip(block * self.each..).map(|(row, number)| (MessageId::from_index(number), row))
+            rows.iter().zip(block << self.shift..).map(|(row, number)| (MessageId::from_index(number), row))
         })
     }
 
     /// Returns the number of rows written.
     pub(crate) fn written(&self) -> usize {
-        self.blocks.last().map_or(0, |last| (self.blocks.len() - 1) * self.each + last.len())
+        self.blocks.last().map_or(0, |last| ((self.blocks.len() - 1) << self.shift) + last.len())
     }
 
     /// Returns the number of rows of a block.
     pub(crate) fn each(&self) -> usize {
-        self.each
+        1 << self.shift
     }
 
     /// Returns the number of rows in memory.
@@ -81,7 +86,7 @@ impl<T> Rows<T> {
 
     /// Returns the id of a block's first row.
     pub(crate) fn first(&self, block: usize) -> MessageId {
-        MessageId::from_index(block * self.each)
+        MessageId::from_index(block << self.shift)
     }
 
     /// Removes and returns a block's rows.
@@ -93,7 +98,7 @@ impl<T> Rows<T> {
 impl<T: Clone + Default> Rows<T> {
     /// Returns a row, and writes the default up to it if there is none.
     pub(crate) fn reach(&mut self, row: MessageId) -> &mut T {
-        let (block, place) = (self.block_of(row), row.index() & (self.each - 1));
+        let (block, place) = (self.block_of(row), self.place_of(row));
         if self.blocks.len() <= block {
             self.blocks.resize_with(block + 1, Vec::new);
         }
