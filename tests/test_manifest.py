@@ -5,93 +5,36 @@ from __future__ import annotations
 import json
 import random
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import duetime as dt
 from conftest import SMALL, Command
+from damage import KINDS, LOADED, command, damaged, everything, replaced, saved, unsealed, written
 from duetime import manifest
-from duetime.cli import commands, status
-from duetime.engine.store import Store
 from duetime.errors import Damaged, Unreadable
 from duetime.loading import READERS
 
 FLIPS = 600
-KINDS = ("run", "compare", "sweep", "robust")
-#: Kinds that are only loaded here: `result.json` of an experiment is in a folder of its own below.
-LOADED = (*KINDS, "tighten", "estimate", "reproduce")
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A result of each kind, each in a folder of its own, as its command writes it."""
-    at = tmp_path_factory.mktemp("results")
-    (at / "small.toml").write_text(SMALL)
-    (at / "grid.toml").write_text(
-        'scenario = "small.toml"\ntransports = ["tcp", "d2tcp"]\nseeds = 2\n'
-        "grid = { traffic.queries.leaves = [2, 4] }\n"
-    )
-    words = {
-        "run": ["run", "small.toml"],
-        "compare": ["compare", "small.toml", "--transports", "tcp,d2tcp", "--seeds", "2"],
-        "sweep": ["sweep", "grid.toml"],
-        "robust": ["robust", "small.toml", "--transports", "tcp,d2tcp", "--variants", "3"],
-        "tighten": ["tighten", "small.toml", "--target", "5%", "--step", "40%"],
-        "estimate": ["estimate", "small.toml", "--always", "--check", "0"],
-        "reproduce": ["reproduce", "d2tcp/fig10", "--cut", "5 ms", "--seeds", "1"],
-    }
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(at)
-        for kind, given in words.items():
-            assert command(*given, "--out", str(at / kind)) == 0
-    return {kind: at / kind / ("d2tcp/fig10" if kind == "reproduce" else "") for kind in words}
-
-
-def command(*words: str) -> int:
-    """Run a command in this process; return its exit code."""
-    return status(lambda: commands.main(list(words), prog_name="duetime", standalone_mode=False))
-
-
-def everything(folder: Path) -> None:
-    """Load and print a result, and read all its tables and all tables of the runs that are kept in it."""
-    loaded = dt.load(folder)
-    assert repr(loaded)
-    runs: list[Any] = [loaded] if isinstance(loaded, dt.Result) else []
-    if isinstance(loaded, dt.Comparison):
-        runs += [result for results in loaded.by_seed.values() for result in results]
-    for run in runs:
-        assert all(table.height for table in (run.flows, run.links, run.queries))
-        assert run.trace.height == 0
-    for path in sorted(folder.glob("*.parquet")):
-        manifest.table(path)
-    store = folder / "runs"
-    for path in sorted(store.glob("*/*.parquet")):
-        key, table, _ = path.name.split(".")
-        Store(store).table(key, table)
-
-
-def saved(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*") if path.is_file())
-
-
-def unsealed(result: Path, copy: Path) -> Path:
-    """Copy a result without its checksums."""
-    return shutil.copytree(result, copy, ignore=shutil.ignore_patterns(manifest.NAME))
+    return written(tmp_path_factory.mktemp("results"), SMALL)
 
 
 def flipped(path: Path, random: random.Random) -> Iterator[None]:
     """Flip one bit of a file, and flip it back."""
     content = path.read_bytes()
     bit = random.randrange(8 * len(content))
-    damaged = bytearray(content)
-    damaged[bit // 8] ^= 1 << bit % 8
-    path.write_bytes(damaged)
+    flips = bytearray(content)
+    flips[bit // 8] ^= 1 << bit % 8
+    path.write_bytes(flips)
     yield
     path.write_bytes(content)
 
@@ -198,23 +141,6 @@ def test_a_line_that_is_no_checksum_is_named(results: dict[str, Path], tmp_path:
         dt.load(folder)
 
 
-#: Values that a record's own are replaced by, in turn.
-WRONG: list[Any] = [None, -1, "", [], {}, "text", [1, "two"], 1e308, True]
-
-
-def replaced(value: Any, draws: random.Random) -> Any:
-    """A copy of a JSON value in which something, at any depth, is something else or is missing."""
-    if isinstance(value, dict) and value and draws.random() < 0.9:
-        name = draws.choice(sorted(value))
-        if draws.random() < 0.2:
-            return {key: each for key, each in value.items() if key != name}
-        return {**value, name: replaced(value[name], draws)}
-    if isinstance(value, list) and value and draws.random() < 0.9:
-        place = draws.randrange(len(value))
-        return [*value[:place], replaced(value[place], draws), *value[place + 1 :]]
-    return draws.choice(WRONG)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_damaged_record_without_checksums_is_never_called_a_bug(
     results: dict[str, Path], tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]
@@ -223,9 +149,9 @@ def test_a_damaged_record_without_checksums_is_never_called_a_bug(
     record = folder / f"{kind}.json"
     content = record.read_bytes()
     draws = random.Random(kind)
-    damaged = [json.dumps(replaced(json.loads(content), draws)).encode() for _ in range(8)]
+    changed = [json.dumps(replaced(json.loads(content), draws)).encode() for _ in range(8)]
     cut = [content[: draws.randrange(len(content))] for _ in range(2)]
-    for one in [*damaged, *cut, b"", b"[]", b"null", b"\xff\xfe", b"[" * 100_000]:
+    for one in [*changed, *cut, b"", b"[]", b"null", b"\xff\xfe", b"[" * 100_000]:
         record.write_bytes(one)
         for verb in ["plot" if kind == "run" and draws.random() < 0.2 else "report"]:
             code = command(verb, str(folder))
@@ -233,30 +159,9 @@ def test_a_damaged_record_without_checksums_is_never_called_a_bug(
             assert code in (0, 2), said
             assert not re.search("bug|Traceback", said)
             assert code == 0 or re.match(rf"error: .*{folder}", said)
-        with suppress(ValueError, OSError):
-            dt.load(folder)
-
-
-def damaged(content: bytes, other: bytes, draws: random.Random) -> bytes | None:
-    """Return a file with bits flipped, a part missing, zeroed or repeated, or another file; None: deleted."""
-    start, end = sorted(draws.randrange(len(content) + 1) for _ in range(2))
-    match draws.randrange(7):
-        case 0:
-            return None
-        case 1:
-            return other
-        case 2:
-            return content[:end]
-        case 3:
-            return content[:start] + content[end:]
-        case 4:
-            return content[:end] + content[start:]
-        case 5:
-            return content[:start] + bytes(end - start) + content[end:]
-    flips = bytearray(content)
-    for _ in range(draws.randrange(1, 9)):
-        flips[draws.randrange(len(flips))] ^= 1 << draws.randrange(8)
-    return bytes(flips)
+        # What can be loaded can be printed.
+        with suppress(Unreadable, OSError):
+            assert repr(dt.load(folder))
 
 
 @pytest.mark.parametrize("kind", LOADED)
@@ -293,9 +198,9 @@ def test_a_damaged_table_without_checksums_is_one_message(
     content = (results["run"] / "flows.parquet").read_bytes()
     for _ in range(60):
         # The last part of the file says where its columns are: readers fail on it in many ways.
-        damaged = bytearray(content)
-        damaged[draws.randrange(len(content) * 3 // 4, len(content))] ^= 1 << draws.randrange(8)
-        path.write_bytes(damaged)
+        flips = bytearray(content)
+        flips[draws.randrange(len(content) * 3 // 4, len(content))] ^= 1 << draws.randrange(8)
+        path.write_bytes(flips)
         try:
             manifest.table(path)
         except Unreadable as error:

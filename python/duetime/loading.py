@@ -45,7 +45,10 @@ def load(folder: str | os.PathLike[str]) -> Any:
         if (path / name).is_file():
             with manifest.understood(path / name, always=True):
                 manifest.check_result(path)
-                return read(path)
+                found = read(path)
+                # A record that lacks what is said of it first is named here, and not when it is printed.
+                repr(found)
+                return found
     inside = sorted({str(found.parent) for name in READERS for found in path.glob(f"*/**/{name}")})
     more = f"; these do: {', '.join(inside[:5])}" if inside else ""
     raise FileNotFoundError(f"{folder}: holds no result{more}")
