@@ -7,9 +7,14 @@ use units::Span;
 
 /// Two leaves of four hosts with four spines, all links at 10 Gbps and 1 us long. A packet of 1500 B takes 1.2 us.
 fn leaf_spine(balance: &str, transport: &str, traffic: &str, more: &str) -> Outcome {
+    leaf_spine_at("10 Gbps", balance, transport, traffic, more)
+}
+
+/// As [`leaf_spine`], with uplinks of another rate.
+fn leaf_spine_at(uplink: &str, balance: &str, transport: &str, traffic: &str, more: &str) -> Outcome {
     run(&format!(
         "[run]\nduration = '3 ms'\n[network]\ntopology = 'leaf-spine'\nleaves = 2\nhosts_per_leaf = 4\nspines = 4\n\
-         rate = '10 Gbps'\nuplink = '10 Gbps'\ndelay = '1 us'\nmark = '65 packets'\nsharing = 'per-port'\n\
+         rate = '10 Gbps'\nuplink = '{uplink}'\ndelay = '1 us'\nmark = '65 packets'\nsharing = 'per-port'\n\
          buffer = '250 packets'\nhost_jitter = '0 s'\nhost_queue = 'fair'\nbalance = '{balance}'\n[transport]\nname = '{transport}'\n\
          [[traffic]]\nname = 'own'\npattern = 'flows'\n{traffic}\n{more}"
     ))
@@ -48,6 +53,20 @@ fn sprayed_packets_take_each_path_as_often() {
     // Its flows have state at switches, along one path.
     let kept = leaf_spine("spray", "pdq", ONE, "");
     assert_eq!(to_spines(&kept).iter().filter(|packets| **packets == 0).count(), 3);
+}
+
+/// Four uplinks of 5 Gbps carry what a host of 10 Gbps sends. A message alone takes its time alone, within two packets of
+/// 2.4 us: packets at DRILL's choice are queued for one now and then.
+#[test]
+fn a_sprayed_message_alone_takes_its_time_alone() {
+    for balance in ["spray", "reps", "drill"] {
+        let outcome = leaf_spine_at("5 Gbps", balance, "dctcp", ONE, "");
+        let message = &outcome.messages[0];
+        let (took, ideal) =
+            (message.end.expect("it is complete") - message.start, message.ideal.expect("it has a size"));
+        assert!(took.0.abs_diff(ideal.0) <= Span::from_nanos(4800).0, "{balance}: {took:?}, alone {ideal:?}");
+        assert!(took < Span::from_micros(1230), "{balance}: {took:?}");
+    }
 }
 
 /// Four flows at once: sprayed, each has its host's whole rate, 1000 packets in 1.2 ms. By one path each, two of them

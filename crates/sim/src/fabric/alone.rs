@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use transport::registry::Config;
 use units::{Bytes, HostId, LinkId, Span, Values};
 
-use super::balance;
+use super::balance::{self, Sprays};
 use super::{Net, Router};
 use crate::flow::Flow;
 use crate::requests::Occupied;
@@ -31,21 +31,32 @@ pub(crate) struct Spraying {
     hashed: bool,
 }
 
-/// The paths of one message, each with its packets.
+/// The paths of one message, over which its packets are sent in turn.
 struct Sprayed {
-    routes: Vec<Vec<LinkId>>,
+    routes: Vec<Vec<Hop>>,
     packets: u64,
-    /// The packets of the message on each link.
-    on_link: BTreeMap<LinkId, u64>,
+}
+
+/// A link of a path.
+struct Hop {
+    link: LinkId,
+    /// All paths of the message that have this link: a bit for each.
+    paths: u128,
 }
 
 impl Spraying {
-    /// Returns none where all packets of a flow take one route, or each host has one link, which sets the pace.
+    /// Returns none where all packets of a flow take one route, or the link of a host sets the pace on every route.
     pub(crate) fn of(settings: &Values, graph: &Graph) -> Option<Spraying> {
-        (balance::of(settings).sprays && graph.hosts_route()).then(|| Spraying {
-            most: settings.count(balance::PATHS.name) as u32,
-            hashed: settings.choice(balance::PATH_CHOICE.name) == "hashed",
-        })
+        match balance::of(settings).sprays {
+            Sprays::AtHosts if graph.hosts_route() || graph.has_slower_core() => Some(Spraying {
+                most: settings.count(balance::PATHS.name) as u32,
+                hashed: settings.choice(balance::PATH_CHOICE.name) == "hashed",
+            }),
+            Sprays::AtSwitches if !graph.hosts_route() && graph.has_slower_core() => {
+                Some(Spraying { most: balance::MAX_PATHS as u32, hashed: false })
+            }
+            _ => None,
+        }
     }
 
     /// Returns the paths of a message of `packets` packets, which are sent over them in turn. `first` is the route of its
@@ -55,44 +66,83 @@ impl Spraying {
         let mut routes: Vec<Vec<LinkId>> =
             (1..several).map(|number| router.find_way(from, to, &first, number, self.hashed).to_vec()).collect();
         routes.insert(0, first);
-        let mut on_link = BTreeMap::new();
-        let (each, more) = (packets / routes.len() as u64, packets % routes.len() as u64);
-        for (number, route) in (0..).zip(&routes) {
-            let on_route = each + u64::from(number < more);
-            route.iter().for_each(|&link| *on_link.entry(link).or_default() += on_route);
+        let mut paths = BTreeMap::new();
+        for (number, route) in routes.iter().enumerate() {
+            route.iter().for_each(|link| *paths.entry(*link).or_default() |= 1_u128 << number);
         }
-        Sprayed { routes, packets, on_link }
+        let hop = |link| Hop { link, paths: paths[&link] };
+        let routes = routes.into_iter().map(|route| route.into_iter().map(hop).collect()).collect();
+        Sprayed { routes, packets }
     }
 }
 
 impl Sprayed {
     /// Returns the time until the last packet of all paths has arrived.
     fn ideal(&self, links: &[LinkSpec], frame_overhead: u16, message: Segments) -> Span {
-        let (full, last) = message.sizes(frame_overhead);
+        let sizes = message.sizes(frame_overhead);
+        let last_of_paths = self.packets.saturating_sub(self.routes.len() as u64)..self.packets;
+        last_of_paths.map(|packet| self.arrival(packet, links, sizes)).max().unwrap_or_default()
+    }
+
+    /// Returns the time at which a packet arrives. At each hop it waits for the packet before it there, which has itself
+    /// waited for all packets before it at the slowest hop so far.
+    fn arrival(&self, packet: u64, links: &[LinkSpec], (full, last): (Bytes, Bytes)) -> Span {
+        let route = &self.routes[(packet % self.routes.len() as u64) as usize];
+        let own = if packet + 1 == self.packets { last } else { full };
+        // Times at which the first packet of all has left each hop, and this one has arrived behind it.
+        let (mut first, mut at) = (Span::ZERO, Span::ZERO);
+        for (number, &Hop { link, paths }) in route.iter().enumerate() {
+            let spec = &links[link.index()];
+            first += spec.rate.transmission().of(full);
+            let waits = self.before(packet, paths).map(|before| {
+                let others = route[..=number].iter().map(|&Hop { link, paths }| {
+                    let behind_first = self.number(before + 1, paths).saturating_sub(1);
+                    let of_full = links[link.index()].rate.transmission().of(full);
+                    Span(of_full.0.saturating_mul(behind_first))
+                });
+                first.saturating_add(others.max().unwrap_or_default())
+            });
+            at = at.max(waits.unwrap_or_default()).saturating_add(spec.rate.transmission().of(own) + spec.delay);
+            first += spec.delay;
+        }
+        at
+    }
+
+    /// Returns how many of the first `packets` take one of these paths.
+    fn number(&self, packets: u64, paths: u128) -> u64 {
         let several = self.routes.len() as u64;
-        let last_of_all = (self.packets - 1) % several;
-        let time = |(number, route): (u64, &Vec<LinkId>)| {
-            let last = if number == last_of_all { last } else { full };
-            along(route.iter().map(|&link| (&links[link.index()], self.on_link[&link])), full, last)
-        };
-        (0..several.min(self.packets)).zip(&self.routes).map(time).max().unwrap_or_default()
+        let (turns, more) = (packets / several, packets % several);
+        let of_last_turn = paths & ((1 << more) - 1);
+        turns * u64::from(paths.count_ones()) + u64::from(of_last_turn.count_ones())
+    }
+
+    /// Returns the last packet before this one that takes one of these paths.
+    fn before(&self, packet: u64, paths: u128) -> Option<u64> {
+        let several = self.routes.len() as u64;
+        let turn = packet - packet % several;
+        let highest = |paths: u128| u64::from(u128::BITS - 1 - paths.leading_zeros());
+        match paths & ((1 << (packet - turn)) - 1) {
+            0 => Some(turn.checked_sub(several)? + highest(paths)),
+            earlier => Some(turn + highest(earlier)),
+        }
     }
 
     /// Returns the links that the message occupies at its hosts, `wire` bytes in all.
     fn occupied(&self, links: &[LinkSpec], wire: Bytes) -> Occupied {
-        let times = |end: fn(&[LinkId]) -> Option<&LinkId>| {
+        let times = |end: fn(&[Hop]) -> Option<&Hop>| {
             let of_hosts: BTreeMap<LinkId, Span> = self
                 .routes
                 .iter()
                 .filter_map(|route| end(route))
-                .map(|&link| {
-                    let share = u128::from(wire.0) * u128::from(self.on_link[&link]) / u128::from(self.packets);
+                .map(|&Hop { link, paths }| {
+                    let on_link = self.number(self.packets, paths);
+                    let share = u128::from(wire.0) * u128::from(on_link) / u128::from(self.packets);
                     (link, links[link.index()].rate.transmission().of(Bytes(share as u64)))
                 })
                 .collect();
             of_hosts.into_iter().collect()
         };
-        Occupied { sending: times(<[LinkId]>::first), receiving: times(<[LinkId]>::last) }
+        Occupied { sending: times(<[Hop]>::first), receiving: times(<[Hop]>::last) }
     }
 }
 
@@ -141,18 +191,11 @@ pub(crate) fn ideal_of(
 fn ideal_along<'a>(route: impl Iterator<Item = &'a LinkSpec>, frame_overhead: u16, message: Segments) -> Span {
     let packets = message.packets();
     let (full, last) = message.sizes(frame_overhead);
-    along(route.map(|spec| (spec, packets)), full, last)
-}
-
-/// Returns the time until the last packet of a route has arrived. `route` has the number of packets on each link, other
-/// routes' packets included; all have `full` wire bytes, but the last.
-#[inline]
-fn along<'a>(route: impl Iterator<Item = (&'a LinkSpec, u64)>, full: Bytes, last: Bytes) -> Span {
     // Times at which the first packet has arrived at the end of each hop, and the last.
     let (mut first, mut last_at) = (Span::ZERO, Span::ZERO);
     // The longest time that a hop takes for the packets between these two.
     let mut others = Span::ZERO;
-    for (spec, packets) in route {
+    for spec in route {
         let transmission = spec.rate.transmission();
         let of_full = transmission.of(full);
         // Petabytes at a low rate take longer than `Span` holds.
@@ -218,6 +261,41 @@ mod tests {
 
     fn message(packets: u64) -> Segments {
         Segments { payload: Bytes(1460 * packets), ..SEGMENTS }
+    }
+
+    /// Two hosts of 10 Gbps at a switch each, and two switches of `gbps` between these; links of 1 us.
+    fn leaf_spine(gbps: u64) -> Graph {
+        let mut graph = Graph::new(2);
+        let leaves: Vec<u32> = (0..2)
+            .map(|host| {
+                let leaf = graph.switch("leaf", false);
+                graph.join(host, leaf, Rate::from_gbps(10), Span::from_micros(1));
+                leaf
+            })
+            .collect();
+        for _ in 0..2 {
+            let spine = graph.switch("spine", false);
+            leaves.iter().for_each(|&leaf| graph.join(leaf, spine, Rate::from_gbps(gbps), Span::from_micros(1)));
+        }
+        in_order(&mut graph);
+        graph
+    }
+
+    /// A packet takes 1.2 us at 10 Gbps and 2.4 at 5, and there are four delays of 1 us. Four packets have left their host
+    /// at 4.8 us; the last of them takes 2.4, 2.4 and 1.2 more, as the one before it has another path.
+    #[test]
+    fn sprayed_messages_are_as_fast_as_their_host_over_two_links_of_half_its_rate() {
+        let graph = leaf_spine(5);
+        assert!(graph.has_slower_core() && !leaf_spine(10).has_slower_core());
+        assert_eq!(ideal(&graph, Some(SPRAYED), message(4)), Span::from_nanos(14_800));
+        assert_eq!(ideal(&graph, Some(SPRAYED), message(1)), Span::from_nanos(11_200));
+        // One path: the second to fourth packets follow at 2.4 us.
+        assert_eq!(ideal(&graph, None, message(4)), Span::from_nanos(18_400));
+        // A thousand: their host sends for 1200 us, or one path for 2400 after 1.2.
+        assert_eq!(ideal(&graph, Some(SPRAYED), message(1000)), Span::from_nanos(1_210_000));
+        assert_eq!(ideal(&graph, None, message(1000)), Span::from_nanos(2_408_800));
+        // At 4 Gbps the links between the switches set the pace: 3 us for every second packet.
+        assert_eq!(ideal(&leaf_spine(4), Some(SPRAYED), message(1000)), Span::from_nanos(1_509_400));
     }
 
     /// Two hosts with a link to each of two switches, 1 us long, the second ones at `gbps`.

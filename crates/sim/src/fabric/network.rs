@@ -4,8 +4,7 @@ use transport::Surroundings;
 use units::{Alias, Amount, Bytes, Default, Key, Kind, Marks, Problem, Range, Rate, Span, Values};
 
 use crate::class::Transport;
-use crate::fabric::Spraying;
-use crate::fabric::balance::{self, BALANCERS};
+use crate::fabric::balance::{self, BALANCERS, Sprays};
 use crate::fabric::buffer;
 pub use crate::fabric::buffer::Sharing;
 use crate::fabric::lossless::{self, Lossless};
@@ -265,7 +264,7 @@ impl Network {
 
     /// Returns whether hosts have several links, over which the packets of a message are sprayed.
     pub fn sprays(&self) -> bool {
-        Spraying::of(&self.settings, &self.graph).is_some()
+        balance::of(&self.settings).sprays == Sprays::AtHosts && self.graph.hosts_route()
     }
 
     /// Returns the properties of the network that transports may use.

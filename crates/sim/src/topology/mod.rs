@@ -250,6 +250,13 @@ impl Graph {
         let mut at_hosts = self.links.iter().filter(|link| link.from < self.hosts);
         at_hosts.any(|link| link.to < self.hosts || std::mem::replace(&mut has_link[link.from as usize], true))
     }
+    /// Returns whether some link between switches is slower than some link of a host.
+    pub fn has_slower_core(&self) -> bool {
+        let (of_hosts, between): (Vec<&LinkSpec>, Vec<&LinkSpec>) =
+            self.links.iter().partition(|link| link.from.min(link.to) < self.hosts);
+        let fastest = of_hosts.iter().map(|link| link.rate).max();
+        between.iter().any(|link| Some(link.rate) < fastest)
+    }
     /// Returns the route from host 0 with the longest round trip without queues, with the given numbers of bytes there
     /// and back. Routes pass through the fewest hosts, then over the fewest links.
     pub fn longest_round_trip(&self, there: Bytes, back: Bytes) -> Longest {

@@ -7,7 +7,7 @@ use transport::{Overlay, Packet};
 use units::{Default, Instant, Key, Kind, LinkId, Range, Rate, Span, Values};
 
 use super::flowlets::{Flowlets, Last};
-use super::{Chooser, Descriptor, Draws, Hop, Onward, SwitchBalancer};
+use super::{Chooser, Descriptor, Draws, Hop, Onward, Sprays, SwitchBalancer};
 
 /// The balancer of flowlets by the congestion of their paths, at switches.
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
@@ -16,7 +16,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     keys: KEYS,
     chooser: Chooser::Switches(balancer),
     listens: false,
-    sprays: false,
+    sprays: Sprays::Nowhere,
 };
 
 const KEYS: &[Key] = &[Key {

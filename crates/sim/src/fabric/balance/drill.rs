@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use units::{HostId, Values};
 
-use super::{Chooser, Descriptor, Draws, Hop, SwitchBalancer};
+use super::{Chooser, Descriptor, Draws, Hop, Sprays, SwitchBalancer};
 
 /// The balancer of the power of two choices, at switches.
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
@@ -13,7 +13,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     keys: &[],
     chooser: Chooser::Switches(balancer),
     listens: false,
-    sprays: false,
+    sprays: Sprays::AtSwitches,
 };
 
 /// Queues that are drawn for a packet (d), beside the one that is remembered (m = 1): DRILL 3.2.4, DRILL(2, 1).

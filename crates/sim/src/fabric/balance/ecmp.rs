@@ -1,6 +1,6 @@
 //! `ecmp`: the hash of a flow decides, once.
 
-use super::{Chooser, Descriptor};
+use super::{Chooser, Descriptor, Sprays};
 
 /// The balancer of one path for each flow.
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
@@ -9,5 +9,5 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     keys: &[],
     chooser: Chooser::Hash,
     listens: false,
-    sprays: false,
+    sprays: Sprays::Nowhere,
 };

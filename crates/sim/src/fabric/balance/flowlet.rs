@@ -2,7 +2,7 @@
 
 use units::{Default, Instant, Key, Kind, Range, Span, Values};
 
-use super::{Balancer, Chooser, Descriptor, Draws};
+use super::{Balancer, Chooser, Descriptor, Draws, Sprays};
 
 /// The balancer of flowlets, at hosts.
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
@@ -11,7 +11,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     keys: KEYS,
     chooser: Chooser::Hosts(balancer),
     listens: false,
-    sprays: false,
+    sprays: Sprays::Nowhere,
 };
 
 const KEYS: &[Key] = &[Key {

@@ -3,7 +3,7 @@
 use units::Values;
 
 use super::flowlets::{Flowlets, Last};
-use super::{Chooser, Descriptor, Draws, Hop, SwitchBalancer};
+use super::{Chooser, Descriptor, Draws, Hop, Sprays, SwitchBalancer};
 
 /// The balancer of flowlets, at switches.
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
@@ -12,7 +12,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     keys: &[],
     chooser: Chooser::Switches(balancer),
     listens: false,
-    sprays: false,
+    sprays: Sprays::Nowhere,
 };
 
 fn balancer(values: &Values) -> Box<dyn SwitchBalancer> {

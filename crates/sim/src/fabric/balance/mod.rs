@@ -26,8 +26,19 @@ pub(crate) struct Descriptor {
     pub chooser: Chooser,
     /// It uses news of the packets that have arrived.
     pub listens: bool,
-    /// Hosts send the packets of each burst on all paths of their connection, and not each burst on one path.
-    pub sprays: bool,
+    /// The place where the packets of each burst are sent on all paths, and not each burst on one path.
+    pub sprays: Sprays,
+}
+
+/// The place where packets of a burst are sent on several paths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sprays {
+    /// None: a burst keeps to one path.
+    Nowhere,
+    /// The host that sends them, over all paths of their connection.
+    AtHosts,
+    /// Each switch, over all shortest paths from there.
+    AtSwitches,
 }
 
 impl Descriptor {
@@ -104,7 +115,7 @@ pub(crate) const PATH_CHOICE: Key = Key {
 };
 
 /// The most paths that a connection can use: a packet has a byte for its path and a mark.
-const MAX_PATHS: u64 = 128;
+pub(crate) const MAX_PATHS: u64 = 128;
 
 listed!(
     BALANCERS,

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use units::{Default, Instant, Key, Kind, Range, Values};
 
 use super::spray::Turns;
-use super::{Balancer, Chooser, Descriptor, Draws};
+use super::{Balancer, Chooser, Descriptor, Draws, Sprays};
 
 /// The balancer of recycled entropies.
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
@@ -15,7 +15,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     keys: KEYS,
     chooser: Chooser::Hosts(balancer),
     listens: true,
-    sprays: true,
+    sprays: Sprays::AtHosts,
 };
 
 const KEYS: &[Key] = &[Key {

@@ -5,7 +5,7 @@
 
 use units::{Instant, Values};
 
-use super::{Balancer, Chooser, Descriptor, Draws};
+use super::{Balancer, Chooser, Descriptor, Draws, Sprays};
 
 /// The balancer of sprayed packets.
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
@@ -14,7 +14,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     keys: &[],
     chooser: Chooser::Hosts(balancer),
     listens: false,
-    sprays: true,
+    sprays: Sprays::AtHosts,
 };
 
 fn balancer(_: &Values) -> Box<dyn Balancer> {
