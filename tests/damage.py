@@ -1,4 +1,4 @@
-"""Damage to saved results, and what must be said of it. `test_manifest.py` tries some, `make fuzz` more:
+"""Damage to saved results, and the reaction to it. `test_manifest.py` tries some, `make fuzz` more:
 
     python tests/damage.py SECONDS FOLDER     damage results at random for a time; FOLDER gets a finding
 
@@ -144,7 +144,7 @@ def _damage(path: Path, files: list[Path], draws: random.Random) -> None:
 
 
 def _fault(folder: Path, draws: random.Random) -> str | None:
-    """Read a damaged result; return what must not be."""
+    """Read a damaged result; return the mistake in the reaction, if there is one."""
     try:
         everything(folder)
     except (Unreadable, OSError):
@@ -167,7 +167,7 @@ def _fault(folder: Path, draws: random.Random) -> str | None:
 
 @contextmanager
 def _captured(said: list[str]) -> Iterator[None]:
-    """Append what is written to standard output and error, by libraries too."""
+    """Append the text of standard output and error, of libraries too."""
     with tempfile.TemporaryFile() as file:
         kept = [os.dup(number) for number in (1, 2)]
         try:

@@ -159,7 +159,7 @@ def test_a_damaged_record_without_checksums_is_never_called_a_bug(
             assert code in (0, 2), said
             assert not re.search("bug|Traceback", said)
             assert code == 0 or re.match(rf"error: .*{folder}", said)
-        # What can be loaded can be printed.
+        # A loaded result can be printed.
         with suppress(Unreadable, OSError):
             assert repr(dt.load(folder))
 

@@ -46,7 +46,7 @@ def load(folder: str | os.PathLike[str]) -> Any:
             with manifest.understood(path / name, always=True):
                 manifest.check_result(path)
                 found = read(path)
-                # A record that lacks what is said of it first is named here, and not when it is printed.
+                # A record without the values of its first line is named here, not when it is printed.
                 repr(found)
                 return found
     inside = sorted({str(found.parent) for name in READERS for found in path.glob(f"*/**/{name}")})
