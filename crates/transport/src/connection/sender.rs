@@ -212,8 +212,8 @@ impl Sender {
             Some(extension) => self.note_blocks(config, now, extension.sack.as_slice()),
             None => 0,
         };
-        if config.tlp && self.recovery.answer_to_probe(packet.seq, !blocks(extension).is_empty()) {
-            self.reduce(config, now);
+        if config.tlp && self.recovery.is_probing() {
+            self.hear_of_probe(config, now, packet.seq, extension);
         }
         if packet.seq > self.recovery.una {
             self.on_new_ack(config, now, packet, extension, news, out);
@@ -293,6 +293,23 @@ impl Sender {
         });
     }
 
+    /// Handles an acknowledgement of everything before `seq` while a probe is in flight.
+    #[cold]
+    fn hear_of_probe(&mut self, config: &Config, now: Instant, seq: u64, extension: Option<&Extension>) {
+        if self.recovery.answer_to_probe(seq, !blocks(extension).is_empty()) {
+            self.reduce(config, now);
+        }
+    }
+
+    /// RFC 8985: records the arrival of new data. Detects losses among segments that were sent before it, unless all
+    /// data has arrived in order.
+    #[cold]
+    fn arrived(&mut self, config: &Config, now: Instant, extension: Option<&Extension>, out: &mut impl Output) {
+        if extension.is_some() || !self.recovery.arrives_in_order(now) {
+            self.look_for_losses(config, now, blocks(extension), false, out);
+        }
+    }
+
     /// RFC 8985: detects losses among segments that were sent before the acknowledged ones.
     #[cold]
     fn look_for_losses(
@@ -363,6 +380,11 @@ impl Sender {
 
     /// Handles the armed timer.
     pub fn on_timer(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
+        let at = self.recovery.wake_at();
+        if at > now && at != Instant::MAX && !self.paces {
+            // Acknowledgements have postponed what it was armed for.
+            return out.arm(at);
+        }
         if config.rack {
             self.on_time(config, now, out);
         }
@@ -464,7 +486,7 @@ impl Sender {
             }
         }
         if config.rack {
-            self.look_for_losses(config, now, blocks(extension), false, out);
+            self.arrived(config, now, extension, out);
         }
         let recovering = was_recovering || self.recovery.phase == Phase::Recovery;
         let may_grow = !recovering && !spreading && (limited || !config.cwnd_validation);
@@ -496,7 +518,7 @@ impl Sender {
             ..state(config, now, recovery, current, queue)
         });
         self.tell_reduced |= reduced;
-        if spreading || reduced && config.spread_cuts {
+        if spreading || reduced && config.spread_cuts && window.cwnd < before {
             self.spread_cut(config, before, arrived);
         }
         self.give_up(now, out);
@@ -848,8 +870,11 @@ impl Sender {
     /// reference to the packet, for which the compiler would store every packet to memory first.)
     #[cold]
     fn count_sent(&mut self, config: &Config, now: Instant, seq: u64, len: u32, out: &mut impl Output) {
-        self.pacer.sent(now, u64::from(len + config.header));
         self.recovery.note_sent(now, seq, seq + u64::from(len));
+        if !self.paces && self.spread.is_none() {
+            return;
+        }
+        self.pacer.sent(now, u64::from(len + config.header));
         if let Some(spread) = &mut self.spread {
             spread.sent += f64::from(len) / f64::from(config.mss);
         }
