@@ -14,10 +14,10 @@ use super::port::{Port, QdiscState};
 /// Deferral saves 100 for each hop of a packet, and most packets have four.
 const LOOKS: i64 = 8;
 
-/// What may be sent until a shared buffer could be filled: in bytes, or in packets of equal weight.
+/// The amount that may be sent until a shared buffer could be filled: in bytes, or in packets of equal weight.
 pub(super) struct Headroom {
     left: i64,
-    /// Where packets count, all bits are set, so that all packets have the same weight; else none.
+    /// All bits set where packets count, so that all packets have the same weight; else zero.
     each: u16,
     /// Wire bytes of the largest packet.
     largest: u64,
@@ -59,7 +59,7 @@ impl Headroom {
 }
 
 impl Net {
-    /// Begins to count what may be sent until a shared buffer could be filled, before anything is sent. Packets have up
+    /// Begins to count sent packets, before anything is sent, until a shared buffer could be filled. Packets have up
     /// to `largest` wire bytes.
     pub(super) fn watch_headroom(&mut self, plan: &Plan, largest: Bytes) {
         let in_packets = self.shared_buffers.iter().any(|buffer| matches!(buffer.unfilled(), Amount::Packets(_)));
@@ -111,7 +111,7 @@ mod tests {
     use units::Span;
 
     /// Sends full packets between these hosts. Returns after each whether a buffer could be filled: if so, whether
-    /// deferral goes on, and the full packets of new headroom.
+    /// deferral continues, and the full packets of new headroom.
     fn send<const N: usize>(net: &mut Net, pairs: [(u32, u32); N]) -> [Option<(bool, i64)>; N] {
         pairs.map(|pair| {
             let packet = full(net, pair, 0);

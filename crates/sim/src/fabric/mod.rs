@@ -76,7 +76,7 @@ pub(crate) struct Net {
     plan: Plan,
     /// The modes that ports have without deferred enqueue, if some of the ports that defer share buffers.
     base_modes: Vec<PortMode>,
-    /// What may be sent while ports of shared buffers defer enqueueing.
+    /// The headroom of shared buffers whose ports defer enqueueing.
     headroom: Headroom,
     /// Some ports [defer enqueueing](Net::defers_enqueues).
     defers: bool,

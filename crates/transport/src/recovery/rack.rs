@@ -521,7 +521,7 @@ mod tests {
         assert_eq!((rack.reorder_at, rack.probe_at, rack.is_probing()), (Instant::MAX, Instant::MAX, false));
     }
 
-    /// What is decided, and when, is the same whether segments that arrived in order are taken at once or later.
+    /// All decisions are the same whether segments that arrived in order are taken at once or later.
     #[test]
     fn arrivals_in_order_can_wait() {
         let mut alone = 0;
@@ -534,7 +534,9 @@ mod tests {
                 let flight = (highest - una) / 1000;
                 match stream.below(12) {
                     0..5 => {
-                        [&mut late, &mut prompt].map(|rack| rack.sent(around.now, highest, highest + 1000));
+                        for rack in [&mut late, &mut prompt] {
+                            rack.sent(around.now, highest, highest + 1000);
+                        }
                         highest += 1000;
                     }
                     5..9 if flight > 0 => {
@@ -563,7 +565,9 @@ mod tests {
                         assert_eq!(lost, prompt.next_lost());
                         if let Some((start, end)) = lost.or_else(|| late.last().filter(|_| stream.below(9) == 0)) {
                             let end = end.min(start + 1000);
-                            [&mut late, &mut prompt].map(|rack| rack.sent(around.now, start, end));
+                            for rack in [&mut late, &mut prompt] {
+                                rack.sent(around.now, start, end);
+                            }
                         }
                     }
                     11 if stream.below(20) == 0 => {
