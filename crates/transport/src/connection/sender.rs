@@ -212,8 +212,8 @@ impl Sender {
             Some(extension) => self.note_blocks(config, now, extension.sack.as_slice()),
             None => 0,
         };
-        if config.tlp && self.recovery.is_probing() {
-            self.hear_of_probe(config, now, packet.seq, extension);
+        if config.tlp && self.recovery.answer_to_probe(packet.seq, !blocks(extension).is_empty()) {
+            self.reduce(config, now);
         }
         if packet.seq > self.recovery.una {
             self.on_new_ack(config, now, packet, extension, news, out);
@@ -293,23 +293,6 @@ impl Sender {
         });
     }
 
-    /// Handles an acknowledgement of everything before `seq` while a probe is in flight.
-    #[cold]
-    fn hear_of_probe(&mut self, config: &Config, now: Instant, seq: u64, extension: Option<&Extension>) {
-        if self.recovery.answer_to_probe(seq, !blocks(extension).is_empty()) {
-            self.reduce(config, now);
-        }
-    }
-
-    /// RFC 8985: records the arrival of new data. Detects losses among segments that were sent before it, unless all
-    /// data has arrived in order.
-    #[cold]
-    fn arrived(&mut self, config: &Config, now: Instant, extension: Option<&Extension>, out: &mut impl Output) {
-        if extension.is_some() || !self.recovery.arrives_in_order(now) {
-            self.look_for_losses(config, now, blocks(extension), false, out);
-        }
-    }
-
     /// RFC 8985: detects losses among segments that were sent before the acknowledged ones.
     #[cold]
     fn look_for_losses(
@@ -320,6 +303,9 @@ impl Sender {
         duplicate: bool,
         out: &mut impl Output,
     ) {
+        if !duplicate && blocks.is_empty() && self.recovery.arrives_in_order(now) {
+            return;
+        }
         let found = self.recovery.look_for_losses(config, now, &Answer { blocks, duplicate });
         self.react(config, now, found, out);
         let at = self.recovery.wake_at();
@@ -486,7 +472,7 @@ impl Sender {
             }
         }
         if config.rack {
-            self.arrived(config, now, extension, out);
+            self.look_for_losses(config, now, blocks(extension), false, out);
         }
         let recovering = was_recovering || self.recovery.phase == Phase::Recovery;
         let may_grow = !recovering && !spreading && (limited || !config.cwnd_validation);
@@ -518,7 +504,7 @@ impl Sender {
             ..state(config, now, recovery, current, queue)
         });
         self.tell_reduced |= reduced;
-        if spreading || reduced && config.spread_cuts && window.cwnd < before {
+        if spreading || reduced && config.spread_cuts {
             self.spread_cut(config, before, arrived);
         }
         self.give_up(now, out);

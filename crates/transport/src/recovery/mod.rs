@@ -295,12 +295,6 @@ impl Recovery {
         }
     }
 
-    /// Returns true if a probe is in flight.
-    #[cold]
-    pub(crate) fn is_probing(&self) -> bool {
-        self.rare.rack.as_ref().is_some_and(Rack::is_probing)
-    }
-
     /// Records the arrival of everything before `una` by an ACK without blocks. Returns false if more than that is to be
     /// done: then [`look_for_losses`](Recovery::look_for_losses) has to.
     #[inline(always)]
