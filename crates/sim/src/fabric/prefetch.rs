@@ -450,8 +450,8 @@ mod tests {
     #[test]
     fn shared_buffers_are_filled_at_the_same_packet() {
         let (mut renewals, mut ends, mut drops) = (0, 0, 0);
-        let buffers = [8, 16, 32, 64, 128].map(Amount::Packets);
-        let in_bytes = [12, 24, 48, 96, 192].map(|packets| Amount::Bytes(Bytes(packets * 1500).0));
+        let buffers = [8, 32, 128, 512, 2048].map(Amount::Packets);
+        let in_bytes = [12, 48, 192, 768, 3072].map(|packets| Amount::Bytes(packets * 1500));
         for (number, hosts) in [(1, 5), (2, 8), (5, 40)] {
             for (buffer, seed) in buffers.into_iter().chain(in_bytes).zip(0..) {
                 let trial = |defers: bool| {
@@ -476,6 +476,6 @@ mod tests {
                 drops += other.1[2];
             }
         }
-        assert!(renewals > 1000 && ends > 5 && drops > 1000, "{renewals} renewals, {ends} ends, {drops} drops");
+        assert!(renewals > 10 && ends > 5 && drops > 1000, "{renewals} renewals, {ends} ends, {drops} drops");
     }
 }
