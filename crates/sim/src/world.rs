@@ -340,7 +340,7 @@ impl World {
                 self.net.in_control_message = false;
             }
             Event::Fault(change) => self.change(change),
-            Event::Pressure => self.net.end_deferral(),
+            Event::Pressure => self.net.heed_pressure(),
             Event::WarmedUp => self.warmed_up(),
             Event::Sample => self.sample(),
         }

@@ -17,6 +17,7 @@ use std::cmp::Reverse;
 use transport::{Flags, Packet};
 use units::{Bytes, HostId, Instant, LinkId, Span};
 
+use super::headroom::Headroom;
 use super::plan::Reason;
 use super::{Extensions, Net, Upcoming};
 use crate::fabric::packet_pool::PacketPool;
@@ -30,9 +31,10 @@ impl Net {
     pub(crate) fn defer_enqueues(&mut self, most: Bytes) {
         let mut plan = std::mem::take(&mut self.plan);
         let each = Reason::of_each(self.agents.are_there(), self.switches_choose());
-        plan.defer(&self.graph, most + Bytes::from(self.frame_overhead), each);
-        if let Some(max) = plan.max_in_flight {
-            self.max_in_flight = max;
+        let largest = most + Bytes::from(self.frame_overhead);
+        plan.defer(&self.graph, largest, each);
+        if plan.max_in_flight.is_some() {
+            self.watch_headroom(&plan, largest);
             self.base_modes = self.ports.iter().map(|port| port.mode).collect();
         }
         for (port, plan) in self.ports.iter_mut().zip(&plan.ports) {
@@ -73,22 +75,22 @@ impl Net {
     }
 
     fn forget_base_modes(&mut self) {
-        (self.base_modes, self.max_in_flight) = (Vec::new(), u32::MAX);
+        (self.base_modes, self.headroom) = (Vec::new(), Headroom::UNLIMITED);
     }
 
-    /// Schedules the end of deferred enqueue: a packet is sent that may fill a shared buffer when it arrives there, at
+    /// Schedules the search for new headroom: a packet is sent that may fill a shared buffer when it arrives there, at
     /// least a propagation delay later.
     #[cold]
     #[inline(never)]
     pub(super) fn press(&mut self) {
-        self.max_in_flight = u32::MAX;
+        self.headroom.suspend();
         self.events.push(self.now + Span(1), Event::Pressure);
     }
 
-    /// Ends deferred enqueue, unless a fault has done so.
-    pub(crate) fn end_deferral(&mut self) {
+    /// Ends deferred enqueue if the shared buffers have too little headroom, unless a fault has ended it.
+    pub(crate) fn heed_pressure(&mut self) {
         self.nothing_happened();
-        if self.defers {
+        if self.defers && !self.renew_headroom() {
             self.stop_deferring();
         }
     }
@@ -361,7 +363,7 @@ mod tests {
         net.send(packet);
         net.now = Instant::from_micros(50) + Span(1);
         assert_eq!(net.events.pop(net.now), Some((net.now, Event::Pressure)));
-        net.end_deferral();
+        net.heed_pressure();
         assert!(!net.defers_enqueues());
         let to_host = net.ports.iter().find(|port| port.place.to_host() && port.packets > 0).expect("the third host's");
         let PortMode::Shared(buffer) = to_host.mode else { panic!("{:?}", to_host.mode) };
@@ -369,7 +371,7 @@ mod tests {
         assert_eq!((to_host.packets, to_host.waiting_in_line()), (4, 2));
         // Eight are free, and the port may have as much.
         assert_eq!(net.shared_buffers[buffer.index()].room(2, 0).value, 8);
-        net.end_deferral();
+        net.heed_pressure();
         assert_eq!(net.void_events, 2, "a second end changes nothing");
     }
 

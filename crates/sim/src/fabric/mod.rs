@@ -10,6 +10,7 @@ mod deferred;
 mod deferred_drops;
 mod epochs;
 mod faulty;
+mod headroom;
 mod host_ports;
 pub(crate) mod level;
 pub(crate) mod lossless;
@@ -49,6 +50,7 @@ use crate::topology::Graph;
 use agents::AtPorts;
 pub(crate) use alone::{Segments, Spraying, ideal_of};
 use faulty::Faults;
+use headroom::Headroom;
 use host_ports::HostPorts;
 use partition::Part;
 pub(crate) use paths::EndOf;
@@ -74,9 +76,8 @@ pub(crate) struct Net {
     plan: Plan,
     /// The modes that ports have without deferred enqueue, if some of the ports that defer share buffers.
     base_modes: Vec<PortMode>,
-    /// The slots of the packet pool that may be in use while ports defer enqueueing: with no more packets, each shared
-    /// buffer has room.
-    max_in_flight: u32,
+    /// The headroom of shared buffers whose ports defer enqueueing.
+    headroom: Headroom,
     /// Some ports [defer enqueueing](Net::defers_enqueues).
     defers: bool,
     /// Packets enqueued from pending arrivals: hops without an event.
@@ -173,7 +174,7 @@ impl Net {
             ports: ports.into(),
             plan,
             base_modes: Vec::new(),
-            max_in_flight: u32::MAX,
+            headroom: Headroom::UNLIMITED,
             defers: false,
             deferred_hops: 0,
             void_events: 0,
@@ -272,8 +273,7 @@ impl Net {
         let (size, is_data) = (packet.size, packet.payload > 0);
         // Use the slot from here on: with a reference, the compiler would write every packet elsewhere first.
         let number = self.packet_pool.put(packet);
-        // Slots are used again first, so all slots below this one are in use.
-        if number >= self.max_in_flight {
+        if self.headroom.spend(size) {
             self.press();
         }
         // One branch for both.
@@ -735,6 +735,16 @@ mod tests {
     /// they can.
     pub(super) fn shared(hosts: u32) -> Net {
         let graph = tiers(1, hosts, 0);
+        let mut net = build(graph, Sharing::Dynamic(1.0), 1, Some(Span::ZERO), ["fifo", "fifo"], false);
+        net.defer_enqueues(Bytes(1500));
+        net
+    }
+
+    /// Returns leaves as [`leaves`] without jitter, whose switches each share a buffer with alpha = 1, and which defer
+    /// enqueueing while they can.
+    pub(super) fn shared_leaves(leaves: u32, hosts: u32, buffer: Amount) -> Net {
+        let mut graph = tiers(leaves, hosts, u32::from(leaves > 1));
+        graph.switches.iter_mut().for_each(|switch| switch.buffer = Some(buffer));
         let mut net = build(graph, Sharing::Dynamic(1.0), 1, Some(Span::ZERO), ["fifo", "fifo"], false);
         net.defer_enqueues(Bytes(1500));
         net

@@ -79,6 +79,18 @@ impl PacketPool {
         number
     }
 
+    /// Returns all packets, in the order of their slots.
+    pub(crate) fn packets(&self) -> impl Iterator<Item = &Packet> {
+        let mut is_free = vec![false; self.cells.len()];
+        let mut next = self.free;
+        while let Some(cell) = self.cells.get(next as usize) {
+            is_free[next as usize] = true;
+            next = cell.behind;
+        }
+        let of_use = self.cells.iter().zip(is_free).filter(|(_, is_free)| !is_free);
+        of_use.map(|(cell, _)| &cell.slot.packet)
+    }
+
     /// Moves a packet out into `packet`, which saves another copy.
     #[inline]
     pub(crate) fn take(&mut self, number: u32, packet: &mut Packet) {

@@ -12,8 +12,8 @@
 //! - [`PortMode::Own`]: all others.
 //!
 //! Ports of a shared buffer decide on a packet by each other's queues only if the buffer can be filled. It cannot while
-//! few packets are in flight in the whole network ([`Plan::max_in_flight`]). So they defer until more are in flight for
-//! the first time, and are in the mode [`PortMode::Shared`] from then on.
+//! few packets are in it or have it ahead of them ([`Plan::max_in_flight`]). So they defer until there may be more (`headroom.rs`),
+//! and are in the mode [`PortMode::Shared`] from then on.
 //!
 //! A run that logs packets, has agents at its ports, or whose hosts route, defers nothing ([`Plan::defer`]). In one partition of several,
 //! [`Plan::in_epochs`] replaces the plan where clocks differ. Later only faults change a mode: a link that is down, and
@@ -28,6 +28,7 @@ use super::marker::{self, MARKERS};
 use super::network::{Network, Service, Sharing, Switch};
 use super::port::{BufferIndex, LinkRole, PortMode};
 use super::qdisc;
+use super::shared_buffer::unfilled;
 use super::switch_paths::at_switches;
 use crate::topology::{Graph, LinkSpec};
 
@@ -38,7 +39,7 @@ pub(crate) struct Plan {
     pub ports: Vec<PortPlan>,
     /// The capacities of shared buffers, and the factor of their dynamic thresholds; once where they are equal.
     shared: Vec<(Amount, f64)>,
-    /// The number of packets in flight up to which ports of shared buffers may defer; none if they do not.
+    /// The number of packets in or before each shared buffer up to which its ports may defer; none if they do not.
     pub max_in_flight: Option<u32>,
 }
 
@@ -274,18 +275,13 @@ impl Plan {
 
     /// Returns how many packets of `largest` wire bytes no shared buffer can be filled by, wherever they are; none
     /// without shared buffers.
-    ///
-    /// A port's queue, with the arriving packet, may have alpha times the free memory. If all packets at the switch have
-    /// S bytes, at least B - S are free. So all are admitted while S <= alpha (B - S): S <= alpha B / (1 + alpha).
     fn unfilled_by(&self, largest: Bytes) -> Option<u32> {
         let max = |&(capacity, alpha): &(Amount, f64)| {
-            let (all, each) = match capacity {
-                Amount::Packets(packets) => (packets, 1),
-                Amount::Bytes(bytes) => (bytes, largest.0.max(1)),
+            let packets = match unfilled(capacity, alpha) {
+                Amount::Packets(packets) => packets,
+                Amount::Bytes(bytes) => bytes / largest.0.max(1),
             };
-            // One less: thresholds are rounded down.
-            let filled = ((all as f64 * alpha / (1.0 + alpha)) as u64).saturating_sub(1);
-            u32::try_from(filled / each).unwrap_or(u32::MAX - 1).min(u32::MAX - 1)
+            u32::try_from(packets).unwrap_or(u32::MAX)
         };
         self.shared.iter().map(max).min()
     }

@@ -215,12 +215,12 @@ impl Net {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{full, leaves, star};
+    use super::super::tests::{full, leaves, shared_leaves, star};
     use super::*;
     use crate::fabric::port::{Port, Watch};
     use crate::record::outcome::Counters;
     use transport::{Extension, Flags, Packet};
-    use units::{Bytes, ConnectionId, Span, Stream};
+    use units::{Amount, Bytes, ConnectionId, Span, Stream};
 
     /// A network in which packets and other events bring about more of both, in slices of time, until it calms down.
     struct Calibration {
@@ -228,6 +228,8 @@ mod tests {
         stream: Stream,
         hosts: u32,
         waits: u32,
+        /// The number of times that headroom was sought.
+        pressures: usize,
         /// The events that have happened, in order.
         seen: Vec<(Instant, Event)>,
         until: Instant,
@@ -241,7 +243,8 @@ mod tests {
 
         fn of(net: Net, hosts: u32, seed: u64) -> Calibration {
             let stream = Stream::new(seed, "trial", 0);
-            let mut trial = Calibration { net, stream, hosts, waits: 0, seen: Vec::new(), until: Instant::ZERO };
+            let mut trial =
+                Calibration { net, stream, hosts, waits: 0, pressures: 0, seen: Vec::new(), until: Instant::ZERO };
             (0..2 * hosts).for_each(|_| trial.send());
             trial
         }
@@ -307,6 +310,10 @@ mod tests {
 
         fn happens(&mut self, at: Instant, event: Event) {
             self.net.now = at;
+            if event == Event::Pressure {
+                self.pressures += 1;
+                return self.net.heed_pressure();
+            }
             self.seen.push((at, event));
             if let Event::SenderTimer(_) = event
                 && self.stream.below(4) == 0
@@ -349,7 +356,12 @@ mod tests {
                         Some(arrival) => self.arrives(arrival),
                         None => match self.net.another::<DEFERS>(&mut ahead, self.until) {
                             Next::Arrival(arrival) => self.arrives(arrival),
-                            Next::Other(at, event) => self.happens(at, event),
+                            Next::Other(at, event) => {
+                                if event == Event::Pressure {
+                                    self.net.leave(&mut ahead);
+                                }
+                                self.happens(at, event);
+                            }
                             Next::Nothing => break,
                         },
                     }
@@ -431,5 +443,39 @@ mod tests {
                 assert_eq!([events(plainly.1), events(ahead.1)], [events(at_ports.1); 2]);
             }
         }
+    }
+
+    /// Ports of shared buffers defer enqueueing while these cannot be filled, and decide as if they did not. Some of the
+    /// buffers never are, others are in the end.
+    #[test]
+    fn shared_buffers_are_filled_at_the_same_packet() {
+        let (mut renewals, mut ends, mut drops) = (0, 0, 0);
+        let buffers = [8, 32, 128, 512, 2048].map(Amount::Packets);
+        let in_bytes = [12, 48, 192, 768, 3072].map(|packets| Amount::Bytes(packets * 1500));
+        for (number, hosts) in [(1, 5), (2, 8), (5, 40)] {
+            for (buffer, seed) in buffers.into_iter().chain(in_bytes).zip(0..) {
+                let trial = |defers: bool| {
+                    let mut net = shared_leaves(number, hosts, buffer);
+                    assert!(net.defers_enqueues());
+                    if !defers {
+                        net.defer_nothing();
+                    }
+                    Calibration::of(net, hosts, seed)
+                };
+                let (other, plainly, ahead) =
+                    (trial(false).plainly(), trial(true).plainly(), trial(true).ahead::<true>());
+                assert_eq!(plainly.pressures, ahead.pressures);
+                let has_ended = usize::from(!plainly.net.defers_enqueues());
+                (renewals, ends) = (renewals + plainly.pressures - has_ended, ends + has_ended);
+                let about = format!("{number} leaves, {hosts} hosts, {buffer:?}");
+                assert!(other.at_hosts() == plainly.at_hosts(), "{about}");
+                assert!(other.at_hosts() == ahead.at_hosts(), "{about}");
+                let (other, plainly, ahead) = (other.at_ports(), plainly.at_ports(), ahead.at_ports());
+                assert!(other.0 == plainly.0 && other.0 == ahead.0, "{about}");
+                assert_eq!([plainly.1, ahead.1].map(|[hops, _, drops]| [hops, drops]), [[other.1[0], other.1[2]]; 2]);
+                drops += other.1[2];
+            }
+        }
+        assert!(renewals > 10 && ends > 5 && drops > 1000, "{renewals} renewals, {ends} ends, {drops} drops");
     }
 }

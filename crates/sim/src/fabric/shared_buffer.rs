@@ -183,6 +183,11 @@ impl SharedBuffer {
         QueueState { port: port_of, class, drain, length }
     }
 
+    /// Returns how much no packet finds to be too much, wherever it is.
+    pub(super) fn unfilled(&self) -> Amount {
+        unfilled(self.capacity, self.alpha)
+    }
+
     /// Returns the free memory, in the unit of the buffer.
     fn free(&self) -> u64 {
         match self.capacity {
@@ -201,6 +206,19 @@ impl SharedBuffer {
             Amount::Bytes(all) => (threshold(all.saturating_sub(self.bytes), bytes), true),
         };
         Level { value, in_bytes }
+    }
+}
+
+/// Returns how much in a shared buffer leaves room for all of it, wherever it is.
+///
+/// A port's queue, with the arriving packet, may have alpha times the free memory. If all packets at the switch have
+/// S bytes, at least B - S are free. So all are admitted while S <= alpha (B - S): S <= alpha B / (1 + alpha).
+pub(super) fn unfilled(capacity: Amount, alpha: f64) -> Amount {
+    // One less: thresholds are rounded down.
+    let most = |all: u64| ((all as f64 * alpha / (1.0 + alpha)) as u64).saturating_sub(1);
+    match capacity {
+        Amount::Packets(packets) => Amount::Packets(most(packets)),
+        Amount::Bytes(bytes) => Amount::Bytes(most(bytes)),
     }
 }
 

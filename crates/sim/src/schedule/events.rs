@@ -54,8 +54,8 @@ pub(crate) enum Event {
     /// A fault begins or ends, or routing learns of it: the change of this number. It precedes everything but control
     /// messages of the same instant.
     Fault(u32),
-    /// Enough packets are in flight to fill a shared buffer: ports no longer defer enqueueing. It precedes everything but
-    /// control messages of the same instant.
+    /// Enough was sent to fill a shared buffer: unless most of it is elsewhere, ports no longer defer enqueueing. It
+    /// precedes everything but control messages of the same instant.
     Pressure,
     /// A packet that a fault has delayed at the end of this link, or its copy, is forwarded.
     Held(LinkId),
@@ -138,7 +138,7 @@ const HELD: u64 = 10;
 const HOST_TIMER: u64 = 11;
 /// The kind of turns at hosts' ports, which follow hosts' timers.
 const HOST_TURN: u64 = 12;
-/// The kind of the end of deferred enqueue, which follows control messages.
+/// The kind of the search for new headroom, which follows control messages.
 const PRESSURE: u64 = 13;
 /// The kind of frames that pause ports, which follow everything else.
 const PAUSE_FRAME: u64 = 14;

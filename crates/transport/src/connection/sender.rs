@@ -303,6 +303,9 @@ impl Sender {
         duplicate: bool,
         out: &mut impl Output,
     ) {
+        if !duplicate && blocks.is_empty() && self.recovery.arrives_in_order(now) {
+            return;
+        }
         let found = self.recovery.look_for_losses(config, now, &Answer { blocks, duplicate });
         self.react(config, now, found, out);
         let at = self.recovery.wake_at();
@@ -363,6 +366,11 @@ impl Sender {
 
     /// Handles the armed timer.
     pub fn on_timer(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
+        let at = self.recovery.wake_at();
+        if at > now && at != Instant::MAX && !self.paces {
+            // Acknowledgements have postponed what it was armed for.
+            return out.arm(at);
+        }
         if config.rack {
             self.on_time(config, now, out);
         }
@@ -848,8 +856,11 @@ impl Sender {
     /// reference to the packet, for which the compiler would store every packet to memory first.)
     #[cold]
     fn count_sent(&mut self, config: &Config, now: Instant, seq: u64, len: u32, out: &mut impl Output) {
-        self.pacer.sent(now, u64::from(len + config.header));
         self.recovery.note_sent(now, seq, seq + u64::from(len));
+        if !self.paces && self.spread.is_none() {
+            return;
+        }
+        self.pacer.sent(now, u64::from(len + config.header));
         if let Some(spread) = &mut self.spread {
             spread.sent += f64::from(len) / f64::from(config.mss);
         }

@@ -295,6 +295,15 @@ impl Recovery {
         }
     }
 
+    /// Records the arrival of everything before `una` by an ACK without blocks. Returns false if more than that is to be
+    /// done: then [`look_for_losses`](Recovery::look_for_losses) has to.
+    #[inline(always)]
+    pub(crate) fn arrives_in_order(&mut self, now: Instant) -> bool {
+        // Segments that arrive in order show nothing about later ones.
+        let in_order = !self.gap && self.phase == Phase::Open;
+        in_order && self.rare.rack.as_mut().is_some_and(|rack| rack.arrives_in_order(now, self.una))
+    }
+
     /// Returns true if an ACK of everything before `seq`, which is processed later, shows that a probe has repaired a
     /// loss (RFC 8985 7.4).
     #[cold]
@@ -363,20 +372,19 @@ impl Recovery {
     #[cold]
     pub(crate) fn schedule_probe(&mut self, config: &Config, now: Instant, acknowledged: bool) -> Option<Instant> {
         let flight = self.highest - self.una;
-        let open = self.phase == Phase::Open && flight > 0 && self.rare.board.is_empty();
+        let open = self.phase == Phase::Open && flight > 0 && self.none_sacked();
         let rack = self.rare.rack.as_mut()?;
-        if std::mem::take(&mut rack.sent_new) || acknowledged {
-            rack.probe_at = Instant::MAX;
-            if let Some(srtt) = self.rto.srtt().filter(|_| open) {
-                let held_back = flight <= u64::from(config.mss) && config.ack_every > 1;
-                let delay = if held_back { config.ack_delay } else { Span::ZERO };
-                // The last packet may be as late as one that others overtake.
-                let late = config.reordering.unwrap_or(Span::ZERO);
-                rack.probe_at = (now + srtt * 2 + delay + late).min(self.rto_at);
-                return Some(rack.probe_at);
-            }
+        if !(std::mem::take(&mut rack.sent_new) || acknowledged) {
+            return None;
         }
-        None
+        rack.probe_at = Instant::MAX;
+        let srtt = self.rto.srtt().filter(|_| open)?;
+        let held_back = flight <= u64::from(config.mss) && config.ack_every > 1;
+        let delay = if held_back { config.ack_delay } else { Span::ZERO };
+        // The last packet may be as late as one that others overtake.
+        let late = config.reordering.unwrap_or(Span::ZERO);
+        rack.probe_at = (now + srtt * 2 + delay + late).min(self.rto_at);
+        Some(rack.probe_at)
     }
 
     /// Returns none if no probe is due, else whether it may be sent (RFC 8985 7.3), and clears its time. It may if none
@@ -418,6 +426,7 @@ impl Recovery {
     }
 
     /// Records that the bytes from `start` to `end` are sent now, for the first time or not.
+    #[inline]
     pub(crate) fn note_sent(&mut self, now: Instant, start: u64, end: u64) {
         if let Some(rack) = &mut self.rare.rack {
             rack.sent(now, start, end);

@@ -12,8 +12,15 @@ use units::{Instant, Span};
 /// The unacknowledged segments, with their sending times.
 #[derive(Clone, Debug)]
 pub(super) struct Rack {
-    /// From the first position that is not acknowledged to the highest that was sent, without gaps.
+    /// From the first position that is not acknowledged to the highest that was sent, without gaps. Before them there may
+    /// be some that have arrived in order since the last [`catch_up`](Rack::catch_up).
     segments: VecDeque<Segment>,
+    /// Everything before this has arrived.
+    in_order: u64,
+    /// The time of the last arrival that [was in order](Rack::arrives_in_order).
+    in_order_at: Instant,
+    /// No segment from this position on was sent again, is lost, or has arrived beyond a gap.
+    unusual_below: u64,
     /// Of the arrived segments the one that was sent last: its time, and its end (RACK.xmit_ts, RACK.end_seq).
     latest: Option<(Instant, u64)>,
     /// Last round-trip time of a segment and its ACK (RACK.rtt).
@@ -78,6 +85,9 @@ impl Default for Rack {
     fn default() -> Rack {
         Rack {
             segments: VecDeque::new(),
+            in_order: 0,
+            in_order_at: Instant::ZERO,
+            unusual_below: 0,
             latest: None,
             rtt: Span::ZERO,
             highest_arrived: 0,
@@ -94,13 +104,66 @@ impl Default for Rack {
 }
 
 impl Rack {
+    /// Records that everything before `una` has arrived, and nothing beyond it. Returns false if that does not suffice,
+    /// because of an earlier loss or gap.
+    #[inline(always)]
+    pub(super) fn arrives_in_order(&mut self, now: Instant, una: u64) -> bool {
+        let suffices = self.in_order >= self.unusual_below;
+        if suffices {
+            debug_assert!(self.lost_bytes == 0);
+            (self.in_order, self.in_order_at) = (una, now);
+            self.reorder_at = Instant::MAX;
+        }
+        suffices
+    }
+
+    /// Removes the segments that have arrived in order. Of these the last alone matters: it was sent last.
+    fn catch_up(&mut self) {
+        let mut sent_at = None;
+        while let Some(first) = self.segments.front_mut()
+            && first.start < self.in_order
+        {
+            sent_at = Some(first.sent_at);
+            if first.end > self.in_order {
+                first.start = self.in_order;
+                break;
+            }
+            self.segments.pop_front();
+        }
+        if let Some(sent_at) = sent_at {
+            self.highest_arrived = self.in_order;
+            self.rtt = self.in_order_at - sent_at;
+            self.latest = self.latest.max(Some((sent_at, self.in_order)));
+        }
+    }
+
+    /// Makes room for another segment: for as many as there are, if most of them are in flight.
+    #[inline(never)]
+    fn make_room(&mut self) {
+        self.catch_up();
+        if self.segments.len() > self.segments.capacity() / 2 {
+            self.segments.reserve(self.segments.len());
+        }
+    }
+
     /// Records that the bytes from `start` to `end` are sent now.
+    #[inline]
     pub(super) fn sent(&mut self, now: Instant, start: u64, end: u64) {
         if self.segments.back().is_none_or(|last| last.end <= start) {
+            if self.segments.len() == self.segments.capacity() {
+                self.make_room();
+            }
             self.segments.push_back(Segment { start, end, sent_at: now, again: false, state: State::Flying });
             self.sent_new = true;
             return;
         }
+        self.send_again(now, start, end);
+    }
+
+    #[inline(never)]
+    fn send_again(&mut self, now: Instant, start: u64, end: u64) {
+        self.catch_up();
+        self.unusual_below = self.unusual_below.max(end);
         self.split(start);
         self.split(end);
         let first = self.segments.partition_point(|segment| segment.end <= start);
@@ -125,6 +188,8 @@ impl Rack {
 
     /// Records that everything before `una` and the blocks have arrived (RFC 8985 6.2, steps 1 to 3).
     pub(super) fn arrived(&mut self, around: &Surroundings, una: u64, blocks: &[(u64, u64)]) {
+        self.catch_up();
+        self.in_order = una;
         while let Some(first) = self.segments.front_mut()
             && first.start < una
         {
@@ -142,6 +207,7 @@ impl Rack {
         sorted.copy_from_slice(&blocks[..sorted.len()]);
         sorted.sort_unstable();
         for &mut (start, end) in sorted {
+            self.unusual_below = self.unusual_below.max(end);
             let mut at = self.segments.partition_point(|segment| segment.start < start);
             while let Some(segment) = self.segments.get_mut(at).filter(|segment| segment.end <= end) {
                 let before = *segment;
@@ -174,6 +240,7 @@ impl Rack {
     /// Marks segments sent before the latest arrived one as lost when their time is up (steps 4 and 5). The next such
     /// time is in [`reorder_at`](Rack::reorder_at). Returns the last sending time of the lost retransmissions.
     pub(super) fn find_lost(&mut self, around: &Surroundings) -> Option<Instant> {
+        self.catch_up();
         self.reorder_at = Instant::MAX;
         let latest = self.latest?;
         let mut lost_again = None;
@@ -195,6 +262,7 @@ impl Rack {
             segment.state = State::Lost;
             self.lost_bytes += segment.end - segment.start;
             self.lost_from = self.lost_from.min(segment.start);
+            self.unusual_below = self.unusual_below.max(segment.end);
             lost_again = lost_again.max(segment.again.then_some(segment.sent_at));
         }
         self.reorder_at = next.unwrap_or(Instant::MAX);
@@ -204,6 +272,7 @@ impl Rack {
     /// Marks the segment at `seq` as lost: its packet was trimmed, a retransmission if `again`. Returns its sending time
     /// if it was one.
     pub(super) fn trimmed(&mut self, seq: u64, again: bool) -> Option<Instant> {
+        self.catch_up();
         let at = self.segments.partition_point(|segment| segment.end <= seq);
         let segment = self.segments.get_mut(at)?;
         // Another copy of it may be in flight.
@@ -213,6 +282,7 @@ impl Rack {
         segment.state = State::Lost;
         self.lost_bytes += segment.end - segment.start;
         self.lost_from = self.lost_from.min(segment.start);
+        self.unusual_below = self.unusual_below.max(segment.end);
         again.then_some(segment.sent_at)
     }
 
@@ -230,12 +300,14 @@ impl Rack {
 
     /// Marks losses at a timeout: the first segment, and each whose time is up (RFC 8985 6.3).
     pub(super) fn time_out(&mut self, around: &Surroundings) {
+        self.catch_up();
         let patience = self.rtt + self.reordering_window(around);
         for (i, segment) in self.segments.iter_mut().enumerate() {
             if segment.state == State::Flying && (i == 0 || segment.sent_at + patience <= around.now) {
                 segment.state = State::Lost;
                 self.lost_bytes += segment.end - segment.start;
                 self.lost_from = self.lost_from.min(segment.start);
+                self.unusual_below = self.unusual_below.max(segment.end);
             }
         }
         (self.reorder_at, self.probe_at, self.probe) = (Instant::MAX, Instant::MAX, None);
@@ -260,6 +332,7 @@ impl Rack {
     }
 
     /// Returns true if a probe is in flight.
+    #[inline]
     pub(super) fn is_probing(&self) -> bool {
         self.probe.is_some()
     }
@@ -286,13 +359,15 @@ impl Rack {
 
     /// Returns the segment with the highest position.
     pub(super) fn last(&self) -> Option<(u64, u64)> {
-        self.segments.back().map(|segment| (segment.start, segment.end))
+        let last = self.segments.back().filter(|segment| segment.end > self.in_order)?;
+        Some((last.start.max(self.in_order), last.end))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use units::Stream;
 
     fn around(now: u64) -> Surroundings {
         let smallest_rtt = Span::from_micros(100);
@@ -444,5 +519,72 @@ mod tests {
         rack.time_out(&around(200));
         assert_eq!((rack.lost_bytes(), rack.next_lost()), (2000, Some((0, 2000))));
         assert_eq!((rack.reorder_at, rack.probe_at, rack.is_probing()), (Instant::MAX, Instant::MAX, false));
+    }
+
+    /// All decisions are the same whether segments that arrived in order are taken at once or later.
+    #[test]
+    fn arrivals_in_order_can_wait() {
+        let mut alone = 0;
+        for seed in 0..200 {
+            let mut stream = Stream::new(seed, "arrivals", 0);
+            let (mut late, mut prompt) = (Rack::default(), Rack::default());
+            let (mut una, mut highest, mut sacked) = (0, 0, 0);
+            for now in 1..500 {
+                let around = around(10 * now);
+                let flight = (highest - una) / 1000;
+                match stream.below(12) {
+                    0..5 => {
+                        for rack in [&mut late, &mut prompt] {
+                            rack.sent(around.now, highest, highest + 1000);
+                        }
+                        highest += 1000;
+                    }
+                    5..9 if flight > 0 => {
+                        una += 1 + stream.below(highest - una);
+                        if stream.below(8) > 0 {
+                            una = una.next_multiple_of(1000);
+                        }
+                        prompt.arrived(&around, una, &[]);
+                        if sacked <= una && late.arrives_in_order(around.now, una) {
+                            alone += 1;
+                            prompt.reorder_at = Instant::MAX;
+                        } else {
+                            late.arrived(&around, una, &[]);
+                        }
+                    }
+                    9 if flight > 1 => {
+                        let start = (una / 1000 + 1 + stream.below(flight - 1)) * 1000;
+                        sacked = sacked.max(start + 1000);
+                        for rack in [&mut late, &mut prompt] {
+                            rack.arrived(&around, una, &[(start, start + 1000)]);
+                            rack.find_lost(&around);
+                        }
+                    }
+                    10 => {
+                        let lost = late.next_lost();
+                        assert_eq!(lost, prompt.next_lost());
+                        if let Some((start, end)) = lost.or_else(|| late.last().filter(|_| stream.below(9) == 0)) {
+                            let end = end.min(start + 1000);
+                            for rack in [&mut late, &mut prompt] {
+                                rack.sent(around.now, start, end);
+                            }
+                        }
+                    }
+                    11 if stream.below(20) == 0 => {
+                        [&mut late, &mut prompt].iter_mut().for_each(|rack| rack.time_out(&around))
+                    }
+                    _ => assert_eq!(late.find_lost(&around), prompt.find_lost(&around)),
+                }
+                assert_eq!(late.last(), prompt.last());
+                let mut caught_up = late.clone();
+                caught_up.catch_up();
+                let state = |rack: Rack| {
+                    let arrived = (rack.segments, rack.latest, rack.rtt, rack.highest_arrived);
+                    (arrived, rack.reordering_seen, rack.lost_bytes, rack.reorder_at)
+                };
+                assert_eq!(state(caught_up), state(prompt.clone()), "seed {seed}, {now}");
+            }
+        }
+        assert!(alone > 10_000, "{alone} arrivals were in order");
     }
 }
