@@ -368,7 +368,7 @@ impl Sender {
     pub fn on_timer(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         let at = self.recovery.wake_at();
         if at > now && at != Instant::MAX && !self.paces {
-            // Acknowledgements have postponed what it was armed for.
+            // Acknowledgements have postponed the timer since it was armed.
             return out.arm(at);
         }
         if config.rack {
