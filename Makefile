@@ -20,6 +20,8 @@ WHEEL := dist/.built$(if $(PGO),-profiled)
 DEMO := out/demo
 # 1: `make record` repeats all experiments, and not only those whose records are out of date.
 ALL :=
+# Cargo's options for clippy and the tests; .ci/run has some.
+TESTED ?=
 # What the extension module is built from. Python sources are used where they lie.
 RUST := Cargo.toml Cargo.lock pyproject.toml $(wildcard .cargo/*) $(shell find crates -type f)
 
@@ -53,7 +55,7 @@ test: lint test-rust test-linux test-fuzz test-clients test-testbed test-python 
 .PHONY: lint
 lint: $(BUILT) locks words ## Check format, lints, types, lock files and words; warnings are errors
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo clippy --workspace --all-targets --locked $(TESTED) -- -D warnings
 	for crate in d2tcp testbed clients/rust; do cargo fmt --manifest-path deploy/linux/$$crate/Cargo.toml --check; done
 	@if why=$$(deploy/linux/prepare); then set -x; cargo clippy --all-targets --locked $(LINUX) -- -D warnings; \
 	else echo "SKIPPED: lints of the Linux tool: $$why"; fi
@@ -86,7 +88,7 @@ fmt: $(TOOLS) ## Format Rust, Python and the playground's scripts
 
 .PHONY: test-rust
 test-rust: ## Run the Rust tests
-	cargo test --workspace --locked
+	cargo test --workspace --locked $(TESTED)
 
 .PHONY: test-dummies
 test-dummies: ## Run the Rust tests with one more transport, marker, topology and so on, each a file and a line (minutes)

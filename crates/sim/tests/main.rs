@@ -28,6 +28,7 @@ mod receive;
 mod recovery;
 mod shared;
 mod stages;
+mod surroundings;
 mod taken;
 mod telemetry;
 mod threads;

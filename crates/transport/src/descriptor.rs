@@ -125,7 +125,7 @@ pub struct Conditions {
 impl Conditions {
     /// Returns the product of the rate of a host's link and the longest round trip, in bytes.
     pub fn bandwidth_delay(&self) -> f64 {
-        self.surroundings.bandwidth_delay(Bytes(1))
+        self.surroundings.carried_in(self.surroundings.base_rtt, Bytes(1))
     }
 }
 
@@ -134,8 +134,12 @@ impl Conditions {
 pub struct Surroundings {
     /// The rate of a host's link.
     pub line_rate: Rate,
-    /// The longest round trip without queues: a full packet one way, an acknowledgement back.
+    /// The longest round trip without queues: a full packet of Ethernet one way, an acknowledgement back.
     pub base_rtt: Span,
+    /// The time for which 1000 bytes more of a packet are sent, summed over the links of the longest route, one way.
+    pub per_kilobyte: Span,
+    /// The longest time for which a switch may queue a packet: that of its whole buffer on its slowest link.
+    pub longest_queue: Span,
     /// Packets of a connection overtake each other though none is lost.
     pub reorders: bool,
     /// Switches drop payloads in place of packets, and receivers say which.
@@ -153,8 +157,7 @@ impl Surroundings {
     /// Returns the longest round trip without queues of packets of a wire size.
     pub fn round_trip_of(&self, packet: Bytes) -> Span {
         let more = packet.as_f64() - Surroundings::PACKET.as_f64();
-        let per_link = more * 8e12 / self.line_rate.0.max(1) as f64;
-        Span::from_ps_f64((self.base_rtt.0 as f64 + f64::from(self.hops) * per_link).max(1.0))
+        Span::from_ps_f64((self.base_rtt.0 as f64 + more / 1000.0 * self.per_kilobyte.0 as f64).max(1.0))
     }
 
     /// Returns a time that applies to links up to a rate, and is proportionally less on faster ones.
@@ -162,23 +165,39 @@ impl Surroundings {
         Span::from_ps_f64(time.0 as f64 * (up_to.0 as f64 / self.line_rate.0.max(1) as f64).min(1.0))
     }
 
-    /// Returns the bandwidth-delay product in packets of a wire size, at least one.
+    /// Returns the bandwidth-delay product in packets of a wire size, at least one: what a host's link carries in the
+    /// longest round trip of such packets.
     pub fn bandwidth_delay(&self, packet: Bytes) -> f64 {
-        let bytes = self.line_rate.0 as f64 * self.base_rtt.as_secs_f64() / 8.0;
+        self.carried_in(self.round_trip_of(packet), packet)
+    }
+
+    /// Returns what a host's link carries in a time, in packets of a wire size, at least one.
+    pub fn carried_in(&self, time: Span, packet: Bytes) -> f64 {
+        let bytes = self.line_rate.0 as f64 * time.as_secs_f64() / 8.0;
         (bytes / packet.as_f64()).max(1.0)
+    }
+
+    /// Returns a network whose links all have one rate and whose switches queue nothing. In it packets stay in order, and
+    /// none is trimmed.
+    pub const fn uniform(rate: Rate, base_rtt: Span, hops: u32) -> Surroundings {
+        let bit_ps = 1e12 / rate.0 as f64;
+        let per_kilobyte = Span((8000.0 * bit_ps * hops as f64) as u64);
+        Surroundings {
+            line_rate: rate,
+            base_rtt,
+            per_kilobyte,
+            longest_queue: Span::ZERO,
+            hops,
+            reorders: false,
+            trims: false,
+        }
     }
 }
 
 /// The network of pFabric's simulations (5.1): links of 10 Gbit/s, 14.6 us between hosts of different racks.
 impl Default for Surroundings {
     fn default() -> Surroundings {
-        Surroundings {
-            line_rate: Rate::from_gbps(10),
-            base_rtt: Span::from_nanos(14_600),
-            hops: 4,
-            reorders: false,
-            trims: false,
-        }
+        Surroundings::uniform(Rate::from_gbps(10), Span::from_nanos(14_600), 4)
     }
 }
 
@@ -189,13 +208,7 @@ pub(crate) mod tests {
     /// Returns whether a regime has no advice, for port limits or values of K in bytes. The bandwidth-delay product is
     /// 14 000 bytes: 10 Gbps for 11.2 us.
     pub(crate) fn is_within<const N: usize>(regime: &Regime, values: [f64; N]) -> [bool; N] {
-        let surroundings = Surroundings {
-            line_rate: Rate(10_000_000_000),
-            base_rtt: Span::from_nanos(11_200),
-            hops: 4,
-            reorders: false,
-            trims: false,
-        };
+        let surroundings = Surroundings::uniform(Rate(10_000_000_000), Span::from_nanos(11_200), 4);
         values.map(|value| {
             let value = value.is_finite().then_some(value);
             (regime.outside)(&Conditions { surroundings, port_limit: value, mark: value }).is_none()
@@ -203,19 +216,16 @@ pub(crate) mod tests {
     }
 
     /// 10 Gbps for 12 us: 15 000 bytes.
-    const SURROUNDINGS: Surroundings = Surroundings {
-        line_rate: Rate(10_000_000_000),
-        base_rtt: Span::from_micros(12),
-        hops: 4,
-        reorders: false,
-        trims: false,
-    };
+    const SURROUNDINGS: Surroundings = Surroundings::uniform(Rate(10_000_000_000), Span::from_micros(12), 4);
 
     #[test]
     fn bandwidth_delay_product_is_in_packets_and_at_least_one() {
         assert_eq!(SURROUNDINGS.bandwidth_delay(Bytes(1500)), 10.0);
-        assert_eq!(SURROUNDINGS.bandwidth_delay(Bytes(15_000)), 1.0);
-        assert_eq!(SURROUNDINGS.bandwidth_delay(Bytes(60_000)), 1.0);
+        // 4 x 3 us more, in which 30 000 bytes are sent.
+        assert_eq!(SURROUNDINGS.bandwidth_delay(Bytes(5250)), 30_000.0 / 5250.0);
+        // A packet a time is a packet for each of four links, and half of one for their delays.
+        assert_eq!(SURROUNDINGS.bandwidth_delay(Bytes(15_000)), 4.6);
+        assert_eq!(SURROUNDINGS.carried_in(Span::from_micros(12), Bytes(15_001)), 1.0);
         let conditions = Conditions { surroundings: SURROUNDINGS, port_limit: None, mark: None };
         assert_eq!(conditions.bandwidth_delay(), 15_000.0);
     }

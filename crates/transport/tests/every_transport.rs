@@ -280,7 +280,7 @@ const FAIR: Weather = Weather { loses: 0, loses_acks: 0, loses_number: None, mar
 /// The time that the bottleneck takes for a segment, and a round trip without a queue.
 const SEGMENT: Span = Span::from_micros(12);
 const RTT: Span = Span::from_micros(12 + 2 * 40);
-const NETWORK: Surroundings = Surroundings { line_rate: LINK, base_rtt: RTT, hops: 2, reorders: false, trims: false };
+const NETWORK: Surroundings = Surroundings::uniform(LINK, RTT, 2);
 
 /// The first window of a transport: of three segments, but for NSCC and transports by telemetry, of which there is none here.
 /// They start with their largest, and add a small share of the bandwidth-delay product per round trip.

@@ -1316,14 +1316,14 @@ fn a_grant_makes_up_for_those_before_it_that_were_lost() {
     let late = Grant { start: 3 * MSS, end: 4 * MSS, rank: 5, again: true, late: true };
     host.hear(0, 5 * MSS, Some(late));
     assert_eq!((host.sent().len(), host.desk.timeouts), (5, 1));
-    // A segment ends where its message does: 1000 and 500 bytes of the first, then 1000 and 1000 of the second.
+    // A segment ends where its message does: 1000, 1000 and 500 bytes of the first, then 1000 and 1000 of the second.
     let mut host = Sending::new("edf-grants", "");
-    host.end.enqueue_message(&host.config, host.now, Message::of(Bytes(1500)), &mut host.desk);
+    host.end.enqueue_message(&host.config, host.now, Message::of(Bytes(2500)), &mut host.desk);
     host.message(2, None);
     host.desk.sent.clear();
-    host.answer_bytes(0, 3500, Some((2500, 3500, false)));
+    host.answer_bytes(0, 4500, Some((3500, 4500, false)));
     let sent: Vec<(u64, u16)> = host.desk.sent.iter().map(|(_, packet, _)| (packet.seq, packet.payload)).collect();
-    assert_eq!(sent, [(0, 1000), (1000, 500), (1500, 1000), (2500, 1000)]);
+    assert_eq!(sent, [(0, 1000), (1000, 1000), (2000, 500), (2500, 1000), (3500, 1000)]);
 }
 
 #[test]

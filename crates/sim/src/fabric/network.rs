@@ -273,10 +273,28 @@ impl Network {
         Surroundings {
             line_rate: longest.first.max(Rate(1)),
             base_rtt: longest.round_trip,
+            per_kilobyte: longest.per_kilobyte,
+            longest_queue: self.longest_queue(),
             hops: longest.links,
             reorders: balance::of(&self.settings).reorders(),
             trims: Trim::from_values(&self.settings).is_some(),
         }
+    }
+
+    /// Returns the longest time for which a switch may queue a packet.
+    fn longest_queue(&self) -> Span {
+        let of_switches = self.graph.links.iter().filter_map(|link| {
+            let switch = self.graph.switches.get(link.from.checked_sub(self.graph.hosts)? as usize)?;
+            if switch.unlimited {
+                return Some(Span::MAX);
+            }
+            let buffer = match switch.buffer.unwrap_or(self.switch.buffer) {
+                Amount::Bytes(bytes) => bytes,
+                Amount::Packets(packets) => packets.saturating_mul(Surroundings::PACKET.0),
+            };
+            Some(Span::from_ps_f64(buffer as f64 * 8e12 / link.rate.as_bps_f64().max(1.0)))
+        });
+        of_switches.max().unwrap_or(Span::ZERO)
     }
 }
 

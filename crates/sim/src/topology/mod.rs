@@ -197,10 +197,12 @@ pub struct Longest {
     pub links: u32,
     /// The rate of the first link.
     pub first: Rate,
+    /// The time for which 1000 bytes more are sent there, summed over the links.
+    pub per_kilobyte: Span,
 }
 
 impl Longest {
-    const NONE: Longest = Longest { round_trip: Span::ZERO, links: 0, first: Rate(0) };
+    const NONE: Longest = Longest { round_trip: Span::ZERO, links: 0, first: Rate(0), per_kilobyte: Span::ZERO };
 }
 
 impl Graph {
@@ -269,14 +271,17 @@ impl Graph {
         // Hosts forward only when nothing else is left.
         let (mut next, mut hosts) = (VecDeque::from([0]), VecDeque::new());
         while let Some(node) = next.pop_front().or_else(|| hosts.pop_front()) {
-            let Longest { round_trip, links, first } = reached[node as usize].unwrap_or(Longest::NONE);
+            let before = reached[node as usize].unwrap_or(Longest::NONE);
             for link in &leaving[node as usize] {
                 if reached[link.to as usize].is_none() {
                     let sent = link.rate.transmission();
                     let hop = sent.of(there) + sent.of(back) + link.delay * 2;
-                    let first = if links == 0 { link.rate } else { first };
-                    let round_trip = round_trip.saturating_add(hop);
-                    reached[link.to as usize] = Some(Longest { round_trip, links: links + 1, first });
+                    reached[link.to as usize] = Some(Longest {
+                        round_trip: before.round_trip.saturating_add(hop),
+                        links: before.links + 1,
+                        first: if before.links == 0 { link.rate } else { before.first },
+                        per_kilobyte: before.per_kilobyte.saturating_add(sent.of(Bytes(1000))),
+                    });
                     if link.to < self.hosts { &mut hosts } else { &mut next }.push_back(link.to);
                 }
             }

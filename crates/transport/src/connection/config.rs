@@ -394,8 +394,9 @@ const TOLERATED_IF_TRIMMED: u64 = 24;
 
 /// Sets the defaults for a network in which packets overtake each other though none is lost.
 fn tolerate(values: &mut Values, surroundings: &Surroundings) {
-    let reordering = surroundings.base_rtt * if surroundings.trims { TOLERATED_IF_TRIMMED } else { TOLERATED };
     let packet = values.size("mss") + values.size("header");
+    let longest = surroundings.round_trip_of(packet);
+    let reordering = longest * if surroundings.trims { TOLERATED_IF_TRIMMED } else { TOLERATED };
     let overtaking = (surroundings.bandwidth_delay(packet) * TOLERATED as f64).ceil().clamp(3.0, 1000.0) as u64;
     for (key, value) in [
         ("reordering", Value::Time(reordering)),

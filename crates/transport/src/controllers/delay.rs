@@ -3,7 +3,7 @@
 
 use units::{Bytes, Default, Key, Kind, Range, Span, Values};
 
-use crate::{Signal, Surroundings};
+use crate::Signal;
 
 /// The last sample of the round-trip time.
 pub(super) const DELAY: Signal = Signal {
@@ -25,11 +25,6 @@ pub(super) const KEYS: &[Key] = &[Key {
 /// Returns a full packet's size on the wire.
 pub(super) fn packet(values: &Values) -> Bytes {
     values.size("mss") + values.size("header")
-}
-
-/// Returns what a host's link carries in a time, in packets of a wire size, at least one.
-pub(super) fn product(time: Span, surroundings: &Surroundings, packet: Bytes) -> f64 {
-    Surroundings { base_rtt: time, ..*surroundings }.bandwidth_delay(packet)
 }
 
 /// Returns a multiple of a time, at least a picosecond.

@@ -748,13 +748,7 @@ mod tests {
 
     #[test]
     fn defaults_are_the_specifications_at_its_reference() {
-        let surroundings = Surroundings {
-            line_rate: Rate::from_gbps(100),
-            base_rtt: Span::from_micros(12),
-            hops: 6,
-            reorders: false,
-            trims: false,
-        };
+        let surroundings = Surroundings::uniform(Rate::from_gbps(100), Span::from_micros(12), 6);
         let found = values(&[("mss", "1460 B")], &surroundings);
         let times = ["target_delay", "quick_delay", "adjust_period", "reference_rtt"].map(|key| found.time(key));
         assert_eq!(times, [12, 48, 12, 12].map(Span::from_micros));
@@ -765,13 +759,7 @@ mod tests {
         near(rules.fast, 0.25);
         near(rules.steady, 225.0);
         // At 1 Gbps and 240 us they are the same shares of the product, a fifth of the reference's.
-        let slow = Surroundings {
-            line_rate: Rate::from_gbps(1),
-            base_rtt: Span::from_micros(240),
-            hops: 4,
-            reorders: false,
-            trims: false,
-        };
+        let slow = Surroundings::uniform(Rate::from_gbps(1), Span::from_micros(240), 4);
         let found = values(&[("mss", "1460 B")], &slow);
         let rules = build(&found, &connection::Config::from_values(&found).unwrap()).0.rules;
         near(rules.proportional * rules.target, 4.0 * 1500.0 / 5.0);

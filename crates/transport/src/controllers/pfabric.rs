@@ -173,7 +173,10 @@ fn settle(values: &mut Values, surroundings: &Surroundings) {
         let packets = values.number("initial_window").max(line_rate(values)) * LIMIT;
         Value::Amount(Amount::Packets(packets.ceil() as u64))
     });
-    values.follow("rto_min", |_| Value::Time(surroundings.base_rtt * RTO_ROUND_TRIPS));
+    values.follow("rto_min", |values| {
+        let packet = values.size("mss") + values.size("header");
+        Value::Time(surroundings.round_trip_of(packet) * RTO_ROUND_TRIPS)
+    });
     values.follow("rto_initial", |values| Value::Time(values.time("rto_min")));
     values.follow("rto_max", |values| Value::Time(values.time("rto_min").max(values.time("rto_initial"))));
 }
@@ -318,13 +321,7 @@ mod tests {
             (config.rto_min, config.rto_initial, config.rto_max),
             (Span::from_nanos(43_800), Span::from_nanos(43_800), Span::from_nanos(43_800))
         );
-        let slow = Surroundings {
-            line_rate: Rate::from_gbps(1),
-            base_rtt: Span::from_micros(240),
-            hops: 4,
-            reorders: false,
-            trims: false,
-        };
+        let slow = Surroundings::uniform(Rate::from_gbps(1), Span::from_micros(240), 4);
         let mut values = Values::read(transport.keys(), &[("rto_max", "5 ms")]).unwrap();
         let config = transport.build(&mut values, &slow).unwrap().connection;
         assert_eq!((config.initial_window, config.rto_min), (20.0, Span::from_micros(720)));

@@ -150,10 +150,10 @@ fn settle(values: &mut Values, surroundings: &Surroundings) {
     values.follow("base_target", |_| Value::Time((base / 2).max(sent(MIN_PACKETS))));
     values.follow("hop_target", |_| Value::Time((base / u64::from(surroundings.hops.max(1))).max(Span(1))));
     values.follow("fs_range", |values| Value::Time(delay::times(values.time("base_target"), RANGE)));
-    values.follow("initial_window", |_| Value::Number(delay::product(base, surroundings, packet).round()));
+    values.follow("initial_window", |_| Value::Number(surroundings.bandwidth_delay(packet).round()));
     values.follow("window_limit", |values| {
         let filled = base + values.time("base_target");
-        let packets = (LIMIT * delay::product(filled, surroundings, packet)).max(values.number("initial_window"));
+        let packets = (LIMIT * surroundings.carried_in(filled, packet)).max(values.number("initial_window"));
         Value::Amount(Amount::Packets(packets.ceil() as u64))
     });
 }
@@ -426,13 +426,7 @@ mod tests {
             (12.0, Some(Amount::Packets(31)))
         );
         // 400 Gbps, 10 us, 5 links, packets of 9000 B: 0.15 us more on each link.
-        let fast = Surroundings {
-            line_rate: Rate::from_gbps(400),
-            base_rtt: Span::from_micros(10),
-            hops: 5,
-            reorders: false,
-            trims: false,
-        };
+        let fast = Surroundings::uniform(Rate::from_gbps(400), Span::from_micros(10), 5);
         let fast = values(&[("mss", "8960 B")], &fast);
         assert_eq!(times(&fast), [5_375, 2_150, 26_875].map(Span::from_nanos));
         assert_eq!(

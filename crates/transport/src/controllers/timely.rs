@@ -551,23 +551,11 @@ mod tests {
     #[test]
     fn defaults_are_the_papers_for_its_network_and_scale_with_others() {
         let times = |values: &Values| ["t_low", "t_high", "min_rtt"].map(|key| values.time(key));
-        let paper = Surroundings {
-            line_rate: Rate::from_gbps(10),
-            base_rtt: Span::from_micros(20),
-            hops: 4,
-            reorders: false,
-            trims: false,
-        };
+        let paper = Surroundings::uniform(Rate::from_gbps(10), Span::from_micros(20), 4);
         let found = values(&[], &paper);
         assert_eq!(times(&found), [50, 500, 20].map(Span::from_micros));
         assert_eq!(found.rate("add_step"), Rate(10_000_000));
-        let fast = Surroundings {
-            line_rate: Rate::from_gbps(400),
-            base_rtt: Span::from_micros(8),
-            hops: 4,
-            reorders: false,
-            trims: false,
-        };
+        let fast = Surroundings::uniform(Rate::from_gbps(400), Span::from_micros(8), 4);
         let found = values(&[], &fast);
         assert_eq!(times(&found), [20, 200, 8].map(Span::from_micros));
         assert_eq!(found.rate("add_step"), Rate(400_000_000));

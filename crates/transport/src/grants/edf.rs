@@ -26,7 +26,7 @@ pub(super) const DESCRIPTOR: Descriptor<Config> = Descriptor {
     .discipline("priority")
     .settling(|values, surroundings| {
         settle_fixed(values, surroundings);
-        settle(values, surroundings, &[]);
+        settle(values, surroundings, true, &[]);
         settle_amounts(values, keys::product(values, surroundings));
         settle_times(values, surroundings);
     }),
@@ -95,9 +95,10 @@ fn settle_amounts(values: &mut Values, product: f64) {
 /// that a receiver grants at once. Asking may take twice that time, since other messages may be granted first.
 fn settle_times(values: &mut Values, surroundings: &Surroundings) {
     let queue = AT_ONCE as f64 / keys::product(values, surroundings);
-    let round_trip = surroundings.base_rtt.as_secs_f64();
+    let longest = surroundings.round_trip_of(keys::packet(values));
+    let round_trip = longest.as_secs_f64();
     values.set_default(ASKING, Value::Time(Span::from_secs_f64(2.0 * 3.0 * (0.5 + queue) * round_trip)));
-    values.set_default(ONE_WAY, Value::Time(surroundings.base_rtt / 2));
+    values.set_default(ONE_WAY, Value::Time(longest / 2));
 }
 
 const KEYS: &[Key] = &[

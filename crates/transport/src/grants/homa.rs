@@ -24,7 +24,7 @@ pub(super) const DESCRIPTOR: Descriptor<Config> = Descriptor {
     // The shortest messages have the grants, and of equal ones always the same.
     .flows_that_end()
     .made_for(&[ROOM_FOR_GRANTS])
-    .settling(|values, surroundings| settle(values, surroundings, &[("rtt_bytes", 1.0)])),
+    .settling(|values, surroundings| settle(values, surroundings, false, &[("rtt_bytes", 1.0)])),
     signals: SIGNALS,
     build: |values, connection| build(values, connection),
 };

@@ -40,7 +40,7 @@ pub(super) const DESCRIPTOR: Descriptor<Config> = Descriptor {
             ("sender_floor", 0.1),
             ("network_floor", 0.03),
         ];
-        settle(values, surroundings, &products);
+        settle(values, surroundings, false, &products);
     }),
     signals: SIGNALS,
     build: |values, connection| {

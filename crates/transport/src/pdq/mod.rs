@@ -110,7 +110,9 @@ const KEYS: &[Key] = &[
 ];
 
 fn settle(values: &mut Values, surroundings: &Surroundings) {
-    values.follow("base_rtt", |_| Value::Time(surroundings.base_rtt));
+    values.follow("base_rtt", |values| {
+        Value::Time(surroundings.round_trip_of(values.size("mss") + values.size("header")))
+    });
     values.follow("expiry", |values| Value::Time(values.time("base_rtt") * agent::EXPIRY));
 }
 

@@ -91,13 +91,14 @@ pub(crate) fn settle(values: &mut Values, surroundings: &Surroundings) {
     if values.choice("receiver") == "stock" {
         return;
     }
+    let round_trip = surroundings.round_trip_of(values.size("mss") + values.size("header"));
     if values.amount_if_set("receiver_credit").is_none() {
         let mss = values.size("mss").0;
-        let product = surroundings.bandwidth_delay(units::Bytes(1)) as u64;
+        let product = surroundings.carried_in(round_trip, units::Bytes(1)).round() as u64;
         let credit = (CREDIT_PRODUCTS * product).max(MIN_CREDIT * mss);
         values.set_default("receiver_credit", Value::Amount(Amount::Bytes(credit)));
     }
-    values.follow("receiver_patience", |_| Value::Time(surroundings.base_rtt * PATIENCE_ROUND_TRIPS));
+    values.follow("receiver_patience", |_| Value::Time(round_trip * PATIENCE_ROUND_TRIPS));
 }
 
 /// A window transport whose receivers schedule.

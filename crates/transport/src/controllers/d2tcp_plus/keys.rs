@@ -120,7 +120,9 @@ pub(super) const KEYS: &[Key] = &[
 
 /// Sets the base RTT that is not written to the longest round trip of the network.
 pub(super) fn settle(values: &mut Values, surroundings: &Surroundings) {
-    values.follow("base_rtt", |_| Value::Time(surroundings.base_rtt));
+    values.follow("base_rtt", |values| {
+        Value::Time(surroundings.round_trip_of(values.size("mss") + values.size("header")))
+    });
 }
 
 /// The values of [`KEYS`]; times in seconds.

@@ -70,7 +70,7 @@ fn settle(values: &mut Values, surroundings: &Surroundings) {
         surroundings.round_trip_of(Bytes((values.size("mss") + header + header).0.saturating_sub(Surroundings::ACK.0)));
     values.follow("base_rtt", |_| Value::Time(longest));
     values.follow("initial_window", |values| {
-        Value::Number(delay::product(values.time("base_rtt"), surroundings, delay::packet(values)))
+        Value::Number(surroundings.carried_in(values.time("base_rtt"), delay::packet(values)))
     });
 }
 
