@@ -1,4 +1,4 @@
-"""packaging/tested.toml gives each of our crates the profile of tests, so that CI checks what a developer's tests check."""
+"""packaging/tested.toml gives each crate of ours the profile of tests: CI checks no less than developers."""
 
 import tomllib
 from pathlib import Path

@@ -329,19 +329,49 @@ fn a_message_that_is_late_is_sent_all_the_same_unless_told() {
 
 #[test]
 fn with_validation_a_window_that_is_not_filled_does_not_grow() {
-    // RFC 7661. The first ACK finds ten segments in flight of ten, the second nine of eleven, the third ten of eleven,
-    // the fourth eleven of eleven.
+    // RFC 7661, as Linux has it. In slow start ten segments grow once more than five are in flight.
+    timeline(
+        "tcp",
+        "cwnd_validation = true",
+        "0us   | message 4 | 0-3
+         100us | ack 1     | cwnd=10
+         101us | message 2 | 4-5
+         102us | ack 2     | cwnd=10
+         103us | message 2 | 6-7
+         104us | ack 3     | cwnd=11
+         105us | ack 4     | cwnd=12
+         106us | ack 5     | cwnd=12",
+    );
+    // All of ten segments are in flight, so that the window grows until all of them have arrived.
     timeline(
         "tcp",
         "cwnd_validation = true",
         "0us   | message 10 | 0-9
-         100us | ack 1      | cwnd=11
-         101us | ack 2      | cwnd=11
-         102us | message 2  | 10-11
-         103us | ack 3      | cwnd=11
-         104us | message 20 | 12-13
-         105us | ack 4      | 14-15 cwnd=12",
+         100us | ack 8      | cwnd=18
+         101us | message 1  | 10
+         102us | ack 9      | cwnd=19
+         103us | message 1  | 11
+         104us | ack 11     | cwnd=21
+         105us | message 1  | 12
+         106us | ack 12     | cwnd=21",
     );
+}
+
+/// ACKs arrive as fast as the host's link sends, so that each lets a segment follow, though the window has room for more.
+#[test]
+fn with_validation_a_window_doubles_though_the_port_is_the_limit() {
+    let mut bench = Bench::new("tcp", "cwnd_validation = true");
+    bench.message(100_000, None);
+    assert_eq!(bench.sent().len(), 10);
+    for arrived in 1..=10 {
+        bench.notes.room = 1;
+        bench.ack(arrived, None, Flags::NONE, &[]);
+    }
+    assert_eq!((bench.cwnd(), bench.sent().len()), (20.0, 10));
+    // Ten are in flight, and more than twice as many are never assumed.
+    bench.notes.room = 1;
+    bench.ack(11, None, Flags::NONE, &[]);
+    assert_eq!(bench.cwnd(), 20.0);
 }
 
 #[test]

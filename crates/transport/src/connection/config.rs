@@ -107,8 +107,9 @@ pub const KEYS: &[Key] = &[
         kind: Kind::Bool,
         default: Default::Is("false"),
         range: Range::ANY,
-        help: "grow cwnd only while it is what limits the sender",
-        source: "RFC 7661; off in RFC 5681 and ns-2",
+        help: "grow cwnd only while it limits the sender; in slow start also while it is below twice the most that was in flight \
+               of the last window",
+        source: "Linux: tcp_is_cwnd_limited(); RFC 7661; off in RFC 5681 and ns-2",
     },
     Key {
         name: "nagle",

@@ -3,6 +3,7 @@
 pub(crate) mod config;
 mod receiver;
 mod sender;
+mod usage;
 
 pub use config::{ALIASES, Config, KEYS, NicLimit};
 pub(crate) use config::{RECOVERIES, TOLERATED, settle};

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use units::{Bytes, Instant, Span};
 
+use super::usage::Usage;
 use super::{CWND, Config, NicLimit, SRTT, SSTHRESH};
 use crate::controllers::{Acked, Controller, Current, Cwnd, Ecn, Lost, Window, float, whole};
 use crate::pacing::Pacer;
@@ -37,6 +38,8 @@ pub struct Sender {
     opening: bool,
     /// The receiver must be notified of the reaction to its echo (classic ECN, CWR).
     tell_reduced: bool,
+    /// The use of the window, where that decides whether it grows.
+    usage: Usage,
     /// The cut that is being spread over a round trip.
     spread: Option<Box<Spread>>,
     current: Current,
@@ -108,6 +111,7 @@ impl Sender {
             pacer: Pacer::default(),
             at_port: VecDeque::new(),
             spread: None,
+            usage: Usage::default(),
             edge: u64::MAX,
         }
     }
@@ -454,7 +458,6 @@ impl Sender {
         out: &mut impl Output,
     ) {
         let ahead = self.recovery.next - self.recovery.una;
-        let limited = ahead + u64::from(config.mss) > whole(self.window.cwnd) * u64::from(config.mss);
         let advance = self.recovery.advance(config, now, packet.seq, packet.stamp);
         let was_recovering = advance.was == Phase::Recovery;
         if was_recovering {
@@ -475,7 +478,8 @@ impl Sender {
             self.look_for_losses(config, now, blocks(extension), false, out);
         }
         let recovering = was_recovering || self.recovery.phase == Phase::Recovery;
-        let may_grow = !recovering && !spreading && (limited || !config.cwnd_validation);
+        let fills = !config.cwnd_validation || self.usage.allows_growth(&self.window, config.mss);
+        let may_grow = !recovering && !spreading && fills;
         let may_cut = self.recovery.phase == Phase::Open && self.recovery.una > self.recovery.recover;
         let arrived = advance.bytes + news - advance.counted;
         let mut segments = float(advance.bytes) / f64::from(config.mss);
@@ -680,6 +684,7 @@ impl Sender {
         if !recovery.none_sacked() && (recovery.phase == Phase::Loss || config.limited_transmit) {
             flight -= recovery.sacked_below(recovery.next);
         }
+        let mut sends = false;
         while let Some((start, limit)) = self.recovery.upcoming(self.end) {
             let question = self.question(mss);
             let asks = question.is_some();
@@ -702,6 +707,18 @@ impl Sender {
             self.emit_inlined(config, now, start, len as u32, out);
             self.recovery.sent(start + len);
             flight += len;
+            sends = true;
+        }
+        self.note_usage(config, flight, sends);
+    }
+
+    /// Records the bytes in flight after an attempt to send more.
+    #[inline]
+    fn note_usage(&mut self, config: &Config, flight: u64, sends: bool) {
+        let mss = u64::from(config.mss);
+        let limited = flight + mss > whole(self.window.cwnd) * mss;
+        if config.cwnd_validation && (sends || limited) {
+            self.usage.note(self.recovery.una, self.recovery.next, limited);
         }
     }
 
@@ -712,6 +729,7 @@ impl Sender {
         let window = ((self.window.cwnd.max(1.0) as u64) * mss).min(config.window_limit.0);
         let buffer_end = self.recovery.una.saturating_add(config.window_limit.0).min(self.edge);
         let mut pipe = self.recovery.pipe(config);
+        let mut sends = false;
         // After a timeout something is sent whatever the pipe says: nothing else would wake it.
         while pipe + mss <= window || self.recovery.rto_at == Instant::MAX {
             if self.paces && self.must_wait(config, now, out) || !out.has_room() {
@@ -742,7 +760,9 @@ impl Sender {
             } else {
                 break;
             };
+            sends = true;
         }
+        self.note_usage(config, pipe, sends);
     }
 
     /// Returns the bytes of the next packet if it only probes.

@@ -83,7 +83,7 @@ pub(super) const OVERTAKEN: Key = Key {
 };
 
 /// Sets the values that follow from the network, for keys that were left out: each a multiple of the bandwidth-delay
-/// product. A receiver that `asks` whether late data is lost need not wait for what switches may queue.
+/// product. A receiver that `asks` whether late data is lost need not wait for full buffers.
 pub(super) fn settle(values: &mut Values, surroundings: &Surroundings, asks: bool, products: &[(&'static str, f64)]) {
     let product = product(values, surroundings);
     let round_trip = surroundings.round_trip_of(packet(values));
@@ -110,8 +110,8 @@ pub(super) fn settle(values: &mut Values, surroundings: &Surroundings, asks: boo
 /// faster ones.
 const MEASURED_UP_TO: Rate = Rate::from_gbps(10);
 
-/// The time after which data is late on such links. On faster ones it is no less than what a full buffer takes: `homa`
-/// granted 560 000 packets again of 6.6 million of 60 KB over 400 Gbps, oversubscribed 4:1, after 25 us; `sird` as many.
+/// The time after which data is late on such links. On faster ones it is no less than a full buffer takes. With 25 us `homa`
+/// and `sird` each granted 560 000 packets of 60 KB again, of 6.6 million, over 400 Gbps oversubscribed 4:1.
 const PATIENCE: Span = Span::from_millis(1);
 
 /// Minimum of `resend_after` in longest round trips without queues, where packets of a message take several paths. A
@@ -235,7 +235,7 @@ mod tests {
         let tenfold = Surroundings::uniform(Rate::from_gbps(100), Span::from_micros(5), 4);
         assert_eq!(times(policy_of("sird", &tenfold)), [100, 800, 10]);
         assert_eq!(times(policy_of("homa", &Surroundings { base_rtt: Span::from_micros(50), ..tenfold }))[0], 150);
-        // Where 160 us may be queued, those that do not ask wait as long, but never longer than on slow links.
+        // Where packets may be queued for 160 us, receivers that do not ask wait as long, but never longer than on slow links.
         let queues = |micros| Surroundings { longest_queue: Span::from_micros(micros), ..tenfold };
         let patience = |micros| {
             ["homa", "sird", "edf-grants"].map(|name| policy_of(name, &queues(micros)).resend_after.0 / 1_000_000)
