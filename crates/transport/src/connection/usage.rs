@@ -1,4 +1,4 @@
-//! Whether the window limits the sender, as Linux decides it (`tcp_cwnd_validate`, `tcp_is_cwnd_limited`).
+//! The use of the congestion window, as Linux records it (`tcp_cwnd_validate`, `tcp_is_cwnd_limited`).
 
 use crate::controllers::Cwnd;
 
@@ -22,8 +22,8 @@ impl Usage {
         }
     }
 
-    /// Returns whether the window may grow. In slow start a sender may also be limited by its own host, whose link takes
-    /// no more than acknowledgements report: then the window grows to twice the data in flight.
+    /// Returns whether the window may grow. In slow start it may also grow to twice the data in flight: the host's own
+    /// link may be the limit.
     pub(super) fn allows_growth(&self, window: &Cwnd, mss: u32) -> bool {
         let in_slow_start = window.cwnd < window.ssthresh;
         self.limited || in_slow_start && window.cwnd * f64::from(mss) < 2.0 * self.max_flight as f64
