@@ -33,7 +33,7 @@ const KEYS: &[Key] = &[
         default: Default::Absent,
         range: Range::at_least(0.0),
         help: "with marking phantom: a packet that finds the counter above this is marked; when left out, 1 KB at ports of \
-               up to 1 Gbps and 3 KB at faster ones",
+               up to 1 Gbps, 3 KB at faster ones, and beyond 10 Gbps in proportion more",
         source: "HULL: 1 KB at 1 Gbps in its testbed, 3 KB at 10 Gbps in its simulations",
     },
 ];
@@ -67,6 +67,7 @@ impl Phantom {
     fn from_values(values: &Values, site: &Site) -> Phantom {
         let above = match values.find("phantom_mark") {
             Some(_) => values.size("phantom_mark"),
+            None if site.rate > Rate::from_gbps(10) => Bytes(3000 * site.rate.0 / Rate::from_gbps(10).0),
             None if site.rate > Rate::from_gbps(1) => Bytes(3000),
             None => Bytes(1000),
         };
@@ -139,6 +140,7 @@ mod tests {
         };
         assert_eq!(of(Rate::from_gbps(1)), (1000, 950_000_000));
         assert_eq!(of(Rate::from_gbps(2)), (3000, 1_900_000_000));
+        assert_eq!([10, 25, 400].map(|gbps| of(Rate::from_gbps(gbps)).0), [3000, 7500, 120_000]);
         // A bit drains in a second at the least.
         assert_eq!(of(Rate(0)), (1000, 1));
     }
