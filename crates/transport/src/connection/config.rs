@@ -393,9 +393,14 @@ pub(crate) const TOLERATED: u64 = 4;
 /// where switches hash paths, oversubscribed 8:1 at 100 Gbps.
 const TOLERATED_IF_TRIMMED: u64 = 24;
 
+/// Returns a full packet's size on the wire.
+pub(crate) fn packet(values: &Values) -> Bytes {
+    values.size("mss") + values.size("header")
+}
+
 /// Sets the defaults for a network in which packets overtake each other though none is lost.
 fn tolerate(values: &mut Values, surroundings: &Surroundings) {
-    let packet = values.size("mss") + values.size("header");
+    let packet = packet(values);
     let longest = surroundings.round_trip_of(packet);
     let reordering = longest * if surroundings.trims { TOLERATED_IF_TRIMMED } else { TOLERATED };
     let overtaking = (surroundings.bandwidth_delay(packet) * TOLERATED as f64).ceil().clamp(3.0, 1000.0) as u64;

@@ -6,7 +6,7 @@ mod sender;
 mod usage;
 
 pub use config::{ALIASES, Config, KEYS, NicLimit};
-pub(crate) use config::{RECOVERIES, TOLERATED, settle};
+pub(crate) use config::{RECOVERIES, TOLERATED, packet, settle};
 pub use receiver::Receiver;
 pub use sender::Sender;
 

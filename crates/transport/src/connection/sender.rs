@@ -715,9 +715,12 @@ impl Sender {
     /// Records the bytes in flight after an attempt to send more.
     #[inline]
     fn note_usage(&mut self, config: &Config, flight: u64, sends: bool) {
+        if !config.cwnd_validation {
+            return;
+        }
         let mss = u64::from(config.mss);
         let limited = flight + mss > whole(self.window.cwnd) * mss;
-        if config.cwnd_validation && (sends || limited) {
+        if sends || limited {
             self.usage.note(self.recovery.una, self.recovery.next, limited);
         }
     }

@@ -4,7 +4,7 @@ use units::{Default, Instant, Key, Kind, Problem, Range, Rate, Span, Value, Valu
 
 use super::dctcp::ALPHA;
 use super::in_flight::Bound;
-use super::{Acked, Cwnd, Ecn, Lost, Window, delay};
+use super::{Acked, Cwnd, Ecn, Lost, Window};
 use crate::connection::{self, RATE};
 use crate::{Descriptor, Needs, Observation, Signal, Site, Surroundings};
 
@@ -197,7 +197,7 @@ fn settle(values: &mut Values, surroundings: &Surroundings) {
         values.set_default("recovery", Value::Choice("sack"));
     }
     let goes_back = values.choice("recovery") == "go-back-n";
-    let base = surroundings.round_trip_of(delay::packet(values));
+    let base = surroundings.round_trip_of(connection::packet(values));
     values.follow("base_rtt", |_| Value::Time(base));
     values.follow("add_step", |_| Value::Rate(Rate((surroundings.line_rate.0 / STEPS_PER_LINK).max(1))));
     values.follow("hyper_step", |values| Value::Rate(Rate(values.rate("add_step").0.saturating_mul(HYPER_STEPS))));

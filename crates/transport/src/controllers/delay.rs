@@ -1,7 +1,7 @@
 //! The common part of controllers that use the round-trip time of each acknowledgement: defaults that follow from the
 //! path, and their common signal.
 
-use units::{Bytes, Default, Key, Kind, Range, Span, Values};
+use units::{Default, Key, Kind, Range, Span};
 
 use crate::Signal;
 
@@ -21,11 +21,6 @@ pub(super) const KEYS: &[Key] = &[Key {
     help: "data packets per ACK; an ACK that is held back would count as delay of the network",
     source: "Swift 3.3, TIMELY 3.1 and UE 1.0, 3.6.13.1: the time that the receiver takes is no part of the sample",
 }];
-
-/// Returns a full packet's size on the wire.
-pub(super) fn packet(values: &Values) -> Bytes {
-    values.size("mss") + values.size("header")
-}
 
 /// Returns a multiple of a time, at least a picosecond.
 pub(super) fn times(time: Span, factor: f64) -> Span {

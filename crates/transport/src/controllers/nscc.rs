@@ -212,7 +212,7 @@ const KEYS: &[Key] = &[
 ];
 
 fn settle(values: &mut Values, surroundings: &Surroundings) {
-    let packet = delay::packet(values);
+    let packet = connection::packet(values);
     values.follow("base_rtt", |_| Value::Time(surroundings.round_trip_of(packet)));
     let share = if surroundings.trims { 0.75 } else { 1.0 };
     values.follow("target_delay", |values| Value::Time(delay::times(values.time("base_rtt"), share)));

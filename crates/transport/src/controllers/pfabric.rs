@@ -3,7 +3,7 @@
 use units::{Amount, Default, Instant, Key, Kind, Range, Value, Values};
 
 use super::{Acked, Current, Cwnd, Ecn, Lost, Window};
-use crate::{Advice, Conditions, Descriptor, Message, Needs, Packet, Regime, Surroundings};
+use crate::{Advice, Conditions, Descriptor, Message, Needs, Packet, Regime, Surroundings, connection};
 
 /// The descriptor of pFabric.
 pub(super) const DESCRIPTOR: Descriptor<Pfabric> = Descriptor {
@@ -164,18 +164,14 @@ pub(super) const KEYS: &[Key] = &[
 ];
 
 fn settle(values: &mut Values, surroundings: &Surroundings) {
-    let line_rate = |values: &Values| {
-        let packet = values.size("mss") + values.size("header");
-        surroundings.bandwidth_delay(packet).round()
-    };
+    let line_rate = |values: &Values| surroundings.bandwidth_delay(connection::packet(values)).round();
     values.follow("initial_window", |values| Value::Number(line_rate(values)));
     values.follow("window_limit", |values| {
         let packets = values.number("initial_window").max(line_rate(values)) * LIMIT;
         Value::Amount(Amount::Packets(packets.ceil() as u64))
     });
     values.follow("rto_min", |values| {
-        let packet = values.size("mss") + values.size("header");
-        Value::Time(surroundings.round_trip_of(packet) * RTO_ROUND_TRIPS)
+        Value::Time(surroundings.round_trip_of(connection::packet(values)) * RTO_ROUND_TRIPS)
     });
     values.follow("rto_initial", |values| Value::Time(values.time("rto_min")));
     values.follow("rto_max", |values| Value::Time(values.time("rto_min").max(values.time("rto_initial"))));

@@ -7,7 +7,7 @@ use units::{Amount, Default, Instant, Key, Kind, Problem, Range, Span, Value, Va
 
 use super::delay::{self, DELAY};
 use super::{Acked, Cwnd, Ecn, Lost, Window};
-use crate::{Descriptor, Needs, Observation, Signal, Site, Surroundings};
+use crate::{Descriptor, Needs, Observation, Signal, Site, Surroundings, connection};
 
 /// The descriptor of Swift.
 pub(super) const DESCRIPTOR: Descriptor<Swift> = Descriptor {
@@ -143,7 +143,7 @@ const KEYS: &[Key] = &[
 ];
 
 fn settle(values: &mut Values, surroundings: &Surroundings) {
-    let packet = delay::packet(values);
+    let packet = connection::packet(values);
     let base = surroundings.round_trip_of(packet);
     let sent =
         |packets: f64| Span::from_ps_f64(packets * packet.as_f64() * 8e12 / surroundings.line_rate.0.max(1) as f64);

@@ -175,7 +175,7 @@ const KEYS: &[Key] = &[
 ];
 
 fn settle(values: &mut Values, surroundings: &Surroundings) {
-    let base = surroundings.round_trip_of(delay::packet(values));
+    let base = surroundings.round_trip_of(connection::packet(values));
     values.follow("min_rtt", |_| Value::Time(base));
     values.follow("t_low", |values| Value::Time(delay::times(values.time("min_rtt"), LOW_ROUND_TRIPS)));
     values.follow("t_high", |values| Value::Time(delay::times(values.time("min_rtt"), HIGH_ROUND_TRIPS)));

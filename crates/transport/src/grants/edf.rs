@@ -7,7 +7,7 @@ use super::keys::{self, payload, policy, rule, settle};
 use super::limits::Cut;
 use super::policy::{Classes, Follows, Order, Policy, Undated};
 use super::{Config, SIGNALS};
-use crate::{Descriptor, Needs, Surroundings};
+use crate::{Descriptor, Needs, Surroundings, connection};
 
 /// The descriptor of deadline-ordered grants.
 pub(super) const DESCRIPTOR: Descriptor<Config> = Descriptor {
@@ -95,7 +95,7 @@ fn settle_amounts(values: &mut Values, product: f64) {
 /// that a receiver grants at once. Asking may take twice that time, since other messages may be granted first.
 fn settle_times(values: &mut Values, surroundings: &Surroundings) {
     let queue = AT_ONCE as f64 / keys::product(values, surroundings);
-    let longest = surroundings.round_trip_of(keys::packet(values));
+    let longest = surroundings.round_trip_of(connection::packet(values));
     let round_trip = longest.as_secs_f64();
     values.set_default(ASKING, Value::Time(Span::from_secs_f64(2.0 * 3.0 * (0.5 + queue) * round_trip)));
     values.set_default(ONE_WAY, Value::Time(longest / 2));

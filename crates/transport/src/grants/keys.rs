@@ -1,6 +1,6 @@
 //! Parameters of all transports of the family.
 
-use units::{Amount, Bytes, Default, Key, Kind, Range, Rate, Span, Value, Values};
+use units::{Amount, Default, Key, Kind, Range, Rate, Span, Value, Values};
 
 use super::limits::{Cut, Rule};
 use super::policy::{Follows, Order, Policy};
@@ -86,7 +86,7 @@ pub(super) const OVERTAKEN: Key = Key {
 /// product. A receiver that `asks` whether late data is lost need not wait for full buffers.
 pub(super) fn settle(values: &mut Values, surroundings: &Surroundings, asks: bool, products: &[(&'static str, f64)]) {
     let product = product(values, surroundings);
-    let round_trip = surroundings.round_trip_of(packet(values));
+    let round_trip = surroundings.round_trip_of(connection::packet(values));
     // Not a key: the line rate for which these amounts are computed.
     values.set_default(LINE_RATE, Value::Rate(surroundings.line_rate));
     let at_rate = |time| surroundings.at_rate(time, MEASURED_UP_TO);
@@ -124,14 +124,9 @@ const REORDERING: &str = "reordering";
 /// Name of the line rate among the values, for which amounts are computed.
 const LINE_RATE: &str = "line_rate";
 
-/// Returns a full packet's size on the wire.
-pub(super) fn packet(values: &Values) -> Bytes {
-    values.size("mss") + values.size("header")
-}
-
 /// Returns the network's bandwidth-delay product, in full packets.
 pub(super) fn product(values: &Values, surroundings: &Surroundings) -> f64 {
-    surroundings.bandwidth_delay(packet(values))
+    surroundings.bandwidth_delay(connection::packet(values))
 }
 
 /// Returns the payload of an amount.

@@ -110,9 +110,7 @@ const KEYS: &[Key] = &[
 ];
 
 fn settle(values: &mut Values, surroundings: &Surroundings) {
-    values.follow("base_rtt", |values| {
-        Value::Time(surroundings.round_trip_of(values.size("mss") + values.size("header")))
-    });
+    values.follow("base_rtt", |values| Value::Time(surroundings.round_trip_of(connection::packet(values))));
     values.follow("expiry", |values| Value::Time(values.time("base_rtt") * agent::EXPIRY));
 }
 

@@ -91,7 +91,7 @@ pub(crate) fn settle(values: &mut Values, surroundings: &Surroundings) {
     if values.choice("receiver") == "stock" {
         return;
     }
-    let round_trip = surroundings.round_trip_of(values.size("mss") + values.size("header"));
+    let round_trip = surroundings.round_trip_of(connection::packet(values));
     if values.amount_if_set("receiver_credit").is_none() {
         let mss = values.size("mss").0;
         let product = surroundings.carried_in(round_trip, units::Bytes(1)).round() as u64;

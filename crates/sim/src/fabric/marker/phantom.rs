@@ -67,8 +67,10 @@ impl Phantom {
     fn from_values(values: &Values, site: &Site) -> Phantom {
         let above = match values.find("phantom_mark") {
             Some(_) => values.size("phantom_mark"),
-            None if site.rate > Rate::from_gbps(10) => Bytes(3000 * site.rate.0 / Rate::from_gbps(10).0),
-            None if site.rate > Rate::from_gbps(1) => Bytes(3000),
+            None if site.rate > Rate::from_gbps(1) => {
+                let measured = Rate::from_gbps(10);
+                Bytes(3000 * site.rate.max(measured).0 / measured.0)
+            }
             None => Bytes(1000),
         };
         let drains = (site.rate.0 as f64 * values.number("phantom_drain")).round().max(1.0) as u128;

@@ -4,7 +4,7 @@
 use units::{Bytes, Default, Key, Kind, Range, Value, Values};
 
 use crate::Surroundings;
-use crate::connection::Config;
+use crate::connection::{self, Config};
 
 /// The parameters of `d2tcp_plus`, beside DCTCP's.
 pub(super) const KEYS: &[Key] = &[
@@ -120,9 +120,7 @@ pub(super) const KEYS: &[Key] = &[
 
 /// Sets the base RTT that is not written to the longest round trip of the network.
 pub(super) fn settle(values: &mut Values, surroundings: &Surroundings) {
-    values.follow("base_rtt", |values| {
-        Value::Time(surroundings.round_trip_of(values.size("mss") + values.size("header")))
-    });
+    values.follow("base_rtt", |values| Value::Time(surroundings.round_trip_of(connection::packet(values))));
 }
 
 /// The values of [`KEYS`]; times in seconds.

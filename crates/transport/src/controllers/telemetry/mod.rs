@@ -9,7 +9,6 @@ pub(crate) mod powertcp;
 
 use units::{Bytes, Default, Instant, Key, Kind, Range, Value, Values};
 
-use super::delay;
 use super::{Acked, Cwnd, Ecn, Lost, Window};
 use crate::connection::{self, RATE};
 use crate::records::Records;
@@ -70,7 +69,7 @@ fn settle(values: &mut Values, surroundings: &Surroundings) {
         surroundings.round_trip_of(Bytes((values.size("mss") + header + header).0.saturating_sub(Surroundings::ACK.0)));
     values.follow("base_rtt", |_| Value::Time(longest));
     values.follow("initial_window", |values| {
-        Value::Number(surroundings.carried_in(values.time("base_rtt"), delay::packet(values)))
+        Value::Number(surroundings.carried_in(values.time("base_rtt"), connection::packet(values)))
     });
 }
 
