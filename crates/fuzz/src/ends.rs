@@ -145,7 +145,7 @@ impl HostOutput for Asked {
 
 impl AtHost for Asked {
     fn end(&self) -> End {
-        End { connection: ConnectionId(0), generation: 0, route: 0 }
+        End { connection: ConnectionId(0), generation: 0, route: 0, own: 0 }
     }
     fn shared(&mut self) -> &mut Shared {
         &mut self.shared

@@ -191,7 +191,7 @@ impl AtHost for Host {
 }
 
 fn end(connection: usize, generation: u16) -> End {
-    End { connection: ConnectionId(connection as u32), generation, route: connection as u32 }
+    End { connection: ConnectionId(connection as u32), generation, route: connection as u32, own: connection as u64 }
 }
 
 /// A connection to the receiving host.

@@ -57,11 +57,7 @@ pub(crate) fn alone(text: &str) -> Option<Outcome> {
 
 /// Returns a scenario that these bytes choose. Some are refused.
 fn text(bytes: &mut Bytes) -> String {
-    let transports: Vec<&str> = transport::registry::TRANSPORTS
-        .iter()
-        .filter(|entry| entry.with(&[]).is_ok_and(|config| !config.control.goes_by_numbers()))
-        .map(|entry| entry.name)
-        .collect();
+    let transports: Vec<&str> = transport::registry::TRANSPORTS.iter().map(|entry| entry.name).collect();
     let topology = bytes.pick(&[
         "topology = 'racks'\nracks = 3\nhosts_per_rack = 4\nuplink = '2 Gbps'",
         "topology = 'leaf-spine'\nleaves = 4\nhosts_per_leaf = 3\nspines = 2\nuplink = '2 Gbps'",

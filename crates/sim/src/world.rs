@@ -603,10 +603,6 @@ impl World {
         );
         let deadline = deadline.map(|allowed| start + allowed);
         let message = transport::Message { bytes, deadline, short, rank, asked };
-        let sending = self.hosts.senders.at(id);
-        if let Some(watch) = &mut self.rates {
-            watch.started(sending.incarnation(), message.deadline);
-        }
         self.hosts.enqueue_message(&mut self.net, &self.configs, id, message);
     }
 

@@ -172,17 +172,16 @@ fn with_queries_that_draw_their_hosts_and_hosts_that_answer_twice() {
     }
 }
 
-/// Checks which transports' runs can be partitioned: not the families that break ties by the ids of connections.
 #[test]
 fn with_every_transport() {
     for entry in transport::registry::TRANSPORTS {
-        let (name, by_numbers) = (entry.name, entry.with(&[]).expect("defaults").control.goes_by_numbers());
+        let name = entry.name;
         for (topology, more) in [(LEAF_SPINE, "connections = 'persistent'"), (FAT_TREE, PER_PORT)] {
             let (network, class) = if more == PER_PORT { (more, "") } else { ("", more) };
             let text = text(&format!("{topology}\n{network}"), name, class);
-            assert_eq!(partition(&scenario_of(&text), 2).is_ok(), !by_numbers, "{name}");
-            if !by_numbers {
-                same(&by(&text, 2, ALONE), &run(&text), &format!("{name} with {more}"));
+            let alone = run(&text);
+            for (threads, ways) in [(2, ALONE), (3, TOGETHER)] {
+                same(&by(&text, threads, ways), &alone, &format!("{name} with {more}, {threads} threads"));
             }
         }
     }

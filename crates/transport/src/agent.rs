@@ -4,7 +4,7 @@
 //! header of its own family and ignores all others. It reports its decision as a [`Decision`], which is for statistics
 //! only and is not sent.
 
-use units::{Bytes, ConnectionId, Instant, Rate, Span};
+use units::{Bytes, Instant, Rate, Span};
 
 use crate::{Header, Packet};
 
@@ -35,8 +35,9 @@ pub struct PortState {
     pub waiting_bytes: Bytes,
 }
 
-/// The flow of a decision: the id and generation of a connection, and the index of one of its messages, from 0.
-pub type Flow = (ConnectionId, u16, u64);
+/// A flow as ports know it, and the order of equal ones: the bits of a connection's own ([`Site::own`](crate::Site::own))
+/// and the index of one of its messages, from 0.
+pub type Flow = (u64, u32);
 
 /// An agent's decision about a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +55,10 @@ pub enum Verdict {
     Granted {
         /// The sender's count of its requests.
         number: u64,
+        /// Number of ports that have answered it before.
+        hop: usize,
+        /// The deadline of the flow, if it has one.
+        deadline: Option<Instant>,
         /// The rate that was requested.
         asked: u64,
         /// The rate that was granted.

@@ -90,13 +90,6 @@ macro_rules! control {
                     $(Control::$Family(own) => own.agents().map(Agents::$Family)),*
                 }
             }
-            /// Returns true if the ids of connections order equal ones somewhere in this family.
-            pub fn goes_by_numbers(&self) -> bool {
-                match self {
-                    Control::Window(_) => false,
-                    $(Control::$Family(_) => crate::$module::GOES_BY_NUMBERS),*
-                }
-            }
         }
 
         impl Header {

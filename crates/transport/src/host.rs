@@ -18,6 +18,9 @@ pub struct End {
     pub generation: u16,
     /// The path of its packets.
     pub route: u32,
+    /// Bits of its own flow ([`Site::own`](crate::Site::own)). They order equal ends of a host: ids of connections differ
+    /// with the number of threads that simulate a run.
+    pub own: u64,
 }
 
 /// The services that a host as a whole needs from its simulator.

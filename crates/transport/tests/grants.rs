@@ -19,7 +19,7 @@ fn config(name: &str, keys: &str) -> Config {
 }
 
 fn end(number: u32) -> End {
-    End { connection: ConnectionId(number), generation: 0, route: 0 }
+    End { connection: ConnectionId(number), generation: 0, route: 0, own: number.into() }
 }
 
 /// One host, with its sent packets.
@@ -134,6 +134,8 @@ struct Receiving {
     desk: Desk,
     ends: Vec<Receiver>,
     now: Instant,
+    /// The bits of its own of each connection.
+    own: fn(u32) -> u64,
 }
 
 impl Receiving {
@@ -152,11 +154,11 @@ impl Receiving {
         }
         change(policy);
         let ends = (0..ends).map(|_| Receiver::new(&config)).collect();
-        Receiving { config, desk: Desk::default(), ends, now: Instant::ZERO }
+        Receiving { config, desk: Desk::default(), ends, now: Instant::ZERO, own: u64::from }
     }
 
     fn take(&mut self, to: u32, packet: Packet, ask: Option<Ask>) {
-        self.desk.acting = end(to);
+        self.desk.acting = End { own: (self.own)(to), ..end(to) };
         let mut extension = ask.map(|ask| Extension::of_header(transport::Header::Grants(Box::new(Header::Ask(ask)))));
         self.ends[to as usize].on_packet(&self.config, self.now, &packet, extension.as_mut(), &mut self.desk);
     }
@@ -239,6 +241,32 @@ fn the_earliest_deadline_of_all_connections_of_a_host_is_granted_first() {
     }
     assert_eq!(order, [vec![(1, 0)], vec![(1, 1)], vec![(1, 2)], vec![(0, 2)], vec![], vec![]]);
     assert_eq!((host.ends[0].next(), host.ends[1].next()), (3 * MSS, 3 * MSS));
+}
+
+/// Ids of connections differ with the number of threads that simulate a run. Three equal messages have ids in the order of
+/// their announcements and bits of their own in the reverse order: of those that wait the last one is granted first.
+#[test]
+fn equal_messages_are_granted_in_the_order_of_their_flows() {
+    let due = Instant::from_millis(10);
+    let one = "rtt_bytes = '1 packet'\novercommitment = 1\nlevels = 4\nunscheduled_levels = 2\n";
+    for (name, keys, deadline) in [
+        ("edf-grants", "outstanding = '1 packet'\n", due),
+        ("edf-grants", "outstanding = '1 packet'\n", Instant::MAX),
+        ("homa", one, Instant::MAX),
+        ("homa", &format!("{one}order = 'deadline'\n"), due),
+        ("sird", "credit = '1 packet'\n", Instant::MAX),
+    ] {
+        let mut host = Receiving { own: |id| u64::from(!id), ..Receiving::new(name, keys, 3) };
+        (0..3).for_each(|of| host.ask(of, (0, 1), deadline));
+        assert_eq!(host.granted(), [(0, 0)], "{name}");
+        let mut order = Vec::new();
+        for of in [0, 2, 1] {
+            host.now += Span::from_micros(8);
+            host.data(of, 0, Flags::NONE);
+            order.extend(host.granted());
+        }
+        assert_eq!(order, [(2, 0), (1, 0)], "{name} {keys}");
+    }
 }
 
 #[test]

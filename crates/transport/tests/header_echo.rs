@@ -54,6 +54,7 @@ impl Bench {
 
 fn pdq(number: u64, over: bool) -> Option<Header> {
     Some(Header::Pdq(Box::new(pdq::Header {
+        own: 0,
         message: 0,
         number,
         sent: Instant::ZERO,
@@ -71,6 +72,8 @@ fn pdq(number: u64, over: bool) -> Option<Header> {
 
 fn d3(number: u64, ask: d3::Ask) -> Option<Header> {
     Some(Header::D3(Box::new(d3::Header {
+        own: 0,
+        deadline: None,
         ask,
         message: 0,
         number,

@@ -120,6 +120,7 @@ fn it_asks_before_the_first_byte_and_says_what_the_ports_must_know() {
     bench.message(50_000, Some(5000));
     let [(0, Probe, asked)] = &bench.sent[..] else { panic!("{:?}", bench.sent) };
     let expected = pdq::Header {
+        own: 0,
         message: 0,
         number: 1,
         sent: Instant::ZERO,

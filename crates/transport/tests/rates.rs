@@ -329,7 +329,7 @@ fn what_is_sent_again_of_one_message_leaves_the_next_ones_reservation_alone() {
             let mut answers = Vec::new();
             for mut rates in bench.notes.asked.drain(..) {
                 let open = rates.ask != Ask::Close;
-                router.answer(bench.notes.now, (ConnectionId(0), 0, u64::from(rates.message)), &mut rates);
+                router.answer(bench.notes.now, (0, rates.message), &mut rates);
                 answers.extend(open.then_some(rates));
             }
             (answers, router.allocation().expect("it gives rates away"))
@@ -560,6 +560,8 @@ fn a_receiver_returns_requests_at_once_and_holds_other_acks_back() {
     let mut arrives = |segment: u64, bytes: u32, ask: Option<Ask>| {
         let packet = Packet::data(segment * 1000, bytes, 0, Instant::ZERO, Flags::NONE);
         let header = |ask| d3::Header {
+            own: 0,
+            deadline: None,
             ask,
             message: 0,
             number: 7,

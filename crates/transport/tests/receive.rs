@@ -82,7 +82,7 @@ impl HostOutput for Desk {
 
 impl AtHost for Desk {
     fn end(&self) -> End {
-        End { connection: ConnectionId(self.acting), generation: 0, route: 0 }
+        End { connection: ConnectionId(self.acting), generation: 0, route: 0, own: 0 }
     }
     fn port(&self) -> u32 {
         self.port

@@ -237,8 +237,8 @@ impl HostOutput for Outbox<'_> {
 
 impl AtHost for Outbox<'_> {
     fn end(&self) -> End {
-        let &Address { id, generation, path, .. } = &*self.address;
-        End { connection: id, generation, route: path }
+        let &Address { id, generation, path, ref timer, .. } = &*self.address;
+        End { connection: id, generation, route: path, own: timer.order }
     }
     fn port(&self) -> u32 {
         self.net.port_number(self.address.path)

@@ -11,7 +11,7 @@ use super::state::HostState;
 use super::timer::Timer;
 use super::{Progress, Stage};
 use crate::fabric::Net;
-use crate::flow::{Flow, Incarnation};
+use crate::flow::Flow;
 use crate::schedule::events::Event;
 
 /// The sending ends of all connections. An id is reused when the receiving host has learnt that its connection was
@@ -278,11 +278,6 @@ impl SendingEnd {
     /// Returns the generation of the connection among those with its id.
     pub(crate) fn generation(&self) -> u16 {
         self.address.generation
-    }
-
-    /// Returns its connection among all of its id.
-    pub(crate) fn incarnation(&self) -> Incarnation {
-        Incarnation { id: self.address.id, generation: self.address.generation }
     }
 
     /// Returns whether it is closed when everything is acknowledged.

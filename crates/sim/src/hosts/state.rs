@@ -134,7 +134,7 @@ impl HostOutput for AtDesk<'_> {
 
 /// Sends a packet of an end at a host.
 pub(super) fn send_from(net: &mut Net, host: HostId, end: End, packet: Packet, extension: Option<Extension>) {
-    let End { connection, generation, route } = end;
+    let End { connection, generation, route, .. } = end;
     debug_assert!(net.begins_at(route, host), "the end of connection {connection} is not at host {host}");
     let packet = Packet { connection, generation, route, ..packet };
     match extension {

@@ -1,20 +1,22 @@
 //! Requests for rates: counts denials, and whether flows with later deadlines held the missing rates.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use transport::agent::{Decision, Flow, Verdict};
 use units::{Instant, LinkId, Table};
 
-use crate::flow::Incarnation;
 use crate::record::outcome::Requests;
 
-/// Observes the decisions of all ports' agents on requests for rates, together with the deadlines of the messages.
+/// Observes the decisions of the agents of a partition's ports on requests for rates.
 pub(crate) struct RateWatch {
     ports: Table<LinkId, PortWatch>,
-    /// Packets of a closed connection may still be in flight.
-    connections: BTreeMap<Incarnation, ConnectionWatch>,
-    /// Each request once, whatever the number of ports that saw it.
-    total: Requests,
+    /// Number of requests whose first port is here, and their flows.
+    requests: u64,
+    flows: BTreeSet<Flow>,
+    /// The results of requests at all switches here that were not met, by the bits of the flow's own and the sender's
+    /// count of its requests; with the index of its message.
+    unmet: BTreeMap<(u64, u64), (u32, Noted)>,
 }
 
 /// The allocations of one port, as far as they follow from its decisions.
@@ -43,33 +45,6 @@ struct Held {
     place: u64,
 }
 
-/// The latest messages and requests of a connection.
-#[derive(Default)]
-struct ConnectionWatch {
-    /// Number of messages before the recorded ones.
-    before: u64,
-    messages: VecDeque<MessageWatch>,
-    requests: VecDeque<RequestWatch>,
-}
-
-/// A message, which is a flow of its own.
-struct MessageWatch {
-    deadline: Option<Instant>,
-    /// It is among the flows that have asked.
-    counted: bool,
-    /// It is among those with an inverted request.
-    inverted: bool,
-}
-
-/// A request in flight.
-struct RequestWatch {
-    number: u64,
-    /// The deadline of its message.
-    deadline: Option<Instant>,
-    /// The results at the switches that it has passed.
-    noted: Noted,
-}
-
 /// The results of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Noted {
@@ -83,60 +58,53 @@ struct Noted {
 }
 
 impl RateWatch {
-    /// Number of recorded messages before the one of a request, and of recorded requests: packets in flight are for the
-    /// latest.
-    const REMEMBERED: usize = 64;
-    /// Number of recorded generations of a connection id: their packets may still be in flight.
-    const GENERATIONS: u16 = 4;
-
     /// Returns a watch for links, given for each whether it starts at a switch.
     pub(crate) fn new(links: impl Iterator<Item = bool>) -> RateWatch {
         let port = |at_switch| PortWatch { at_switch, ..PortWatch::default() };
-        RateWatch { ports: links.map(port).collect(), connections: BTreeMap::new(), total: Requests::default() }
-    }
-
-    /// Records a message that is passed to a connection.
-    pub(crate) fn started(&mut self, connection: Incarnation, deadline: Option<Instant>) {
-        let generation = connection.generation.wrapping_sub(RateWatch::GENERATIONS);
-        self.connections.remove(&Incarnation { generation, ..connection });
-        let message = MessageWatch { deadline, counted: false, inverted: false };
-        self.connections.entry(connection).or_default().messages.push_back(message);
+        let ports = links.map(port).collect();
+        RateWatch { ports, requests: 0, flows: BTreeSet::new(), unmet: BTreeMap::new() }
     }
 
     /// Records the decision of an agent at a port.
     pub(crate) fn decided(&mut self, now: Instant, link: LinkId, decision: &Decision) {
         let &Decision { flow, verdict } = decision;
         let port = &mut self.ports[link];
-        let Verdict::Granted { number, .. } = verdict else {
-            port.decided(now, flow, None, verdict);
-            return;
-        };
-        let Some(own) = self.connections.get_mut(&Incarnation { id: flow.0, generation: flow.1 }) else { return };
-        if !port.at_switch {
-            own.asks(number, flow.2);
-        }
-        let Some(request) = own.requests.iter_mut().find(|request| request.number == number) else { return };
-        let noted = port.decided(now, flow, request.deadline, verdict);
+        let noted = port.decided(now, flow, verdict);
+        let Verdict::Granted { number, hop, .. } = verdict else { return };
         if !noted.asked {
             return;
         }
-        port.requests.count(Noted::default(), noted);
-        // A host's own port is the first on a request's route; a result there counts for that port only.
-        let together = if port.at_switch { request.noted.or(noted) } else { Noted { asked: true, ..Noted::default() } };
-        self.total.count(request.noted, together);
-        request.noted = together;
-        let message = flow.2.checked_sub(own.before).and_then(|index| own.messages.get_mut(index as usize));
-        if let Some(message) = message {
-            self.total.flows += u64::from(!std::mem::replace(&mut message.counted, true));
-            let inverted = together.inverted && !message.inverted;
-            message.inverted |= inverted;
-            self.total.inverted_flows += u64::from(inverted);
+        port.requests.count(noted);
+        if hop == 0 {
+            self.requests += 1;
+            self.flows.insert(flow);
+        }
+        // A result at a host's port counts for that port only.
+        if port.at_switch && noted.is_unmet() {
+            self.unmet.entry((flow.0, number)).or_insert((flow.1, Noted::default())).1.add(noted);
         }
     }
 
-    /// Returns the counts of the whole network, each request once.
-    pub(crate) fn total(&self) -> Requests {
-        self.total
+    /// Returns the counts of a network whose partitions these have observed, each request once, whatever the number of
+    /// ports that saw it.
+    pub(crate) fn total<'a>(watches: impl Iterator<Item = &'a RateWatch>) -> Requests {
+        let mut total = Requests::default();
+        let mut unmet: BTreeMap<(u64, u64), (u32, Noted)> = BTreeMap::new();
+        for watch in watches {
+            total.requests += watch.requests;
+            total.flows += watch.flows.len() as u64;
+            for (&request, &result) in &watch.unmet {
+                match unmet.entry(request) {
+                    Entry::Vacant(entry) => _ = entry.insert(result),
+                    Entry::Occupied(mut entry) => entry.get_mut().1.add(result.1),
+                }
+            }
+        }
+        unmet.values().for_each(|(_, noted)| total.count(Noted { asked: false, ..*noted }));
+        let inverted = unmet.iter().filter(|(_, (_, noted))| noted.inverted);
+        let flows: BTreeSet<Flow> = inverted.map(|(&(own, _), &(message, _))| (own, message)).collect();
+        total.inverted_flows = flows.len() as u64;
+        total
     }
 
     /// Returns the counts of one port.
@@ -145,28 +113,13 @@ impl RateWatch {
     }
 }
 
-impl ConnectionWatch {
-    /// Records a request of a host for the message of this number.
-    fn asks(&mut self, number: u64, message: u64) {
-        let index = message.saturating_sub(self.before) as usize;
-        let deadline = self.messages.get(index).and_then(|message| message.deadline);
-        let old = index.saturating_sub(RateWatch::REMEMBERED);
-        self.messages.drain(..old.min(self.messages.len()));
-        self.before += old as u64;
-        if self.requests.len() == RateWatch::REMEMBERED {
-            self.requests.pop_front();
-        }
-        self.requests.push_back(RequestWatch { number, deadline, noted: Noted::default() });
-    }
-}
-
 impl PortWatch {
-    fn decided(&mut self, now: Instant, flow: Flow, deadline: Option<Instant>, verdict: Verdict) -> Noted {
+    fn decided(&mut self, now: Instant, flow: Flow, verdict: Verdict) -> Noted {
         self.forget(now);
         let before = self.held.remove(&flow);
         let place = before.map_or(self.came, |held| held.place);
         self.came += u64::from(before.is_none());
-        let Verdict::Granted { asked, granted, left, until, .. } = verdict else { return Noted::default() };
+        let Verdict::Granted { deadline, asked, granted, left, until, .. } = verdict else { return Noted::default() };
         let own = Held { asked, granted, covered: left >= asked, until, deadline, place };
         let noted = self.note(own);
         self.held.insert(flow, own);
@@ -210,38 +163,39 @@ impl PortWatch {
 }
 
 impl Noted {
-    /// Returns the union of both results.
-    fn or(self, other: Noted) -> Noted {
-        Noted {
-            asked: self.asked || other.asked,
-            denied: self.denied || other.denied,
-            inverted: self.inverted || other.inverted,
-            overtaken: self.overtaken || other.overtaken,
-            displaceable: self.displaceable || other.displaceable,
-            refused: self.refused || other.refused,
-            passed_over: self.passed_over || other.passed_over,
-        }
+    /// Returns whether some of it was not to be had.
+    fn is_unmet(self) -> bool {
+        self.refused || self.denied
+    }
+
+    /// Adds the results at another port.
+    fn add(&mut self, other: Noted) {
+        self.asked |= other.asked;
+        self.denied |= other.denied;
+        self.inverted |= other.inverted;
+        self.overtaken |= other.overtaken;
+        self.displaceable |= other.displaceable;
+        self.refused |= other.refused;
+        self.passed_over |= other.passed_over;
     }
 }
 
 impl Requests {
-    /// Counts results that are new compared with `before`.
-    fn count(&mut self, before: Noted, now: Noted) {
-        let news = |before: bool, now: bool| u64::from(now && !before);
-        self.requests += news(before.asked, now.asked);
-        self.denied += news(before.denied, now.denied);
-        self.inverted += news(before.inverted, now.inverted);
-        self.overtaken += news(before.overtaken, now.overtaken);
-        self.displaceable += news(before.displaceable, now.displaceable);
-        self.refused += news(before.refused, now.refused);
-        self.passed_over += news(before.passed_over, now.passed_over);
+    /// Counts a request.
+    fn count(&mut self, noted: Noted) {
+        self.requests += u64::from(noted.asked);
+        self.denied += u64::from(noted.denied);
+        self.inverted += u64::from(noted.inverted);
+        self.overtaken += u64::from(noted.overtaken);
+        self.displaceable += u64::from(noted.displaceable);
+        self.refused += u64::from(noted.refused);
+        self.passed_over += u64::from(noted.passed_over);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use units::ConnectionId;
 
     /// One port of 1000 Mbit/s whose decisions are given by hand.
     #[derive(Default)]
@@ -254,8 +208,8 @@ mod tests {
         /// Lets a flow send a request, of which `granted` is granted when `left` is left.
         fn ask(&mut self, flow: u32, asked: u64, granted: u64, left: u64) -> Noted {
             let deadline = self.deadlines.get(&flow).copied();
-            let verdict = Verdict::Granted { number: 0, asked, granted, left, until: Instant::MAX };
-            self.port.decided(Instant::ZERO, (ConnectionId(flow), 0, 0), deadline, verdict)
+            let verdict = Verdict::Granted { number: 0, hop: 0, deadline, asked, granted, left, until: Instant::MAX };
+            self.port.decided(Instant::ZERO, (flow.into(), 0), verdict)
         }
     }
 
@@ -283,7 +237,7 @@ mod tests {
         // A request above the rate that flow 1 holds beyond it could not have been met either.
         assert_eq!(port.ask(2, 1100, 500, 500), Noted { displaceable: false, ..all });
         // Denied behind flows with earlier deadlines only: no inversion.
-        port.port.decided(Instant::ZERO, (ConnectionId(1), 0, 0), None, Verdict::Ended);
+        port.port.decided(Instant::ZERO, (1, 0), Verdict::Ended);
         port.ask(2, 600, 1000, 1000);
         let denied = Noted { asked: true, denied: true, refused: true, ..Noted::default() };
         assert_eq!(port.ask(4, 700, 60, 0), denied);
@@ -309,11 +263,52 @@ mod tests {
     fn a_flow_that_has_expired_holds_nothing() {
         let mut port = PortWatch::default();
         let (soon, late) = (Instant::from_millis(1), Instant::from_millis(9));
-        let ask = |asked, granted, left, until| Verdict::Granted { number: 0, asked, granted, left, until };
-        port.decided(Instant::ZERO, (ConnectionId(1), 0, 0), Some(late), ask(500, 1000, 1000, soon));
-        let noted = port.decided(Instant::ZERO, (ConnectionId(2), 0, 0), Some(soon), ask(500, 60, 0, late));
+        let ask = |deadline, granted, left, until| Verdict::Granted {
+            number: 0,
+            hop: 0,
+            deadline: Some(deadline),
+            asked: 500,
+            granted,
+            left,
+            until,
+        };
+        port.decided(Instant::ZERO, (1, 0), ask(late, 1000, 1000, soon));
+        let noted = port.decided(Instant::ZERO, (2, 0), ask(soon, 60, 0, late));
         assert!(noted.inverted && noted.passed_over);
-        let noted = port.decided(soon, (ConnectionId(2), 0, 0), Some(soon), ask(500, 60, 0, late));
+        let noted = port.decided(soon, (2, 0), ask(soon, 60, 0, late));
         assert_eq!(noted, Noted { asked: true, denied: true, refused: true, ..Noted::default() });
+    }
+
+    /// Two partitions: in one a host's port and a switch's, in the other a switch's.
+    #[test]
+    fn a_request_counts_once_wherever_it_was_denied() {
+        let [mut one, mut other] = [[false, true], [false, true]].map(|links| RateWatch::new(links.into_iter()));
+        let (soon, late) = (Instant::from_millis(2), Instant::from_millis(9));
+        let ask = |hop, flow, number, deadline, granted| {
+            let left = if granted < 500 { 0 } else { 1000 };
+            let deadline = Some(deadline);
+            let verdict = Verdict::Granted { number, hop, deadline, asked: 500, granted, left, until: Instant::MAX };
+            Decision { flow, verdict }
+        };
+        let [host, switch] = [LinkId(0), LinkId(1)];
+        // A flow with a later deadline has all at both switches.
+        for watch in [&mut one, &mut other] {
+            watch.decided(Instant::ZERO, switch, &ask(1, (7, 0), 1, late, 1000));
+        }
+        one.decided(Instant::ZERO, host, &ask(0, (7, 0), 1, late, 1000));
+        // Two requests of a flow, denied at both: the second at the host's own port too, which counts there alone.
+        for number in [1, 2] {
+            one.decided(Instant::ZERO, host, &ask(0, (8, 3), number, soon, if number == 2 { 60 } else { 1000 }));
+            one.decided(Instant::ZERO, switch, &ask(1, (8, 3), number, soon, 60));
+            other.decided(Instant::ZERO, switch, &ask(1, (8, 3), number, soon, 60));
+        }
+        // The same count of another flow, denied in the other partition only.
+        one.decided(Instant::ZERO, host, &ask(0, (9, 0), 2, soon, 1000));
+        other.decided(Instant::ZERO, switch, &ask(1, (9, 0), 2, soon, 60));
+        let total = RateWatch::total([&one, &other].into_iter());
+        assert_eq!((total.requests, total.flows), (4, 3));
+        assert_eq!((total.denied, total.refused, total.inverted, total.inverted_flows), (3, 3, 3, 2));
+        assert_eq!([one.at(host).denied, one.at(switch).denied, other.at(switch).denied], [1, 2, 3]);
+        assert_eq!((one.at(host).requests, other.at(switch).requests), (4, 4));
     }
 }

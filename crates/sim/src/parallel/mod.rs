@@ -75,9 +75,6 @@ pub fn partition(scenario: &Scenario, threads: u32) -> Result<Partition, &'stati
     if !faults.is_empty() {
         return Err("it has faults");
     }
-    if transports.iter().any(|transport| transport.config.control.goes_by_numbers()) {
-        return Err("a transport breaks ties by the order in which connections were opened anywhere");
-    }
     if let Some(why) = classes.iter().find_map(|class| class.generator.indivisible()) {
         return Err(why);
     }

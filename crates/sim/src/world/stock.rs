@@ -43,6 +43,8 @@ pub(crate) fn take(worlds: &mut [World]) -> Measured {
     let links = (0..worlds[0].net.graph.links.len()).map(LinkId::from_index);
     let links = links.map(|link| row(&worlds[owner(worlds, link)], link)).collect();
     worlds.iter_mut().for_each(|world| world.message_log.close());
+    let watches: Vec<&RateWatch> = worlds.iter().filter_map(|world| world.rates.as_ref()).collect();
+    let requests = (!watches.is_empty()).then(|| RateWatch::total(watches.into_iter()));
     let (first, others) = worlds.split_first_mut().expect("a run has at least one world");
     others.iter_mut().for_each(|other| first.message_log.take_sums(&mut other.message_log));
     let classes = first.sources.entries().map(|(id, TrafficSource { class, framing, too_late, .. })| {
@@ -53,7 +55,7 @@ pub(crate) fn take(worlds: &mut [World]) -> Measured {
         at: first.net.now,
         counters,
         classes: classes.collect(),
-        requests: first.rates.as_ref().map(RateWatch::total),
+        requests,
         faults: first.net.fault_counts(),
         links,
         trace: first.sampler.take().map_or_else(Vec::new, |mut sampler| sampler.take_samples()),

@@ -270,7 +270,7 @@ impl Router {
             self.heard.push_back((now, flow));
         }
         let until = now.saturating_add(self.config.expiry);
-        Verdict::Granted { number: request.number, asked, granted, left, until }
+        Verdict::Granted { number: request.number, hop, deadline: request.deadline, asked, granted, left, until }
     }
 
     /// Forgets the flows that have been silent for too long.
@@ -330,7 +330,7 @@ impl Agent for Router {
             return None;
         }
         self.adapt(port.now, port.sent_for, port.waiting_bytes.0);
-        let flow = (packet.connection, packet.generation, u64::from(request.message));
+        let flow = (request.own, request.message);
         let verdict = self.answer(port.now, flow, request);
         Some(Decision { flow, verdict })
     }
@@ -390,7 +390,9 @@ mod tests {
             let before = self.answers.get(&flow).copied();
             let mut header = Header {
                 ask,
+                own: 0,
                 message: 0,
+                deadline: None,
                 number: 0,
                 sent: self.now,
                 request,
@@ -399,7 +401,7 @@ mod tests {
                 grants: Vec::new(),
                 uplink: 0,
             };
-            self.router.answer(self.now, (units::ConnectionId(flow), 0, 0), &mut header);
+            self.router.answer(self.now, (flow.into(), 0), &mut header);
             assert_eq!(header.grants.len(), 1, "each hop adds its grant");
             header.grants[0]
         }

@@ -7,8 +7,12 @@ use units::{Instant, Span};
 pub struct Header {
     /// The kind of the request.
     pub ask: Ask,
+    /// The bits of its connection's own ([`Site::own`](crate::Site::own)).
+    pub own: u64,
     /// Index of the connection's message, from 0: each message is a flow of its own.
     pub message: u32,
+    /// The deadline of that message, for statistics alone: no router heeds it.
+    pub deadline: Option<Instant>,
     /// The sender's count of its requests, to identify the answered one.
     pub number: u64,
     /// The time of sending.

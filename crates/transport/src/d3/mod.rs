@@ -36,10 +36,6 @@ impl Returns for Config {
     }
 }
 
-/// See [`Control::goes_by_numbers`](crate::control::Control::goes_by_numbers): routers keep requests by the ids of
-/// their connections.
-pub(crate) const GOES_BY_NUMBERS: bool = true;
-
 /// See [`Entry::reads`](crate::registry::Entry::reads): the keys of segments, ACKs, timers and loss recovery.
 pub(crate) const READS: Option<&[&str]> = Some(crate::stream::READS);
 

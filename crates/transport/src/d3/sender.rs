@@ -29,8 +29,12 @@ pub struct Sender {
 /// The routers' knowledge of a message.
 #[derive(Clone, Debug)]
 struct Lease {
+    /// The bits of the connection's own.
+    own: u64,
     /// Index of the message.
     message: u32,
+    /// The deadline of the message, if it has one.
+    deadline: Option<Instant>,
     /// The rate requested by the last answered request.
     request: u64,
     /// The grant of each hop to it.
@@ -183,7 +187,7 @@ impl Sender {
         self.stream.go_back(config, now);
         // One segment is sent as with TCP, with the request for the ones after it.
         if let Some(segment) = self.stream.next_segment(config) {
-            let lease = self.lease_at(segment.0).unwrap_or_else(|| self.open_lease(segment.0));
+            let lease = self.lease_at(segment.0).unwrap_or_else(|| self.open_lease(segment.0, out));
             self.emit(config, now, lease, segment, out);
         }
     }
@@ -205,7 +209,7 @@ impl Sender {
             let Some(lease) = self.lease_at(segment.0) else {
                 // The lease of the message before it is free for this one.
                 self.close_leases(config, now, out);
-                let lease = self.open_lease(segment.0);
+                let lease = self.open_lease(segment.0, out);
                 self.ask_alone(config, now, lease, out);
                 break;
             };
@@ -267,7 +271,9 @@ impl Sender {
         lease.pending = Some(Pending { number: self.asked, sent: now, request });
         Some(Header::D3(Box::new(Request {
             ask: if lease.grants.is_empty() { Ask::Open } else { Ask::Renew },
+            own: lease.own,
             message: number,
+            deadline: lease.deadline,
             number: self.asked,
             sent: now,
             request,
@@ -303,11 +309,22 @@ impl Sender {
         self.leases.iter().position(|lease| lease.message == message)
     }
 
-    fn open_lease(&mut self, position: u64) -> usize {
+    fn open_lease(&mut self, position: u64, out: &impl Output) -> usize {
         let message = self.stream.number_at(position);
+        let deadline = self.stream.message(message).and_then(|(_, current)| current.message.deadline);
         let place = self.leases.partition_point(|lease| lease.message < message);
         let pacer = Pacer::default();
-        let lease = Lease { message, request: 0, grants: Vec::new(), rate: 0, pending: None, uplink: u64::MAX, pacer };
+        let lease = Lease {
+            own: out.site().own,
+            message,
+            deadline,
+            request: 0,
+            grants: Vec::new(),
+            rate: 0,
+            pending: None,
+            uplink: u64::MAX,
+            pacer,
+        };
         self.leases.insert(place, lease);
         place
     }
@@ -333,7 +350,9 @@ impl Sender {
         self.asked += 1;
         let request = Request {
             ask: Ask::Close,
+            own: lease.own,
             message: lease.message,
+            deadline: lease.deadline,
             number: self.asked,
             sent: now,
             request: 0,

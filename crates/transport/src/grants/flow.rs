@@ -122,9 +122,9 @@ impl Flows {
         &mut self.flows[place as usize]
     }
 
-    /// Returns the connection of the flow at a place.
-    pub(super) fn id(&self, place: Place) -> ConnectionId {
-        self.at(place).end.connection
+    /// Returns the order of the flow at a place among equal ones: it does not depend on ids of connections.
+    pub(super) fn tie(&self, place: Place) -> u64 {
+        self.at(place).end.own
     }
 
     /// Adds the flow of a connection that has none; returns its place.
@@ -153,9 +153,9 @@ impl Flows {
         Some(self.at(place))
     }
 
-    /// Returns the flows with their connections and places, in the order of connections.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (ConnectionId, Place, &Flow)> {
-        self.places.iter().map(|&(id, place)| (id, place, self.at(place)))
+    /// Returns the flows with their places, in no order that may matter.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Place, &Flow)> {
+        self.places.iter().map(|&(_, place)| (place, self.at(place)))
     }
 
     /// Returns true if there is none.
@@ -275,7 +275,7 @@ mod tests {
     const MSS: u64 = 1000;
 
     fn flow_of(connection: u32) -> Flow {
-        let end = End { connection: ConnectionId(connection), generation: 0, route: 0 };
+        let end = End { connection: ConnectionId(connection), generation: 0, route: 0, own: connection.into() };
         Flow::new(end, HostId(1), None)
     }
 
@@ -314,7 +314,11 @@ mod tests {
         assert!(flows.is_empty());
         let [nine, three] = [9, 3].map(|connection| flows.add(flow_of(connection)));
         assert_ne!(nine, three);
-        let ids = |flows: &Flows| flows.iter().map(|(id, place, _)| (id.0, flows.id(place).0)).collect::<Vec<_>>();
+        let ids = |flows: &Flows| {
+            let ids: Vec<_> =
+                flows.iter().map(|(place, flow)| (u64::from(flow.end.connection.0), flows.tie(place))).collect();
+            ids
+        };
         assert_eq!((ids(&flows), flows.is_empty()), (vec![(3, 3), (9, 9)], false), "in their order");
         flows.of(ConnectionId(9)).expect("it is there").next = 500;
         assert_eq!(flows.remove(ConnectionId(9)).map(|flow| flow.next), Some(500));

@@ -306,7 +306,7 @@ impl Incoming {
 
     /// Marks late segments, so that they are granted again.
     pub(super) fn look_for_late(&mut self, now: Instant) {
-        while let Some((at, id, number)) = self.late_at.first() {
+        while let Some((at, number, id)) = self.late_at.first() {
             if at > now && self.not_arrived == Some(number) {
                 break;
             }
@@ -324,7 +324,7 @@ impl Incoming {
                 continue;
             }
             match self.may_come_until(now, place, number) {
-                Some(later) => self.late_at.push((later, id, number)),
+                Some(later) => self.late_at.push((later, number, id)),
                 None if self.policy.probes => self.ask_after(now, place, number),
                 None => self.give_up(place, number, true),
             }
@@ -379,7 +379,7 @@ impl Incoming {
                 self.probes.push((id, *lowest));
             }
         }
-        self.late_at.push((flow.ask_at, id, number));
+        self.late_at.push((flow.ask_at, number, id));
     }
 
     /// Returns the next probe to send: the end that it is for, and the packet.
@@ -408,7 +408,7 @@ impl Incoming {
             if let Some(index) = flow.index_of(number) {
                 let granted = &mut flow.on_the_way[index];
                 granted.lost_at = granted.lost_at.min(lost_at);
-                self.late_at.push((granted.lost_at, id, number));
+                self.late_at.push((granted.lost_at, number, id));
             }
         }
     }
@@ -444,7 +444,7 @@ impl Incoming {
         if let Some(limits) = flow.limits {
             self.limits[limits].in_flight += end - start;
         }
-        self.late_at.push((now.saturating_add(patience), flow.end.connection, number));
+        self.late_at.push((now.saturating_add(patience), number, flow.end.connection));
     }
 
     /// Removes a segment, by its index, from the ones in flight.
@@ -554,7 +554,7 @@ impl Incoming {
         // Of the flows without a deadline the least served one, so that all share alike.
         let patient = || {
             let may = self.background.iter().copied().filter(|place| self.may_be_granted(*place));
-            may.min_by_key(|place| (self.flows.at(*place).served(), self.flows.at(*place).end.connection))
+            may.min_by_key(|place| (self.flows.at(*place).served(), self.flows.tie(*place)))
         };
         let every = self.policy.background_every;
         let turn = every > 0 && (self.grants + 1).is_multiple_of(every);
@@ -584,12 +584,12 @@ impl Incoming {
         let flows = &self.flows;
         match self.policy.order {
             Order::Remaining => {
-                self.order.extend(flows.iter().map(|(_, place, _)| place));
-                self.order.sort_unstable_by_key(|place| (flows.at(*place).missing(), flows.id(*place)));
+                self.order.extend(flows.iter().map(|(place, _)| place));
+                self.order.sort_unstable_by_key(|place| (flows.at(*place).missing(), flows.tie(*place)));
             }
             Order::Due => {
-                let key = |place: &Place| (flows.at(*place).first_due(), flows.at(*place).missing(), flows.id(*place));
-                self.order.extend(flows.iter().map(|(_, place, _)| place));
+                let key = |place: &Place| (flows.at(*place).first_due(), flows.at(*place).missing(), flows.tie(*place));
+                self.order.extend(flows.iter().map(|(place, _)| place));
                 self.order.sort_unstable_by_key(key);
             }
             Order::Deadline { sheds, .. } => self.by_deadline(now, sheds),
@@ -601,14 +601,14 @@ impl Incoming {
         self.background.clear();
         let mut waiting = std::mem::take(&mut self.waiting);
         waiting.clear();
-        for (id, place, flow) in self.flows.iter() {
+        for (place, flow) in self.flows.iter() {
             match (flow.due(), flow.rest()) {
                 // Granted data arrives, also where other data is shed.
                 (_, 0) => {}
                 ((Instant::MAX, _), _) => self.background.push(place),
                 ((due, dated), rest) => {
                     let takes = self.beside_others(self.takes(rest), shared);
-                    waiting.push(Waiting { due, id, dated, takes, place });
+                    waiting.push(Waiting { due, tie: flow.end.own, dated, takes, place });
                 }
             }
         }
@@ -659,7 +659,8 @@ impl Incoming {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Waiting {
     due: Instant,
-    id: ConnectionId,
+    /// See [`Flows::tie`].
+    tie: u64,
     dated: bool,
     /// The time that the link takes for its rest.
     takes: Span,

@@ -5,8 +5,8 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use units::{ConnectionId, Instant};
 
-/// The time at which a segment is late, its connection, and its number.
-pub(super) type Late = (Instant, ConnectionId, u64);
+/// The time at which a segment is late, its number among all that the host has expected, and its connection.
+pub(super) type Late = (Instant, u64, ConnectionId);
 
 /// A queue of times, the earliest first. Most are recorded in their order, as patience rarely changes.
 #[derive(Debug, Default)]
@@ -52,7 +52,7 @@ mod tests {
     #[test]
     fn the_earliest_is_first_however_they_were_recorded() {
         let mut times = LateTimes::default();
-        let late = |time, id| (Instant(time), ConnectionId(id), 0);
+        let late = |time, number| (Instant(time), number, ConnectionId(0));
         let recorded = [(5, 0), (7, 1), (3, 0), (7, 0), (9, 0), (8, 2), (4, 4)];
         recorded.iter().for_each(|&(time, id)| times.push(late(time, id)));
         let taken: Vec<Late> = std::iter::from_fn(|| times.first().inspect(|_| times.pop())).collect();

@@ -36,10 +36,6 @@ pub use crate::agent::NoAgents as Agents;
 
 use crate::{Descriptor, Signal};
 
-/// See [`Control::goes_by_numbers`](crate::control::Control::goes_by_numbers): of messages with as much left, or due at
-/// the same time, the one of the connection with the lower id is first.
-pub(crate) const GOES_BY_NUMBERS: bool = true;
-
 /// See [`Entry::reads`](crate::registry::Entry::reads): the receiver handles losses and timeouts, after times of its
 /// own.
 pub(crate) const READS: Option<&[&str]> = Some(&["mss", "header", "dup_ack_threshold"]);

@@ -15,9 +15,6 @@ use crate::controllers::{Controller, Ecn, dctcp};
 use crate::header_echo::{self, Asks, How, Returns};
 use crate::{Descriptor, Needs, Packet};
 
-/// See [`Control::goes_by_numbers`](crate::control::Control::goes_by_numbers): a port adds up prices of any packet.
-pub(crate) const GOES_BY_NUMBERS: bool = false;
-
 /// See [`Entry::reads`](crate::registry::Entry::reads): its ends are the ends of window transports.
 pub(crate) const READS: Option<&[&str]> = None;
 

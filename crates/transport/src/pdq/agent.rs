@@ -305,7 +305,7 @@ impl Agent for Port {
         let crate::Header::Pdq(header) = header else { return None };
         if !packet.flags.has(Flags::ACK) {
             self.set_capacity(port.now, port.waiting_bytes);
-            self.pass(port.now, (packet.connection, packet.generation, u64::from(header.message)), header);
+            self.pass(port.now, (header.own, header.message), header);
         }
         None
     }
@@ -322,7 +322,6 @@ impl Agent for Port {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use units::ConnectionId;
 
     const GBPS: u64 = 1_000_000_000;
     const RTT: Span = Span::from_micros(100);
@@ -347,6 +346,7 @@ mod tests {
         }
         fn header(&self, deadline_ms: Option<u64>, kb: u64) -> Header {
             Header {
+                own: 0,
                 message: 0,
                 number: 0,
                 sent: self.now,
@@ -362,14 +362,14 @@ mod tests {
             }
         }
         /// Returns the rate in Mbit/s at which a flow may send.
-        fn pass(&mut self, flow: u32, deadline_ms: Option<u64>, kb: u64) -> u64 {
+        fn pass(&mut self, flow: u64, deadline_ms: Option<u64>, kb: u64) -> u64 {
             let mut header = self.header(deadline_ms, kb);
-            self.port.pass(self.now, (ConnectionId(flow), 0, 0), &mut header);
+            self.port.pass(self.now, (flow, 0), &mut header);
             assert_eq!(header.paused_by, (header.rate == 0).then_some(1));
             header.rate / 1_000_000
         }
-        fn order(&self) -> Vec<u32> {
-            self.port.list.iter().map(|known| known.flow.0.0).collect()
+        fn order(&self) -> Vec<u64> {
+            self.port.list.iter().map(|known| known.flow.0).collect()
         }
     }
 
@@ -386,6 +386,16 @@ mod tests {
         // Its rest is shorter than that of flow 2 now.
         assert_eq!(port.pass(1, None, 800), 0);
         assert_eq!(port.order(), [4, 3, 1, 2]);
+    }
+
+    #[test]
+    fn equally_urgent_flows_are_ordered_by_their_own_bits_then_by_message() {
+        let mut port = Bench::new(Agents { list_factor: 9.0, ..config() });
+        assert_eq!([5, 8, 2].map(|flow| port.pass(flow, Some(50), 500)), [1000, 0, 1000]);
+        let mut second = Header { own: 5, message: 1, ..port.header(Some(50), 500) };
+        port.port.pass(port.now, (5, 1), &mut second);
+        let order: Vec<Flow> = port.port.list.iter().map(|known| known.flow).collect();
+        assert_eq!(order, [(2, 0), (5, 0), (5, 1), (8, 0)]);
     }
 
     #[test]
@@ -408,13 +418,13 @@ mod tests {
         assert_eq!([port.pass(1, Some(5), 500), port.pass(2, Some(9), 500)], [1000, 0]);
         let mut elsewhere = port.header(Some(5), 500);
         elsewhere.paused_by = Some(2);
-        port.port.pass(port.now, (ConnectionId(1), 0, 0), &mut elsewhere);
+        port.port.pass(port.now, (1, 0), &mut elsewhere);
         assert_eq!((elsewhere.paused_by, elsewhere.hop), (Some(2), 2));
         assert_eq!(port.pass(2, Some(9), 500), 1000);
         // The port that paused it decides anew.
         let mut own = port.header(Some(5), 500);
         own.paused_by = Some(1);
-        port.port.pass(port.now, (ConnectionId(1), 0, 0), &mut own);
+        port.port.pass(port.now, (1, 0), &mut own);
         assert_eq!((own.paused_by, own.rate), (None, GBPS));
     }
 
@@ -422,11 +432,11 @@ mod tests {
     fn what_another_link_holds_back_is_left_to_those_behind() {
         let mut port = Bench::new(config());
         let mut slow = Header { rate: 400_000_000, ..port.header(Some(5), 500) };
-        port.port.pass(port.now, (ConnectionId(1), 0, 0), &mut slow);
+        port.port.pass(port.now, (1, 0), &mut slow);
         assert_eq!((slow.rate, port.pass(2, Some(9), 500)), (400_000_000, 600));
         // Less than a hundredth of what it could have is nothing.
         let mut fast = Header { rate: 995_000_000, ..port.header(Some(5), 500) };
-        port.port.pass(port.now, (ConnectionId(1), 0, 0), &mut fast);
+        port.port.pass(port.now, (1, 0), &mut fast);
         assert_eq!(port.pass(2, Some(9), 500), 0);
     }
 
@@ -434,12 +444,12 @@ mod tests {
     fn the_list_holds_twice_as_many_as_send_and_the_place_says_how_often_to_probe() {
         let mut port = Bench::new(config());
         assert_eq!(port.pass(1, Some(1), 500), 1000);
-        (2..=5).for_each(|flow| assert_eq!(port.pass(flow, Some(u64::from(flow)), 500), 0));
+        (2..=5).for_each(|flow| assert_eq!(port.pass(flow, Some(flow), 500), 0));
         assert_eq!((port.order(), port.port.others.len()), (vec![1, 2], 3));
         let mut port = Bench::new(Agents { list_factor: 9.0, ..config() });
-        (1..=8).for_each(|flow| _ = port.pass(flow, Some(u64::from(flow)), 500));
+        (1..=8).for_each(|flow| _ = port.pass(flow, Some(flow), 500));
         let mut header = port.header(Some(8), 500);
-        port.port.pass(port.now, (ConnectionId(8), 0, 0), &mut header);
+        port.port.pass(port.now, (8, 0), &mut header);
         assert_eq!(header.probe_every, 0.2 * 7.0);
     }
 
@@ -462,17 +472,13 @@ mod tests {
             let mut bench = Bench::new(own);
             if was_paused {
                 assert_eq!([bench.pass(3, Some(3), 500), bench.pass(2, Some(6), 500)], [1000, 0]);
-                bench.port.pass(
-                    bench.now,
-                    (ConnectionId(3), 0, 0),
-                    &mut Header { over: true, ..bench.header(None, 0) },
-                );
+                bench.port.pass(bench.now, (3, 0), &mut Header { over: true, ..bench.header(None, 0) });
             }
             bench.now = Instant::from_micros(20);
             assert_eq!(bench.pass(1, Some(7), 10), 1000);
             bench.now = Instant::from_micros(29);
             let mut header = Header { paused_by: was_paused.then_some(1), ..bench.header(Some(6), 500) };
-            bench.port.pass(bench.now, (ConnectionId(2), 0, 0), &mut header);
+            bench.port.pass(bench.now, (2, 0), &mut header);
             header.rate / 1_000_000
         };
         assert_eq!([passed(false, false), passed(false, true)], [1000, 0]);
@@ -500,7 +506,7 @@ mod tests {
         let mut port = Bench::new(config());
         assert_eq!([port.pass(1, Some(5), 500), port.pass(2, Some(9), 500)], [1000, 0]);
         let mut over = Header { over: true, ..port.header(Some(5), 0) };
-        port.port.pass(port.now, (ConnectionId(1), 0, 0), &mut over);
+        port.port.pass(port.now, (1, 0), &mut over);
         assert_eq!(port.pass(2, Some(9), 500), 1000);
         port.now = Instant::from_micros(999);
         assert_eq!(port.pass(3, None, 500), 0);
@@ -527,7 +533,7 @@ mod tests {
         let mut port = Bench::new(Agents { list_factor: 1.0, ..config() });
         let first = |port: &mut Bench| {
             let mut slow = Header { rate: 300_000_000, ..port.header(Some(1), 500) };
-            port.port.pass(port.now, (ConnectionId(1), 0, 0), &mut slow);
+            port.port.pass(port.now, (1, 0), &mut slow);
             slow.rate / 1_000_000
         };
         assert_eq!(first(&mut port), 300);
@@ -545,10 +551,10 @@ mod tests {
         let mut port = Bench::new(config());
         for (flow, place) in [(1, 5), (2, 6)] {
             let mut half = Header { rate: 500_000_000, ..port.header(Some(place), 500) };
-            port.port.pass(port.now, (ConnectionId(flow), 0, 0), &mut half);
+            port.port.pass(port.now, (flow, 0), &mut half);
             assert_eq!(half.rate, 500_000_000);
         }
-        (3..=6).for_each(|flow| _ = port.pass(flow, Some(6 + u64::from(flow)), 500));
+        (3..=6).for_each(|flow| _ = port.pass(flow, Some(6 + flow), 500));
         assert_eq!(port.order(), [1, 2, 3, 4]);
     }
 

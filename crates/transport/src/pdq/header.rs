@@ -5,6 +5,8 @@ use units::{Bytes, Instant, Span};
 /// A flow's description for the ports, and their verdict. Rates are in bit/s, with headers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Header {
+    /// The bits of its connection's own ([`Site::own`](crate::Site::own)).
+    pub own: u64,
     /// Index of the connection's message, from 0: each message is a flow of its own.
     pub message: u32,
     /// The sender's count of its headers, to identify the latest answer.

@@ -35,10 +35,6 @@ impl Returns for Config {
     }
 }
 
-/// See [`Control::goes_by_numbers`](crate::control::Control::goes_by_numbers): of equally urgent flows the one of the
-/// connection with the lower id is first.
-pub(crate) const GOES_BY_NUMBERS: bool = true;
-
 /// See [`Entry::reads`](crate::registry::Entry::reads): the keys of segments, ACKs, timers and loss recovery.
 pub(crate) const READS: Option<&[&str]> = Some(crate::stream::READS);
 

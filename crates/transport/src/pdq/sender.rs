@@ -29,6 +29,8 @@ pub struct Sender {
 /// The flow that the ports know.
 #[derive(Clone, Debug)]
 struct Flow {
+    /// The bits of its connection's own.
+    own: u64,
     /// Index of its message.
     message: u32,
     /// The accepted rate, in bit/s; 0: it is paused, or has not been answered.
@@ -151,9 +153,9 @@ impl Sender {
             let Some(flow) = &mut self.flow else {
                 let (pacer, told_at) = (Pacer::default(), now);
                 let every = self.own.probe_every;
-                let answered = self.told;
+                let (answered, own) = (self.told, out.site().own);
                 self.flow =
-                    Some(Flow { message, rate: 0, paused_by: None, probe_every: every, answered, told_at, pacer });
+                    Some(Flow { own, message, rate: 0, paused_by: None, probe_every: every, answered, told_at, pacer });
                 self.probe(config, now, out);
                 continue;
             };
@@ -204,9 +206,10 @@ impl Sender {
         let flow = self.flow.as_mut().expect("a header is only written for an open flow");
         flow.told_at = now;
         self.told += 1;
-        let (message, paused_by) = (flow.message, flow.paused_by);
+        let &mut Flow { own, message, paused_by, .. } = flow;
         let deadline = self.stream.message(message).and_then(|(_, current)| current.message.deadline);
         Header::Pdq(Box::new(Told {
+            own,
             message,
             number: self.told,
             sent: now,

@@ -27,9 +27,6 @@ use units::{Amount, Default, Key, Kind, Range, Span, Value, Values};
 use crate::controllers::Controller;
 use crate::{Descriptor, Surroundings, connection};
 
-/// See [`Control::goes_by_numbers`](crate::control::Control::goes_by_numbers): ties are decided by flows, not by ids.
-pub(crate) const GOES_BY_NUMBERS: bool = false;
-
 /// None: every window transport can be scheduled by its receiver.
 pub(crate) const DESCRIPTORS: &[Descriptor<Config>] = &[];
 

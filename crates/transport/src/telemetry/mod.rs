@@ -14,9 +14,6 @@ use crate::Packet;
 use crate::controllers::{Boxed, Controller, Ecn};
 use crate::header_echo::{self, Asks, How, Returns};
 
-/// See [`Control::goes_by_numbers`](crate::control::Control::goes_by_numbers): a port writes the same for any packet.
-pub(crate) const GOES_BY_NUMBERS: bool = false;
-
 /// See [`Entry::reads`](crate::registry::Entry::reads): its ends are the ends of window transports.
 pub(crate) const READS: Option<&[&str]> = None;
 

@@ -13,10 +13,6 @@ use crate::connection;
 use crate::host::{AtHost, End, HostOutput, HostState};
 use crate::{Descriptor, Extension, Flags, Message, Observation, Packet};
 
-/// See [`Control::goes_by_numbers`](crate::control::Control::goes_by_numbers): requests are ordered by deadline, then
-/// by connection id.
-pub(crate) const GOES_BY_NUMBERS: bool = true;
-
 /// See [`Entry::reads`](crate::registry::Entry::reads): the keys of packets.
 pub(crate) const READS: Option<&[&str]> = Some(&["mss", "header"]);
 
@@ -54,8 +50,8 @@ pub enum Header {
 /// The shared state of a host's connections: the requests for a grant.
 #[derive(Debug, Default)]
 pub struct Host {
-    /// The requests by deadline, then by connection; each with the header bytes of its packets.
-    waiting: BTreeMap<(Instant, u32), (End, u32)>,
+    /// The requests by deadline, then by flow; each with the header bytes of its packets.
+    waiting: BTreeMap<(Instant, u64), (End, u32)>,
     /// The end that may send.
     granted: Option<End>,
     /// The time before which nothing is granted.
@@ -199,7 +195,7 @@ impl Receiver {
                 let opens = host.opens;
                 out.arm_host(opens);
             }
-            out.shared().testing.waiting.insert((deadline, own.connection.0), (own, config.header));
+            out.shared().testing.waiting.insert((deadline, own.own), (own, config.header));
             return;
         }
         self.next = packet.end();

@@ -125,7 +125,7 @@ impl AtHost for Notes {
 }
 
 /// The one connection here.
-pub(crate) const ONLY: End = End { connection: ConnectionId(0), generation: 0, route: 0 };
+pub(crate) const ONLY: End = End { connection: ConnectionId(0), generation: 0, route: 0, own: 0 };
 
 /// A sender whose time and acknowledgements are given by hand.
 pub(crate) struct Bench {
