@@ -249,12 +249,12 @@ mod tests {
         assert_eq!((net.turns_at(link), net.turns_at(LinkId(1))), (Some(HostId(0)), None));
         let times = |net: &mut Net| {
             [false, true].map(|paused| {
-                net.ports[link].qdisc_mut().paused = paused;
+                net.ports[link].set_paused(paused);
                 (net.room_at(path), net.idle_at(path))
             })
         };
         assert_eq!(times(&mut net), [(US(0), US(12)), (US(0), Instant::MAX)]);
-        net.ports[link].qdisc_mut().paused = false;
+        net.ports[link].set_paused(false);
         send(&mut net, (0, 1), 2);
         assert_eq!(times(&mut net), [(US(12), US(36)), (Instant::MAX, Instant::MAX)]);
         // Two packets are queued all the time.

@@ -153,7 +153,9 @@ impl Net {
                 let trim = service.trim.filter(|_| plan.role.at_switch());
                 let queue = (plan.queue.queue)(&settings, &service.weights);
                 let queue = if trim.is_some() { Trimming::before(queue) } else { queue };
-                port = port.with_qdisc(queue, (plan.marking.marker)(&settings, &site));
+                let by_threshold = plan.marking.built_in && !plan.at_departure;
+                let marker = (!by_threshold).then(|| (plan.marking.marker)(&settings, &site));
+                port = port.with_qdisc(queue, marker);
                 port.qdisc_mut().trim = trim;
                 port.qdisc_mut().marks_at_departure = plan.at_departure;
                 port.qdisc_mut().by_class = plan.queue.by_class;
@@ -436,6 +438,9 @@ impl Net {
                 Some(at) => self.add_pending_onwards(link, number, at),
                 None => Fate::Dropped,
             },
+            PortMode::Qdisc if port.skips_discipline(self.now, self.packet_pool.at(number).packet.size) => {
+                self.skip_discipline(link, number)
+            }
             PortMode::Qdisc => self.offer_stored_to_qdisc(link, number, false),
             PortMode::Shared(buffer) => match port.offer_idle(&mut self.packet_pool, self.now, number) {
                 Some(fate) => fate,
@@ -457,21 +462,23 @@ impl Net {
     /// As [`offer`](Net::offer). The port's agents see an accepted packet that has a header.
     #[inline(never)]
     fn offer_extended(&mut self, link: LinkId, number: u32) -> Fate {
-        let packet = self.packet_pool.at(number).packet;
+        let place = self.packet_pool.at(number).packet.wait_or_extension;
         let port = self.port_of(link);
         let wait = self.ports[port].idle_at().saturating_sub(self.now);
-        let extension = self.extensions.at(packet.wait_or_extension);
+        let extension = self.extensions.at(place);
         extension.wait = units_of_wait(wait);
-        let Some(header) = extension.header.as_ref().filter(|_| self.agents.are_there()) else {
+        if !self.agents.are_there() {
             return self.offer(link, number);
-        };
+        }
+        let Some(header) = &extension.header else { return self.offer(link, number) };
+        let packet = self.packet_pool.at(number).packet;
         let fate = if self.agents.pass_full_buffers(link, &packet, header) {
             self.offer_protected(link, number)
         } else {
             self.offer(link, number)
         };
         if fate != Fate::Dropped
-            && let Some(header) = &mut self.extensions.at(packet.wait_or_extension).header
+            && let Some(header) = &mut self.extensions.at(place).header
         {
             self.agents.show(link, &state(self.now, &mut self.ports[port]), &packet, header);
         }
@@ -721,8 +728,7 @@ mod tests {
     /// Returns a switch's port at 1 Gbps to a host, with a discipline and without marks.
     pub(super) fn port(discipline: &str) -> Port {
         let rate = Rate::from_gbps(1);
-        let marker = (MARKERS[0].marker)(&Values::default(), &Site::new(rate, Level::INFINITE));
-        Port::new(rate, Span::ZERO, LinkRole::SwitchToHost).with_qdisc(queue(discipline), marker)
+        Port::new(rate, Span::ZERO, LinkRole::SwitchToHost).with_qdisc(queue(discipline), None)
     }
 
     /// As [`star`]; several leaves have as many hosts each, in order, and are connected to one more switch.
@@ -1045,7 +1051,7 @@ mod tests {
     #[test]
     fn first_in_first_out_beside_the_port_is_the_same_as_within() {
         for (seed, sharing) in [(1, false), (2, false), (3, true)] {
-            let run = |cold: bool| {
+            let run = |cold: bool, own_marker: bool| {
                 let mut net = star(4, seed, None, ["fifo", "fifo"]);
                 let link = net.ports.iter().position(|port| port.place.to_host()).expect("a port to a host");
                 let link = LinkId::from_index(link);
@@ -1061,10 +1067,11 @@ mod tests {
                         Port::new(Rate::from_gbps(1), Span::ZERO, LinkRole::SwitchToHost),
                     );
                     let settings = Values::default();
-                    net.ports[link] = port.with_qdisc(queue("fifo"), (MARKERS[0].marker)(&settings, &site));
+                    let marker = own_marker.then(|| (MARKERS[0].marker)(&settings, &site));
+                    net.ports[link] = port.with_qdisc(queue("fifo"), marker);
                 }
                 let to = net.graph.links[link.index()].to;
-                let mut stream = Stream::new(seed, "bursts", 0);
+                let (mut stream, mut arrived) = (Stream::new(seed, "bursts", 0), Vec::new());
                 for seq in 0..60 {
                     for from in (0..4).filter(|&from| from != to) {
                         let mut packet = full(&mut net, (from, to), seq);
@@ -1072,8 +1079,11 @@ mod tests {
                         packet.size = packet.payload + 40;
                         net.send(packet);
                     }
+                    // The port becomes idle now and then.
+                    if seq % 20 == 19 {
+                        arrived.extend(drain(&mut net));
+                    }
                 }
-                let arrived = drain(&mut net);
                 net.advance_ports();
                 let port = &net.ports[link];
                 let watch = port.watch();
@@ -1085,7 +1095,8 @@ mod tests {
                 );
                 (arrived, port.packets, port.bytes, watch.drops, watch.marks, watch.max_waiting, watch.levels.clone())
             };
-            assert!(run(true) == run(false), "seed {seed}");
+            let built_in = run(false, false);
+            assert!([true, false].into_iter().all(|own_marker| run(true, own_marker) == built_in), "seed {seed}");
         }
     }
 
@@ -1110,7 +1121,7 @@ mod tests {
         let link = net.router.link(path + 1);
         let port =
             std::mem::replace(&mut net.ports[link], Port::new(Rate::from_gbps(1), Span::ZERO, LinkRole::HostToHost));
-        net.ports[link] = port.with_qdisc(queue("fifo"), Box::new(Phantom { bytes: 0, since: Instant::ZERO }));
+        net.ports[link] = port.with_qdisc(queue("fifo"), Some(Box::new(Phantom { bytes: 0, since: Instant::ZERO })));
         for seq in 0..5 {
             let packet = full(&mut net, (0, 1), seq);
             net.send(packet);

@@ -21,6 +21,27 @@ impl Net {
         self.arm(link);
     }
 
+    /// Begins the transmission of the packet in slot `number`, which [skips the discipline](Port::skips_discipline).
+    pub(super) fn skip_discipline(&mut self, link: LinkId, number: u32) -> Fate {
+        let packet = self.packet_pool.packet_mut(number);
+        packet.route += 1;
+        let (flags, size) = (packet.flags, packet.size);
+        if !flags.has(Flags::EXTENDED) {
+            packet.wait_or_extension = 0;
+        } else if !flags.has(Flags::ACK) {
+            let packet = *packet;
+            self.write_record(link, &packet, 0);
+        }
+        let port = &mut self.ports[link];
+        let at = port.launch(self.now, |_| Span::ZERO, size);
+        let first = port.transmit(&mut self.packet_pool, number, at);
+        if let Some(cut) = self.cut_behind(link) {
+            self.send_on(cut, link);
+            return Fate::Queued;
+        }
+        first.map_or(Fate::Queued, Fate::First)
+    }
+
     /// As [`offer_to_qdisc`](Net::offer_to_qdisc), for a packet in the packet pool, where it stays if it is dropped.
     pub(super) fn offer_stored_to_qdisc(&mut self, link: LinkId, number: u32, protected: bool) -> Fate {
         let mut packet = onwards(&self.packet_pool.at(number).packet);

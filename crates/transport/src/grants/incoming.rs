@@ -450,8 +450,12 @@ impl Incoming {
     /// Removes a segment, by its index, from the ones in flight.
     fn release(&mut self, place: Place, index: usize) -> Option<Granted> {
         let flow = self.flows.at_mut(place);
-        let granted = flow.on_the_way.remove(index)?;
+        let granted = if index == 0 { flow.on_the_way.pop_front() } else { flow.on_the_way.remove(index) }?;
         self.not_arrived = self.not_arrived.filter(|number| *number != granted.number);
+        // Usually it is the first that would be late: then nothing looks for it in vain.
+        if self.late_at.first().is_some_and(|(_, number, _)| number == granted.number) {
+            self.late_at.pop();
+        }
         let bytes = granted.end - granted.start;
         flow.in_flight -= bytes;
         flow.scheduled -= u32::from(self.policy.is_scheduled(granted.rank));

@@ -107,6 +107,10 @@ impl Outgoing {
 
     /// Inserts a place in order.
     fn insert(&mut self, place: Place) {
+        // Usually it is the last one.
+        if self.order.back().is_none_or(|last| *last < place) {
+            return self.order.push_back(place);
+        }
         let index = self.order.partition_point(|other| *other < place);
         self.order.insert(index, place);
     }
@@ -169,11 +173,15 @@ impl Outgoing {
     fn take(&mut self, policy: &Policy, index: usize, at: usize) -> Option<Segment> {
         let place = self.order[index];
         let list = &mut self.lists[place.list as usize];
-        let Queued { segment, .. } = list.segments.remove(at)?;
+        let Queued { segment, .. } = if at == 0 { list.segments.pop_front() } else { list.segments.remove(at) }?;
         self.bytes -= u64::from(segment.payload);
         let Some(&Queued { number, .. }) = list.segments.front() else {
             list.is_mixed = false;
-            self.order.remove(index);
+            if index == 0 {
+                self.order.pop_front()
+            } else {
+                self.order.remove(index)
+            };
             self.free.push(place.list);
             return Some(segment);
         };

@@ -106,6 +106,9 @@ impl Wire {
 
     /// Returns the time that it takes for this number of bytes of data.
     pub(super) fn takes(&self, bytes: u64) -> Span {
+        if bytes <= self.mss && bytes > 0 {
+            return self.transmission.of(Bytes(bytes + self.overhead));
+        }
         let bytes = bytes.min(self.most);
         let overheads = bytes.div_ceil(self.mss).saturating_mul(self.overhead);
         self.transmission.of(Bytes(bytes.saturating_add(overheads)))

@@ -13,11 +13,19 @@ pub(crate) struct Ranges {
 impl Ranges {
     /// Adds a range, merging it with ranges that it touches; returns the merged range.
     pub(crate) fn insert(&mut self, start: u64, end: u64) -> (u64, u64) {
-        // Usually it is the last one, or continues it.
-        if self.ranges.back().is_none_or(|last| last.1 < start) {
-            self.ranges.push_back((start, end));
-            self.bytes += end - start;
-            return (start, end);
+        // Usually it continues the last one, or is behind it.
+        match self.ranges.back_mut() {
+            Some(last) if last.1 == start => {
+                last.1 = end;
+                self.bytes += end - start;
+                return *last;
+            }
+            Some(last) if last.1 > start => {}
+            _ => {
+                self.ranges.push_back((start, end));
+                self.bytes += end - start;
+                return (start, end);
+            }
         }
         let first = self.ranges.partition_point(|range| range.1 < start);
         let after = self.ranges.partition_point(|range| range.0 <= end);
@@ -48,8 +56,15 @@ impl Ranges {
     }
     /// Returns the range that contains `position`.
     pub(crate) fn find(&self, position: u64) -> Option<(u64, u64)> {
-        let i = self.ranges.partition_point(|range| range.1 <= position);
-        self.ranges.get(i).copied().filter(|range| range.0 <= position)
+        // Usually it is in the first one, or behind all.
+        let range = match (self.ranges.front(), self.ranges.back()) {
+            (Some(first), _) if first.1 > position => Some(first),
+            (_, Some(last)) if last.1 > position => {
+                self.ranges.get(self.ranges.partition_point(|range| range.1 <= position))
+            }
+            _ => None,
+        };
+        range.copied().filter(|range| range.0 <= position)
     }
     /// Returns the start of the first range that starts after `position`.
     pub(crate) fn next_start(&self, position: u64) -> Option<u64> {

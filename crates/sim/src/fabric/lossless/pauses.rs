@@ -225,9 +225,8 @@ impl Net {
         let now = self.now;
         // A transmission that is due begins before.
         self.begin_due(link);
-        let is_paused = &mut self.ports[link].qdisc_mut().paused;
-        *is_paused = !*is_paused;
-        let is_paused = *is_paused;
+        let is_paused = !self.ports[link].qdisc_mut().paused;
+        self.ports[link].set_paused(is_paused);
         let of = &mut self.pauses.as_mut()?.links[link];
         if is_paused {
             of.since = Some(now);

@@ -68,8 +68,9 @@ pub(crate) struct Port {
     pending: PendingArrivals,
 }
 
-/// Flags in one byte, so that a port takes two cache lines. They tell which limits count bytes, not packets, and
-/// whether a packet of a [usual](Limits::USUAL) size passes unmarked when it is alone.
+/// Flags in one byte, so that a port takes two cache lines. They tell which limits count bytes, not packets, whether a
+/// packet of a [usual](Limits::USUAL) size passes unmarked when it is alone, and whether it then also skips the port's
+/// queueing discipline.
 #[derive(Clone, Copy)]
 struct Limits(u8);
 
@@ -93,6 +94,13 @@ impl Limits {
     #[inline(always)]
     fn one_passes(self) -> bool {
         self.0 & 4 != 0
+    }
+    #[inline(always)]
+    fn one_skips(self) -> bool {
+        self.0 & 8 != 0
+    }
+    fn skipping(self, one_skips: bool) -> Limits {
+        Limits(self.0 & !8 | u8::from(one_skips) << 3)
     }
 }
 
@@ -495,7 +503,8 @@ impl Port {
         Level { value: self.limit, in_bytes: self.limits.limit_in_bytes() }
     }
     fn marks_above(&mut self, level: Level) {
-        (self.mark_above, self.limits) = (level.value, Limits::of(self.limit(), level));
+        let limits = Limits::of(self.limit(), level).skipping(self.limits.one_skips());
+        (self.mark_above, self.limits) = (level.value, limits);
     }
     /// Returns the marking threshold.
     #[inline(always)]

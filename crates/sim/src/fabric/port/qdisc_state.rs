@@ -6,7 +6,7 @@
 use transport::{Flags, Packet};
 use units::{Bytes, Instant, Span};
 
-use super::{BufferIndex, Port, PortMode, Verdict};
+use super::{BufferIndex, Limits, Port, PortMode, Verdict};
 use crate::fabric::level::Length;
 use crate::fabric::marker::Marker;
 use crate::fabric::packet_pool::{PacketPool, Slot};
@@ -16,7 +16,8 @@ use crate::fabric::qdisc::trimming::{Trim, is_control};
 /// The queueing discipline and marker of a port, with the state of its queue.
 pub(crate) struct QdiscState {
     queue: Box<dyn Queue>,
-    marker: Box<dyn Marker>,
+    /// None: packets are marked on arrival above the port's threshold, as at ports without a discipline.
+    marker: Option<Box<dyn Marker>>,
     /// The shared buffer that the port draws on, if there is one.
     pub buffer: Option<BufferIndex>,
     /// Markers and shared buffers count the queue of a packet's class, not the port's.
@@ -42,8 +43,8 @@ impl QdiscState {
 }
 
 impl Port {
-    /// Returns the port with a queueing discipline and a marker of its own.
-    pub(crate) fn with_qdisc(mut self, queue: Box<dyn Queue>, marker: Box<dyn Marker>) -> Port {
+    /// Returns the port with a queueing discipline and, unless its threshold decides on arrival, a marker of its own.
+    pub(crate) fn with_qdisc(mut self, queue: Box<dyn Queue>, marker: Option<Box<dyn Marker>>) -> Port {
         let buffer = std::mem::replace(&mut self.mode, PortMode::Qdisc).buffer();
         let cold = self.cold.get_or_insert_default();
         cold.choice = Some(QdiscState {
@@ -58,6 +59,7 @@ impl Port {
             marks_at_departure: false,
             unheard: false,
         });
+        self.heed_discipline();
         self
     }
 
@@ -75,6 +77,28 @@ impl Port {
     #[inline]
     pub(crate) fn may_begin(&self, now: Instant) -> bool {
         self.is_idle(now) && !self.choice().is_some_and(|choice| choice.paused)
+    }
+
+    /// Updates whether a packet that is alone passes the port of a switch as if there were no discipline.
+    pub(crate) fn heed_discipline(&mut self) {
+        let has_no_say = |choice: &QdiscState| choice.marker.is_none() && !choice.paused;
+        self.limits = self.limits.skipping(self.place.at_switch() && self.choice().is_some_and(has_no_say));
+    }
+
+    /// Pauses the port, or lets it send again.
+    pub(crate) fn set_paused(&mut self, paused: bool) {
+        self.qdisc_mut().paused = paused;
+        self.heed_discipline();
+    }
+
+    /// Returns whether an arriving packet of `size` bytes is alone and passes unmarked.
+    #[inline(always)]
+    pub(crate) fn skips_discipline(&self, now: Instant, size: u16) -> bool {
+        self.limits.one_skips()
+            & (self.busy_until <= now)
+            & (self.waiting_packets == 0)
+            & self.limits.one_passes()
+            & (size <= Limits::USUAL)
     }
 
     /// Sends a frame of the port's own behind the packet in transmission, before all queued ones. Returns the time of its
@@ -115,9 +139,13 @@ impl Port {
 
     /// Returns the marker's verdict on an arriving packet, given the length of the queue with it.
     pub(crate) fn verdict_on(&mut self, packet: &Packet, with_it: Length, now: Instant) -> Verdict {
+        let above = self.mark_above();
         let choice = self.qdisc_mut();
-        let decides = !choice.marks_at_departure;
-        let congested = decides && choice.marker.decides(packet, with_it, now) && !choice.unheard;
+        let congested = match &mut choice.marker {
+            None => above.exceeded(with_it),
+            Some(marker) => !choice.marks_at_departure && marker.decides(packet, with_it, now),
+        };
+        let congested = congested && !choice.unheard;
         self.verdict(congested, packet.flags)
     }
 
@@ -184,17 +212,25 @@ impl Port {
         late: impl FnOnce(Span) -> Span,
     ) -> Option<Instant> {
         let packet = packet_pool.packet_mut(number);
-        let behind = self.length();
-        let counted = self.qdisc_mut().marks_at_departure.then(|| self.counted(packet));
-        let choice = self.qdisc_mut();
-        // The order matters: an average takes the queue before it learns that the port is idle from now on.
-        let congested = counted.is_some_and(|queue| choice.marker.decides(packet, queue, now));
-        let congested = choice.marker.departs(packet, behind, now) || congested;
-        if congested && !choice.unheard && packet.flags.has(Flags::ECT) {
+        if self.decides_at_departure(packet, now) {
             packet.flags = self.mark(packet.flags);
         }
         let at = self.launch(now, late, packet.size);
         self.transmit(packet_pool, number, at)
+    }
+
+    /// Returns whether the port's own marker marks a packet whose transmission begins.
+    fn decides_at_departure(&mut self, packet: &Packet, now: Instant) -> bool {
+        if self.qdisc_mut().marker.is_none() {
+            return false;
+        }
+        let behind = self.length();
+        let counted = self.qdisc_mut().marks_at_departure.then(|| self.counted(packet));
+        let &mut QdiscState { marker: Some(ref mut marker), unheard, .. } = self.qdisc_mut() else { return false };
+        // The order matters: an average takes the queue before it learns that the port is idle from now on.
+        let congested = counted.is_some_and(|queue| marker.decides(packet, queue, now));
+        let congested = marker.departs(packet, behind, now) || congested;
+        congested && !unheard && packet.flags.has(Flags::ECT)
     }
 
     /// Counts `packets` queued packets until `now`, and at most `most` from now on.
@@ -208,6 +244,8 @@ impl Port {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fabric::level::Level;
+    use crate::fabric::marker::Threshold;
     use crate::fabric::port::LinkRole;
     use crate::fabric::qdisc::trimming::Trimming;
     use crate::fabric::tests::{port, queue};
@@ -263,6 +301,35 @@ mod tests {
         // A port without a discipline of its own is one class at the link's rate.
         let plain = Port::new(Rate::from_gbps(1), Span::ZERO, LinkRole::SwitchToHost);
         assert_eq!(plain.drain_of(&data(1)), (0, 1.0));
+    }
+
+    /// A packet of 1500 B takes 12 us. `limited` gives the port a threshold of a packet.
+    #[test]
+    fn only_a_packet_that_finds_nothing_skips_the_discipline() {
+        let limited = |place, packets| {
+            let level = Level::share(Amount::Packets(packets), 1);
+            Port::new(Rate::from_gbps(1), Span::ZERO, place).limited(Level::INFINITE, level, false)
+        };
+        let at_switch = |packets| limited(LinkRole::SwitchToHost, packets).with_qdisc(queue("fifo"), None);
+        let now = Instant::from_micros(50);
+        let mut port = at_switch(1);
+        assert!(port.skips_discipline(now, 1500));
+        assert!(!port.skips_discipline(now, u16::MAX), "it may be longer than a threshold in bytes");
+        port.set_paused(true);
+        assert!(!port.skips_discipline(now, 1500));
+        port.set_paused(false);
+        port.launch(now, |_| Span::ZERO, 1500);
+        let over = now + Span::from_micros(12);
+        assert_eq!([over - Span(1), over].map(|now| port.skips_discipline(now, 1500)), [false, true]);
+        port.push(over, data(0));
+        assert!(!port.skips_discipline(over, 1500), "another is first");
+        assert!(!at_switch(0).skips_discipline(now, 1500), "it is marked");
+        let marker = Box::new(Threshold { above: Level::INFINITE });
+        let own = limited(LinkRole::SwitchToHost, 1).with_qdisc(queue("fifo"), Some(marker));
+        assert!(!own.skips_discipline(now, 1500), "the marker sees it");
+        let at_host = limited(LinkRole::HostToSwitch, 1).with_qdisc(queue("fifo"), None);
+        assert!(!at_host.skips_discipline(now, 1500), "it is late at random");
+        assert!(!limited(LinkRole::SwitchToHost, 1).skips_discipline(now, 1500), "there is no discipline");
     }
 
     /// 64 B take 0.512 us at 1 Gbps, behind 12 us of a packet that began 2 us ago.
