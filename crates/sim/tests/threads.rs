@@ -299,7 +299,7 @@ fn what_cannot_be_parted_runs_on_one_thread_and_says_why() {
         (traced, "run.trace"),
         (leaf_spine("[[fault]]\nkind = 'loss'\nprobability = '1%'\n"), "faults"),
         (leaf_spine(tree), "levels"),
-        (text(LEAF_SPINE, "pdq", ""), "order in which connections were opened"),
+        (text(&format!("{LEAF_SPINE}\ndiscipline = 'priority'"), "pdq", ""), "headers"),
         (text(&format!("{LEAF_SPINE}\ndiscipline = 'priority'"), "mcp-opt", ""), "headers"),
     ] {
         assert!(partition(&scenario_of(&text), 2).is_err_and(|reason| reason.contains(why)), "{why}");
