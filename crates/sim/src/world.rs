@@ -170,6 +170,7 @@ impl World {
         net.bound_hosts(host_queue, largest);
         net.divide_buffers(largest);
         net.defer_enqueues(largest);
+        net.omit_departures();
         let sources = classes
             .into_iter()
             .map(|class| {

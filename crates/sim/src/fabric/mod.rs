@@ -358,6 +358,9 @@ impl Net {
     pub(crate) fn take(&mut self, link: LinkId, number: u32) {
         let port = &mut self.ports[link];
         if port.first_waits() {
+            if port.mode == PortMode::Qdisc {
+                return self.take_before_queue(link, number);
+            }
             leaves_unseen(port, &mut self.shared_buffers, &self.packet_pool);
         }
         if let Some(at) = port.take(&self.packet_pool, number) {

@@ -87,6 +87,7 @@ impl Net {
         let is_level = partition.is_level();
         assert!(is_level || self.defers_at_hosts(), "only what is fed may be behind");
         self.defer_nothing();
+        self.see_departures();
         let first = self.ports.len();
         let mut own = Vec::new();
         let mut places: Table<LinkId, LinkId> = (0..first).map(LinkId::from_index).collect();

@@ -132,12 +132,47 @@ impl Net {
 
     /// Begins transmissions while the wire is free and packets are queued; more than one where packets have no size.
     pub(super) fn begin_due(&mut self, link: LinkId) {
-        while let Some(slot) = self.ports[link].pop_due(self.now) {
+        let now = self.now;
+        while let Some((slot, start)) = self.ports[link].pop_due(now) {
+            self.now = start;
+            // It counts as the event that it would be.
+            self.counters.events += u64::from(self.ports[link].qdisc_mut().departs_unseen);
             self.leaves(link, &slot.packet);
             let number = self.packet_pool.put(slot.packet);
-            self.begin(link, number, self.now - slot.at);
+            self.begin(link, number, start - slot.at);
             self.release_held(link, &slot.packet);
         }
+        self.now = now;
+    }
+
+    /// Makes transmissions at switches begin when their port is next looked at, as of the time at which they were due,
+    /// wherever that makes no difference. The port is looked at when a packet arrives at it or has crossed its wire. No
+    /// faults, pauses, agents, choices of paths or limits of shared buffers may depend on it meanwhile.
+    pub(crate) fn omit_departures(&mut self) {
+        if self.faults.is_some() || self.pauses.is_some() || self.switches_choose() || self.agents.are_there() {
+            return;
+        }
+        for port in self.ports.iter_mut().filter(|port| port.mode == PortMode::Qdisc && port.place.at_switch()) {
+            let buffer = port.qdisc_mut().buffer;
+            let is_seen = buffer.is_some_and(|buffer| self.shared_buffers[buffer.index()].has_limits());
+            port.qdisc_mut().departs_unseen = !is_seen;
+        }
+    }
+
+    /// Schedules all ends of transmissions again, before anything is sent.
+    pub(super) fn see_departures(&mut self) {
+        let ports = self.ports.iter_mut().filter(|port| port.mode == PortMode::Qdisc);
+        ports.for_each(|port| port.qdisc_mut().departs_unseen = false);
+    }
+
+    /// As [`take`](Net::take), from a port where packets are queued.
+    #[inline(never)]
+    pub(super) fn take_before_queue(&mut self, link: LinkId, number: u32) {
+        self.begin_due(link);
+        if let Some(at) = self.ports[link].take_before_queue(&self.packet_pool, number) {
+            self.events.push_arrival(self.now, at, link);
+        }
+        self.counters.packet_hops += 1;
     }
 
     /// Begins the transmission of a packet in the packet pool that was queued for `waited`.
@@ -235,6 +270,9 @@ impl Net {
         let port = &mut self.ports[link];
         if port.waiting() == 0 || port.qdisc_mut().paused {
             return;
+        }
+        if port.qdisc_mut().departs_unseen {
+            return port.heed_queue();
         }
         let (idle_at, choice) = (port.idle_at(), port.qdisc_mut());
         if !std::mem::replace(&mut choice.armed, true) {

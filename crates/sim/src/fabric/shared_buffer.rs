@@ -33,6 +33,11 @@ impl SharedBuffer {
         SharedBuffer { limits, ..self }
     }
 
+    /// Returns whether its queues have limits that depend on more than the free memory.
+    pub(super) fn has_limits(&self) -> bool {
+        self.limits.is_some()
+    }
+
     /// Adds a port to this buffer.
     pub(super) fn add(&mut self, link: LinkId) {
         self.members.push(link);

@@ -9,7 +9,7 @@ use units::{Bytes, Instant, Span};
 use super::{BufferIndex, Limits, Port, PortMode, Verdict};
 use crate::fabric::level::Length;
 use crate::fabric::marker::Marker;
-use crate::fabric::packet_pool::{PacketPool, Slot};
+use crate::fabric::packet_pool::{NONE, PacketPool, Slot};
 use crate::fabric::qdisc::Queue;
 use crate::fabric::qdisc::trimming::{Trim, is_control};
 
@@ -27,6 +27,8 @@ pub(crate) struct QdiscState {
     pub control: Length,
     /// The end of the transmission is a pending event.
     pub armed: bool,
+    /// No event tells of the end of a transmission ([`Net::omit_departures`](crate::fabric::Net::omit_departures)).
+    pub departs_unseen: bool,
     /// The node at the end of the link has paused the port.
     pub paused: bool,
     /// The marker decides when a packet's transmission begins, not on its arrival.
@@ -55,6 +57,7 @@ impl Port {
             trim: None,
             control: Length::default(),
             armed: false,
+            departs_unseen: false,
             paused: false,
             marks_at_departure: false,
             unheard: false,
@@ -162,14 +165,36 @@ impl Port {
         (self.waiting_packets, self.waiting_bytes) = (packets as u32, bytes);
     }
 
-    /// Dequeues the packet whose transmission is to begin now, if the wire is free. It arrived at [`Slot::at`].
-    pub(crate) fn pop_due(&mut self, now: Instant) -> Option<Slot> {
+    /// Dequeues the packet whose transmission is to begin by now, if the wire is free. It arrived at [`Slot::at`]. Returns
+    /// the time at which the transmission begins too.
+    pub(crate) fn pop_due(&mut self, now: Instant) -> Option<(Slot, Instant)> {
         if self.waiting_packets == 0 || !self.may_begin(now) {
             return None;
         }
-        let slot = self.qdisc_mut().queue.pop()?;
-        self.leaves(&slot.packet, now);
-        Some(slot)
+        let busy_until = self.busy_until;
+        let qdisc = self.qdisc_mut();
+        let start = if qdisc.departs_unseen { busy_until } else { now };
+        let slot = qdisc.queue.pop()?;
+        self.leaves(&slot.packet, start);
+        if self.waiting_packets == 0 {
+            self.waiting = NONE;
+        }
+        Some((slot, start))
+    }
+
+    /// Makes the packet in transmission count as the one before the queue: when it is taken, transmissions are due.
+    pub(crate) fn heed_queue(&mut self) {
+        debug_assert!(self.waiting_packets == 0 || !self.line.is_empty());
+        self.waiting = if self.waiting_packets == 0 { NONE } else { self.line.first() };
+    }
+
+    /// As [`take`](Port::take), at a port that [`departs_unseen`](QdiscState::departs_unseen) and has begun all
+    /// transmissions that are due.
+    pub(crate) fn take_before_queue(&mut self, packet_pool: &PacketPool, number: u32) -> Option<Instant> {
+        self.waiting = NONE;
+        let at = self.take(packet_pool, number);
+        self.heed_queue();
+        at
     }
 
     /// Removes and returns a packet that is dropped to make room for `arriving`, if the discipline has one.
