@@ -601,12 +601,11 @@ fn a_router_gives_away_what_frames_leave_and_the_base_to_everybody() {
     for (keys, rate, base) in [("", 963_391_136, 80_000_000), ("header = '40 B'", 964_749_536, 83_200_000)] {
         let Control::D3(own) = config("d3", keys).control else { unreachable!() };
         let mut router = own.router.at(Rate(1000 * MBPS), Bytes(38));
-        let grants = [0, 1].map(|connection| {
+        let grants = [0, 1].map(|own| {
             let mut sender = Bench::new("d3", keys);
             sender.message(50_000, None);
-            let asked = sender.notes.asked.remove(0);
-            let mut packet = Packet::data(0, 0, 40, Instant::ZERO, Flags::SYN);
-            packet.connection = ConnectionId(connection);
+            let asked = d3::Header { own, ..sender.notes.asked.remove(0) };
+            let packet = Packet::data(0, 0, 40, Instant::ZERO, Flags::SYN);
             let mut header = Header::D3(Box::new(asked));
             let port = PortState { now: Instant::ZERO, sent_for: Span::ZERO, waiting_bytes: Bytes::ZERO };
             assert!(router.on_packet(&port, &packet, &mut header).is_some());
