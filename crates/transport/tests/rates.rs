@@ -9,7 +9,7 @@ use transport::registry::{Config, Control};
 use transport::{
     Blocks, Expired, Extension, Flags, Header, Message, Observation, Output, Packet, Receiver, Sender, Site,
 };
-use units::{Bytes, ConnectionId, HostId, Instant, Rate, Span};
+use units::{Bytes, HostId, Instant, Rate, Span};
 
 const RTT: Span = Span::from_micros(100);
 const MBPS: u64 = 1_000_000;

@@ -819,7 +819,7 @@ mod tests {
     }
 
     /// Returns the service with these disciplines, at switches and at hosts, and marks above a threshold.
-    fn service(ordering: [&str; 2]) -> Service {
+    pub(super) fn service(ordering: [&str; 2]) -> Service {
         let [switches, hosts] = ordering.map(|name| qdisc::find(name).expect("a discipline of that name"));
         Service {
             switches,
@@ -833,7 +833,7 @@ mod tests {
         }
     }
 
-    fn serving(
+    pub(super) fn serving(
         graph: Graph,
         sharing: Sharing,
         seed: u64,

@@ -283,12 +283,13 @@ impl Net {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{drain, full, pushing_out, star};
+    use super::super::tests::{drain, full, pushing_out, service, serving, star, tiers};
     use super::*;
     use crate::fabric::buffer::{Limits, QueueState};
+    use crate::fabric::network::Sharing;
     use crate::fabric::shared_buffer::SharedBuffer;
     use std::sync::{Arc, Mutex};
-    use units::{Amount, HostId, Instant};
+    use units::{Amount, Bytes, HostId, Instant, Stream, Value};
 
     /// Offers a full packet to the switch's port to a host, at `now`.
     fn offer(net: &mut Net, to: HostId, rank: u32) -> Fate {
@@ -338,6 +339,52 @@ mod tests {
             self.0.lock().unwrap().push((queue.port, queue.length));
         }
         fn moves(&mut self, _: LinkId, _: LinkId) {}
+    }
+
+    /// Random bursts over three leaves, whose ports mark, drop and push out, with pauses in which all of them fall idle.
+    #[test]
+    fn transmissions_begin_at_the_same_times_without_events() {
+        for (discipline, sharing, seed) in [
+            ("priority", Sharing::PerPort, 1),
+            ("priority", Sharing::Dynamic(1.0), 2),
+            ("pfabric", Sharing::PerPort, 3),
+            ("pfabric", Sharing::Dynamic(0.5), 4),
+            ("dwrr", Sharing::PerPort, 5),
+            ("dwrr", Sharing::Dynamic(1.0), 6),
+        ] {
+            let run = |unseen: bool| {
+                let more = [("when_full", Value::Choice("push-out")), ("quantum", Value::Size(Bytes(1500)))];
+                let mut net = serving(tiers(3, 9, 1), sharing, seed, None, service([discipline, "fifo"]), &more);
+                if unseen {
+                    net.omit_departures();
+                }
+                let mut stream = Stream::new(seed, "bursts", 0);
+                let (mut arrived, mut events) = (Vec::new(), 0);
+                for seq in 0..400 {
+                    let from = stream.below(9) as u32;
+                    let to = (from + 1 + stream.below(3) as u32) % 9;
+                    let packet = full(&mut net, (from, to), seq);
+                    let payload = 1 + stream.below(1460) as u16;
+                    let rank = stream.below(3) as u32;
+                    net.send(Packet { payload, size: payload + 40, rank, ..packet });
+                    if seq % 100 == 99 {
+                        arrived.extend(drain(&mut net));
+                    }
+                    events = net.counters.events;
+                }
+                net.advance_ports();
+                let ports = net.ports.iter().map(|port| {
+                    let watch = port.watch();
+                    (port.packets, port.bytes, watch.drops, watch.marks, watch.max_waiting, watch.levels.clone())
+                });
+                let ports: Vec<_> = ports.collect();
+                ((arrived, ports, net.counters.drops), events)
+            };
+            let (seen, unseen) = (run(false), run(true));
+            assert!(seen.0.2 > 0, "{discipline}");
+            assert!(seen.0 == unseen.0, "{discipline}, {sharing:?}");
+            assert_eq!((seen.1, unseen.1 > 0), (0, true), "departures are counted where they are no events");
+        }
     }
 
     /// The first of three packets is not queued; the others are, and leave after 12 us each.
