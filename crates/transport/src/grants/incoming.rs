@@ -663,7 +663,7 @@ impl Incoming {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Waiting {
     due: Instant,
-    /// See [`Flows::tie`].
+    /// Its order among equal ones ([`Flows::tie`]).
     tie: u64,
     dated: bool,
     /// The time that the link takes for its rest.
