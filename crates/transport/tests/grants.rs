@@ -244,7 +244,7 @@ fn the_earliest_deadline_of_all_connections_of_a_host_is_granted_first() {
 }
 
 /// Ids of connections differ with the number of threads that simulate a run. Three equal messages have ids in the order of
-/// their announcements and bits of their own in the reverse order: of those that wait the last one is granted first. Homa
+/// their announcements and bits of their own in the reverse order: of the ones that wait the last is granted first. Homa
 /// grants to one message at a time, which each announcement displaces.
 #[test]
 fn equal_messages_are_granted_in_the_order_of_their_flows() {

@@ -14,8 +14,8 @@ pub(crate) struct RateWatch {
     /// Number of requests whose first port is here, and their flows.
     requests: u64,
     flows: BTreeSet<Flow>,
-    /// The results of requests at all switches here that were not met, by the bits of the flow's own and the sender's
-    /// count of its requests; with the index of its message.
+    /// The results of requests that were not met at switches here, with the index of the message. Keys are the bits of the
+    /// flow's own and the sender's count of its requests.
     unmet: BTreeMap<(u64, u64), (u32, Noted)>,
 }
 
@@ -181,7 +181,7 @@ impl Noted {
 }
 
 impl Requests {
-    /// Counts a request.
+    /// Counts a request with its results.
     fn count(&mut self, noted: Noted) {
         self.requests += u64::from(noted.asked);
         self.denied += u64::from(noted.denied);

@@ -68,9 +68,8 @@ pub(crate) struct Port {
     pending: PendingArrivals,
 }
 
-/// Flags in one byte, so that a port takes two cache lines. They tell which limits count bytes, not packets, whether a
-/// packet of a [usual](Limits::USUAL) size passes unmarked when it is alone, and whether it then also skips the port's
-/// queueing discipline.
+/// Flags in one byte, so that a port takes two cache lines. They tell which limits count bytes, not packets. They also
+/// tell whether a packet of a [usual](Limits::USUAL) size passes unmarked when it is alone, and skips the port's discipline.
 #[derive(Clone, Copy)]
 struct Limits(u8);
 
