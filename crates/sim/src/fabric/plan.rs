@@ -109,7 +109,7 @@ impl Reason {
             }
             Reason::SharedBuffer => "the ports of its switch share a buffer: an event for each hop",
             Reason::Discipline => {
-                "its discipline, marker or buffer decides at each departure, or it trims or writes records: an event for each hop, at hosts up to two"
+                "its discipline, marker or buffer decides at each departure, or it trims or writes records: an event for each hop, up to two at hosts and where more depends on departures"
             }
             Reason::Agents => "agents of a transport observe each arrival: an event for each hop",
             Reason::Balancer => "switches choose the next link of each arrival: an event for each hop",

@@ -1,8 +1,8 @@
 //! Room, shared buffers and events of ports with a queueing discipline ([`QdiscState`](crate::fabric::port::QdiscState)).
 //!
-//! While packets are queued, the end of each transmission is an event of its own: one more per packet-hop. A
-//! transmission that is due begins before anything else that happens to the port at the same instant. So the order of
-//! events of that time does not matter.
+//! While packets are queued, the end of each transmission is an event of its own, one more per packet-hop, unless
+//! [departures are omitted](Net::omit_departures). A transmission that is due begins before anything else that happens to
+//! the port at the same instant. So the order of events of that time does not matter.
 
 use transport::telemetry::Record;
 use transport::{Flags, Header, Packet};
@@ -240,7 +240,7 @@ impl Net {
             if let Some(buffer) = buffer
                 && !settled
             {
-                // Departures from other ports that are due at this very instant make room.
+                // Departures from other ports that are due by now make room.
                 settled = true;
                 self.shared_buffers[buffer.index()]
                     .members()
