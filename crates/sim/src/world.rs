@@ -861,6 +861,8 @@ impl World {
         self.enqueue_all_pending();
         self.record_receivers();
         self.record_senders();
+        // Transmissions may be due whose packets are marked.
+        self.net.advance_ports();
         self.before_warm_up = self.totals();
         self.message_log.warmed_up();
         self.net.warmed_up();
