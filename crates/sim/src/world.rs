@@ -857,12 +857,7 @@ impl World {
 
     fn warmed_up(&mut self) {
         self.happens_everywhere();
-        self.hosts.stage.watched();
-        self.enqueue_all_pending();
-        self.record_receivers();
-        self.record_senders();
-        // Transmissions may be due whose packets are marked.
-        self.net.advance_ports();
+        self.catch_up();
         self.before_warm_up = self.totals();
         self.message_log.warmed_up();
         self.net.warmed_up();

@@ -1,6 +1,5 @@
 //! Requests for rates: counts denials, and whether flows with later deadlines held the missing rates.
 
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use transport::agent::{Decision, Flow, Verdict};
@@ -94,10 +93,7 @@ impl RateWatch {
             total.requests += watch.requests;
             total.flows += watch.flows.len() as u64;
             for (&request, &result) in &watch.unmet {
-                match unmet.entry(request) {
-                    Entry::Vacant(entry) => _ = entry.insert(result),
-                    Entry::Occupied(mut entry) => entry.get_mut().1.add(result.1),
-                }
+                unmet.entry(request).or_insert((result.0, Noted::default())).1.add(result.1);
             }
         }
         unmet.values().for_each(|(_, noted)| total.count(Noted { asked: false, ..*noted }));

@@ -5,7 +5,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use units::{ConnectionId, Instant};
 
-/// The time at which a segment is late, its number among all that the host has expected, and its connection.
+/// The time at which a segment is late, its number among the host's expected segments, and its connection.
 pub(super) type Late = (Instant, u64, ConnectionId);
 
 /// A queue of times, the earliest first. Most are recorded in their order, as patience rarely changes.
